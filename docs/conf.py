@@ -65,6 +65,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "gallery_style.use_plot_style"),
     "show_memory": False,
     # That page loads scripts from another host.
     "write_computation_times": False,
@@ -79,8 +80,11 @@ sphinx_gallery_conf = {
     "reference_url": {"rankshot": None},
     "parallel": 2,
 }
-# An example that warns fails. It runs in another process, which reads this.
+# An example that warns fails. It runs in another process, which reads this, and finds the style.
 os.environ["PYTHONWARNINGS"] = "error:::__main__"
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    [str(Path(__file__).parent / "_extensions"), os.environ.get("PYTHONPATH", "")]
+)
 
 # ---- Look: all fonts and scripts are local
 

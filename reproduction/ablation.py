@@ -39,11 +39,11 @@ NEARLY_BEST = 0.01
 REFINED = "settings chosen on seen classes, with the batch"
 CHOICE_NOTE = (
     "Settings are chosen by the mean class accuracy on held-out seen classes; its "
-    "interval is from resamples of classes. New classes are only used to report."
+    "interval is from resamples of classes. New classes are used only for the report."
 )
 KEPT_NOTE = (
-    "Regularization and the classifier of the batch are the best of their grid. What else seen "
-    "classes support, beyond the default, is in the next table."
+    "Regularization and the classifier of the batch are the best of their grid. The next table "
+    "shows which further changes the seen classes support."
 )
 DEFAULT_NOTE = (
     "The default head was chosen on all data sets together. The reference was not chosen: least "

@@ -25,8 +25,8 @@ MODEL = "all questions, ProbabilisticRanking without a reference"
 NOTES = (
     (
         "Calibration error: the mean difference of confidence and accuracy in 15 bins of "
-        "confidence. Log-loss: the mean of -log P(true class). Both are of the new classes; lower "
-        "is better."
+        "confidence. Log-loss: the mean of -log P(true class). Both are measured on the new "
+        "classes; lower is better."
     ),
     (
         "Vector scaling and Dirichlet calibration have parameters of each class, and a new class "

@@ -246,7 +246,7 @@ def source_matrix(
         tuple(rows),
         (
             "Mean class accuracy with a reference. Random lists are one of the additions.",
-            "A gain counts as well: where all additions help, the smallest gain is shown.",
+            "If all additions help, the smallest gain is shown.",
         ),
         n_labels=2,
     )

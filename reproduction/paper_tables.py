@@ -52,8 +52,8 @@ LINGUISTIC = {
 }
 """Our linguistic sources for each data set: the paper's where they are available."""
 NO_CROWD = (
-    "The paper's crowd (500 answers of people) was never published. A language-model panel of "
-    "eight raters takes its place; they are not people. They were asked the paper's question: "
+    "The paper's crowd (500 answers of people) was never published. It is replaced by eight runs "
+    "of a language model, which were asked the paper's question: "
     "which seen classes are most similar?"
 )
 SOURCE_NOTES = {
@@ -109,7 +109,7 @@ def table_one(benchmark: Benchmark) -> ResultTable:
         ),
     )
     note = (
-        "The paper's appendix has other numbers than its table: 10,000 validation images of "
+        "The numbers in the paper's appendix differ from its table: 10,000 validation images of "
         "CIFAR, and 10,942 features of Animals."
     )
     return ResultTable("table 1", "Table 1: the data", ("", "here", "paper"), tuple(rows), (note,))
@@ -147,7 +147,7 @@ def table_two(
             SOURCE_NOTES[benchmark.name],
             NO_CROWD,
             (
-                "Every number has its 95% bootstrap interval; the paper's number follows where "
+                "Every number has a 95% bootstrap interval, followed by the paper's number if "
                 "there is one. “Mean of rankings” is ours: no consensus, the mean of log P(π|x)."
             ),
         ),

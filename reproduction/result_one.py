@@ -45,7 +45,8 @@ SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
 """Pairs of sources that were computed from the same text."""
 INTERVAL_NOTE = (
     "Intervals: 95 % of 1,000 resamples of the targets, each drawn with all its points, because "
-    "the points of one target are not independent. With so few targets the intervals are rough."
+    "the points of one target are not independent. With this few targets, the intervals are "
+    "rough."
 )
 
 
@@ -97,14 +98,14 @@ def _source_notes(points: SourcePoints, names: list[str]) -> tuple[str, ...]:
     if missing:
         notes.append(f"Targets without a ranking by a source are left out: {'; '.join(missing)}.")
     notes += [
-        f"{one} and {other} are of the same text, so they are not independent."
+        f"{one} and {other} come from the same text, so they are not independent."
         for one, other in SAME_TEXT
         if {one, other} <= set(names)
     ]
     notes.append(
-        "Hausdorff's distance, the paper's, takes the worst case of what ties allow. WordNet's "
-        "large ties make it unsuitable: a ranking with large ties is far from every strict "
-        "ranking. The mean over the strict lists that ties allow does not punish ties."
+        "The paper's Hausdorff distance takes the worst case that ties allow, so a ranking with "
+        "large ties, such as WordNet's, is far from every strict ranking. The mean over the "
+        "strict lists that ties allow does not penalise ties."
     )
     return (*notes, INTERVAL_NOTE)
 
@@ -139,13 +140,14 @@ def rater_table(benchmark: Benchmark) -> ResultTable:
 def _rater_notes(panel: Rankings) -> tuple[str, ...]:
     raters = (
         f"The raters are {len(panel.rater_names)} of a language-model panel, not people, and chose "
-        f"from all {panel.n_items} items. In the paper people gave 50 answers per target; they "
-        "ordered 10 items that were chosen beforehand."
+        f"from all {panel.n_items} items. In the paper, people gave 50 answers per target and "
+        "ordered 10 preselected items."
     )
     models = (
-        "All rankings are cut to K, also those to which the models are fitted. Plackett-Luce is "
-        f"regularized (η = {PlackettLuce().regularization:g}). Where all remaining rankings of a "
-        "target are the same, Mallows gives every other ranking the probability 0. Equally "
+        "All rankings are cut to K, including those to which the models are fitted. "
+        f"Plackett-Luce is regularized (η = {PlackettLuce().regularization:g}). "
+        "Where all remaining rankings of a target are the same, Mallows gives every other "
+        "ranking the probability 0. Equally "
         "probable targets share the decision. If two targets have the same lists, Plackett-Luce "
         "prefers the target without the left-out ranking, so it is always wrong there."
     )

@@ -30,7 +30,7 @@ SOURCE_WEIGHTS = (0.1, 0.3)
 LEAST_GAIN = 0.005
 """Smaller gains are not worth a change."""
 RULE_NOTE = (
-    "The default uses all that there is: both classifiers and the answers to all questions, "
+    "The default uses everything available: both classifiers and the answers to all questions, "
     "because a mean has less noise than its parts. A change is kept only if, on the held-out seen "
     "classes, it gains more than one standard error over these classes, and at least "
     f"{format_share(LEAST_GAIN)}; of several changes of one part, only the best can be kept. "
@@ -38,7 +38,7 @@ RULE_NOTE = (
 )
 ORDER_NOTE = (
     "The changes are tried from the top down, each in addition to those that were kept above it; "
-    "gains are over what was kept so far. The column of new classes is only a report."
+    "gains are over what was kept so far. The column of new classes is for information only."
 )
 
 

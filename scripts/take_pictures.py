@@ -2,7 +2,7 @@
 
     make pictures
 
-- report.png, pictures.png: two parts of the report of ``rankshot demo``, which takes a minute
+- report.png, confusions.png: two parts of the report of ``rankshot demo``, which takes a minute
 - survey.png: a question half answered, on a phone and on a desktop
 - researcher.png: the researcher's page of a survey with simulated answers
 - pictures of the gallery, copied from docs/gallery: build the site first, with ``make docs``
@@ -84,18 +84,18 @@ def photograph(page, **options):
 
 
 def take_report(browser):
-    """Show the first sections of the report of the demonstration, and its pictures."""
+    """Show the first screen of the report of the demonstration, and its confusions."""
     with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 900}) as page:
         path = Path(folder, "demo.html")
         command = "from rankshot.cli import main; main()"
         subprocess.run([sys.executable, "-c", command, "demo", "-o", path], check=True)
         page.goto(path.as_uri())
-        table = page.locator("#comparison table").bounding_box()
-        section = page.locator("#pictures").bounding_box()
-        top = page.locator("#pictures-heading").bounding_box()["y"] - 16
+        first, section = (page.locator(f"#{x}").bounding_box() for x in ("pictures", "confusions"))
+        top = page.locator("#confusions-heading").bounding_box()["y"] - 16
+        end = section["y"] + section["height"] + 16
         parts = {
-            "report": (0, 0, 1280, table["y"] + table["height"] + 12),
-            "pictures": (section["x"] - 16, top, section["width"] + 32, section["height"]),
+            "report": (0, 0, 1280, first["y"] + first["height"] + 12),
+            "confusions": (section["x"] - 16, top, section["width"] + 32, end - top),
         }
         for name, part in parts.items():
             clip = dict(zip(("x", "y", "width", "height"), part, strict=True))

@@ -197,9 +197,6 @@ CHECKS = {
     "truth.csv": lambda path: read_truth(path, PHOTOS).tolist() == ["cat", "truck"],
     "similarities.csv": lambda path: rs.read_similarity(path).values.shape == (2, 3),
     "names.csv": lambda path: read_look_up(path, ["water_lilly"]) != {},
-    "senses.txt": lambda path: (
-        len(rs.WordNet(senses=rs.sources.read_senses(path)).senses(["seal"])) == 1
-    ),
     "study.toml": lambda path: len(read_study(path).questions) == 2,
 }
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from docutils import nodes
+from numpydoc import docscrape_sphinx
 from numpydoc.xref import DEFAULT_LINKS
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
@@ -21,6 +22,12 @@ import rankshot
 FLOORS = [found.name for found in iter_modules(rankshot.__path__) if found.name != "cli"]
 # scikit-learn's own affairs: they are in its documentation.
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")
+# In the order in which the example draws them.
+DISPLAYS = (
+    *("Rankings", "Worths", "Precedence", "Groups"),
+    *("Reliability", "Confusion", "Comparison", "Explanation"),
+)
+PLOT = "/gallery/rankings/images/sphx_glr_06_all_plots_{:03}.png"
 SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")
 
 
@@ -97,13 +104,30 @@ def link_short_name(
     return python.resolve_xref(env, node["refdoc"], app.builder, "obj", found[0], node, content)
 
 
+def share_template() -> None:
+    """Let numpydoc compile its template once, and not for each docstring."""
+    make, made = docscrape_sphinx.SandboxedEnvironment, []
+
+    def share(loader: Any) -> Any:
+        if not made:
+            made.append(make(loader=loader))
+        return made[0]
+
+    docscrape_sphinx.SandboxedEnvironment = share
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register what the reference needs."""
+    share_template()
     names = public_names()
     app.config.autosummary_context = {
         "class_members": {
             name: list_members(found) for name, found in names.items() if inspect.isclass(found)
-        }
+        },
+        "display_plots": {
+            f"rankshot.plots.{name}Display": PLOT.format(number)
+            for number, name in enumerate(DISPLAYS, start=1)
+        },
     }
     # Some names differ from others in capitals only, which not every file system tells apart.
     app.config.autosummary_filename_map = {

@@ -1,6 +1,6 @@
 """
-Can a chatbot understand new intents before the first request?
-==============================================================
+Zero-shot intent classification for a chatbot
+=============================================
 
 A virtual assistant classifies requests into 120 intents, such as "spelling" or "oil_change_when".
 Now it should understand 30 more, and there is not one request for any of them yet. For each new
@@ -10,9 +10,10 @@ intents. The data are a part of CLINC150, which comes with rankshot.
 """
 
 # %%
-# The classifier that is there already
-# ------------------------------------
+# The existing classifier
+# -----------------------
 
+# sphinx_gallery_thumbnail_number = 2
 from collections import Counter
 
 import numpy as np
@@ -29,29 +30,29 @@ data = load_intents()
 pipeline = make_pipeline(TfidfVectorizer(sublinear_tf=True), RidgeClassifier())
 pipeline.fit(data.seen_train, data.seen_train_label)
 seen_accuracy = pipeline.score(data.seen_test, data.seen_test_label)
-print(f"right, of the requests of {len(data.seen_classes)} seen intents: {seen_accuracy:.2f}")
+print(f"accuracy on {len(data.seen_classes)} seen intents: {seen_accuracy:.2f}")
 
 # %%
 # New intents
 # -----------
 #
 # :func:`~rankshot.scores_of` returns the scores of the pipeline, and the head compares them with
-# the rankings. The head is fitted to rankings alone: there is nothing to train it on.
+# the rankings. The head is fitted to rankings alone.
 
 scores = rs.scores_of(pipeline, data.new)
 head = rs.WeightedMean().fit(data.panel)
 found = head.predict(scores)
 right = found == data.new_label
 chance = 1 / len(data.new_classes)
-print(f"right, of {len(right)} requests of new intents: {right.mean():.2f} (chance: {chance:.2f})")
+print(f"accuracy on new intents: {right.mean():.2f} (chance: {chance:.2f})")
 
 # %%
-# Some requests, with what the pipeline says by itself and with the new intent:
+# Some requests, with the answer of the pipeline itself and the new intent:
 
 said = pipeline.predict(data.new)
 for row in range(5):
     print(f"“{data.new[row]}”")
-    verdict = "right" if right[row] else f"wrong, it is {data.new_label[row]}"
+    verdict = "correct" if right[row] else f"wrong, it is {data.new_label[row]}"
     print(f"   pipeline: {said[row]}; new intent: {found[row]} ({verdict})")
 
 # %%
@@ -59,15 +60,15 @@ for row in range(5):
 # --------------------------------
 #
 # These are the four lists for "tire_pressure". The four raters agree on what comes first. Each is
-# one call of a language model that saw the names of the intents alone.
+# one call of a language model that saw only the names of the intents.
 
 rs.plots.RankingsDisplay.from_rankings(data.panel, "tire_pressure", k=6)
 plt.show()
 
 # %%
 # Word vectors need no language model: GloVe compares the words in the names of the intents. They
-# are much worse here. A *reference* (scores of other requests of seen intents) does not help this
-# classifier.
+# are much less accurate here. A *reference* (scores of other requests of seen intents) does not
+# help this classifier.
 
 glove = load_similarities("intents")["GloVe 100d"].select(data.new_classes, data.seen_classes)
 reference = rs.scores_of(pipeline, data.seen_validation)
@@ -94,13 +95,13 @@ names = sorted(shares, key=shares.__getitem__)
 _, ax = plt.subplots(figsize=(6.4, 6.4), layout="constrained")
 ax.barh(names, [shares[name] for name in names], color="C0")
 ax.axvline(chance, color="0.3", linestyle=":", label="chance")
-ax.set(xlabel="share of 20 requests that is right", xlim=(0, 1))
+ax.set(xlabel="accuracy on 20 requests", xlim=(0, 1))
 ax.margins(y=0.01)
 ax.legend(loc="lower right")
 plt.show()
 
 # %%
-# The most difficult intent is at the bottom. What are its requests taken for?
+# The most difficult intent is at the bottom. What is predicted instead?
 
 worst = names[0]
 is_lost = (data.new_label == worst) & ~right
@@ -111,7 +112,7 @@ def count(labels):
     return ", ".join(f"{name} ({n})" for name, n in Counter(labels.tolist()).most_common(3))
 
 
-print(f"{worst}: {shares[worst]:.0%} are right; the others are taken for {count(found[is_lost])}")
+print(f"{worst}: {shares[worst]:.0%} correct; the others are called {count(found[is_lost])}")
 print(f"for these, the pipeline says {count(said[is_lost])}")
 
 # %%
@@ -119,11 +120,11 @@ print(f"for these, the pipeline says {count(said[is_lost])}")
 # says "balance". The raters put that among the first for "routing"; for "interest_rate" they
 # thought of other rates. Raters who see no requests cannot know such words.
 #
-# What to read next
-# -----------------
+# Where to go next
+# ----------------
 #
 # - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: requests of old and new intents, and of
 #   none of them, in one stream.
 # - :doc:`Sources of rankings </guide/sources>`: how to ask a language model, with or
 #   without an API.
-# - :doc:`Models, commands and files </guide/files>`: ``rankshot recognise`` for texts.
+# - :doc:`Your own model </guide/files>`: ``rankshot recognise`` for texts.

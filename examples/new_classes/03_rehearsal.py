@@ -1,12 +1,12 @@
 """
-What will the new classes score, before there is any data of them?
-==================================================================
+Predict zero-shot accuracy without labelled data
+================================================
 
 You have a classifier and rankings of new classes, and must decide whether that is good enough.
-Labelled inputs of the new classes do not exist. In a *rehearsal*, seen classes play new ones: the
-classifier is trained without them, and they are recognised by their rankings alone. This chooses
-the settings and predicts the accuracy on the new classes. Here the seen classes are those of
-CIFAR-100 and the new ones those of CIFAR-10. At the end we look at what came out.
+Labelled inputs of the new classes do not exist. In a *rehearsal*, some seen classes are held out:
+the classifier is trained without them, and they are recognised by their rankings alone. This
+chooses the settings and predicts the accuracy on the new classes. Here the seen classes are those
+of CIFAR-100 and the new ones those of CIFAR-10. At the end, the prediction meets the labels.
 """
 
 # %%
@@ -35,7 +35,7 @@ print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (
 # What was tried
 # --------------
 #
-# The intervals are wide, because 20 classes differ much. So the rehearsal leaves the default
+# The intervals are wide, because 20 classes differ a lot. So the rehearsal leaves the default
 # settings only for a gain that is larger than its standard error. Here it kept them.
 
 rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=1 / len(rehearsal.classes_))
@@ -55,11 +55,11 @@ predicted = rehearsal.predict_accuracy(load_panel(), reference)
 print(f"predicted for the new classes: {predicted} (chance: .100)")
 
 # %%
-# Now the images of the new classes arrive, with labels, and we can look.
+# Now the images of the new classes arrive, with labels.
 
 scores = rs.scores_of(rehearsal.estimator_, data.new)
 head = rehearsal.fit_head(load_panel(), reference)
-print(f"came out: {np.mean(head.predict(scores) == data.new_label):.3f}")
+print(f"measured: {np.mean(head.predict(scores) == data.new_label):.3f}")
 
 # %%
 # Does it also predict that a source is bad?
@@ -69,8 +69,8 @@ print(f"came out: {np.mean(head.predict(scores) == data.new_label):.3f}")
 # package. Each is rehearsed on its own. To save time, the classifier is trained without the 20
 # classes only once: a rehearsal also takes scores, and rehearsed classes need no columns in them.
 
-played = load_held_out_panel().target_names
-others = [name for name in data.seen_classes if name not in played]
+held_out = load_held_out_panel().target_names
+others = [name for name in data.seen_classes if name not in held_out]
 is_other = np.isin(data.seen_train_label, others)
 classifier.fit(data.seen_train[is_other], data.seen_train_label[is_other])
 rehearsal_scores = rs.scores_of(classifier, data.seen_validation)
@@ -81,45 +81,45 @@ sources = {
 }
 for name, table in load_similarities().items():
     sources[name] = (
-        table.select(played, others).to_rankings(),
+        table.select(held_out, others).to_rankings(),
         table.select(data.new_classes, data.seen_classes).to_rankings(),
     )
 
 results = {}
-for name, (of_played, of_new) in sources.items():
-    one = rs.Rehearsal().fit(rehearsal_scores, data.seen_validation_label, of_played)
+for name, (of_held_out, of_new) in sources.items():
+    one = rs.Rehearsal().fit(rehearsal_scores, data.seen_validation_label, of_held_out)
     expected = one.predict_accuracy(of_new, reference)
-    came_out = np.mean(one.fit_head(of_new, reference).predict(scores) == data.new_label)
-    results[name] = (expected, came_out)
-    print(f"{name:<19} predicted {expected}, came out {came_out:.3f}")
+    measured = np.mean(one.fit_head(of_new, reference).predict(scores) == data.new_label)
+    results[name] = (expected, measured)
+    print(f"{name:<19} predicted {expected}, measured {measured:.3f}")
 
 # %%
-# Each line is the 95 % interval of a prediction, with a dot for the prediction. A cross is what
-# came out.
+# Each line is the 95 % interval of a prediction, with a dot for the prediction. A cross is the
+# measured accuracy.
 
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for row, (expected, came_out) in enumerate(reversed(results.values())):
+for row, (expected, measured) in enumerate(reversed(results.values())):
     ax.plot([expected.low, expected.high], [row, row], color="C0", linewidth=2)
     ax.plot(expected.estimate, row, "o", color="C0", label="predicted" if row == 0 else None)
-    ax.plot(came_out, row, "X", color="C1", markersize=9, label="came out" if row == 0 else None)
+    ax.plot(measured, row, "X", color="C1", markersize=9, label="measured" if row == 0 else None)
 ax.axvline(1 / len(data.new_classes), color="0.3", linestyle=":", label="chance")
 ax.set(xlabel="accuracy on the 10 new classes", xlim=(0, 1))
 ax.set_yticks(range(len(results)), reversed(results))
 ax.legend(loc="lower right")
 plt.show()
 
-n_inside = sum(expected.low <= came_out <= expected.high for expected, came_out in results.values())
-n_high = sum(expected.estimate > came_out for expected, came_out in results.values())
+n_inside = sum(expected.low <= measured <= expected.high for expected, measured in results.values())
+n_high = sum(expected.estimate > measured for expected, measured in results.values())
 print(f"inside their intervals: {n_inside} of {len(results)}; predicted too high: {n_high}")
 
 # %%
-# The rehearsal knew that the panel is better than the tables of similarities. But most predictions
-# were too high, that of WordNet by .15, and the intervals are wide. Take a prediction as an order
-# of magnitude, and as a warning where a source is bad. The eight sources share their classes and
-# their classifier, so these are no eight independent tests.
+# The rehearsal found that the panel is better than the tables of similarities. But most predictions
+# were too high, that of WordNet by .15, and the intervals are wide. Use a prediction as an order of
+# magnitude, and as a warning where a source is bad. The eight sources share their classes and their
+# classifier, so these are not eight independent tests.
 #
-# What to read next
-# -----------------
+# Where to go next
+# ----------------
 #
 # - :doc:`Rehearsal </guide/rehearsal>` in the guide, and ``rankshot rehearse`` on the command
 #   line.

@@ -1,11 +1,11 @@
 """
-Can I trust the probabilities of new classes?
-=============================================
+Calibrated probabilities for new classes
+========================================
 
-A program that acts on a prediction needs to know how sure it is: of 100 predictions with
-probability .8, 80 should be right. The probabilities of new classes cannot be calibrated on
-labelled data of these classes, because there are none. A rehearsal calibrates them on seen classes
-that play new ones. This example shows where that helps and where it is not needed, with
+A program that acts on a prediction needs to know how certain it is: of 100 predictions with
+probability .8, 80 should be correct. The probabilities of new classes cannot be calibrated on
+labelled data of these classes, because there are none. A rehearsal calibrates them on held-out seen
+classes. This example shows where that helps and where it is not needed, with
 reliability curves of images (CIFAR) and texts (intents).
 """
 
@@ -13,12 +13,12 @@ reliability curves of images (CIFAR) and texts (intents).
 # Scores for a rehearsal
 # ----------------------
 #
-# A *temperature* divides the log-probabilities of a head. It changes no prediction, only how sure
-# the predictions are. The default temperatures suited other data on average. We compare them with
-# those that a rehearsal finds.
+# A *temperature* divides the log-probabilities of a head. It changes no prediction, only how
+# confident the predictions are. The default temperatures suited other data on average. We compare
+# them with those that a rehearsal finds.
 #
-# A rehearsal needs the scores of a classifier that was trained without the classes that play new
-# ones. The classifier in use is trained on all seen classes. The *reference* is a table of its
+# A rehearsal needs the scores of a classifier that was trained without the held-out classes. The
+# classifier in use is trained on all seen classes. The *reference* is a table of its
 # scores for held-out inputs of seen classes.
 
 # sphinx_gallery_thumbnail_number = 2
@@ -39,9 +39,9 @@ from rankshot.datasets import (
 )
 
 
-def train_twice(classifier, data, played):
+def train_twice(classifier, data, held_out):
     """Return scores for the rehearsal, and the reference and scores of inputs of new classes."""
-    is_other = ~np.isin(data.seen_train_label, played)
+    is_other = ~np.isin(data.seen_train_label, held_out)
     without = clone(classifier).fit(data.seen_train[is_other], data.seen_train_label[is_other])
     classifier = clone(classifier).fit(data.seen_train, data.seen_train_label)
     return (
@@ -52,16 +52,16 @@ def train_twice(classifier, data, played):
 
 
 cifar, intents = load_cifar(), load_intents()
-played = load_held_out_panel().target_names
-cifar_scores = train_twice(LogisticRegression(C=0.01, max_iter=500, tol=1e-3), cifar, played)
+held_out = load_held_out_panel().target_names
+cifar_scores = train_twice(LogisticRegression(C=0.01, max_iter=500, tol=1e-3), cifar, held_out)
 ridge = make_pipeline(TfidfVectorizer(sublinear_tf=True), RidgeClassifier())
 intent_scores = train_twice(ridge, intents, intents.held_out_classes)
 
 
-def compare(title, data, scores, head, of_played, of_new):
+def compare(title, data, scores, head, of_held_out, of_new):
     """Draw the reliability of new classes before and after the rehearsal; return the latter."""
     of_rehearsal, reference, of_inputs = scores
-    rehearsal = rs.Rehearsal(head).fit(of_rehearsal, data.seen_validation_label, of_played)
+    rehearsal = rs.Rehearsal(head).fit(of_rehearsal, data.seen_validation_label, of_held_out)
     after = rehearsal.fit_head(of_new, reference)
     before = clone(after).set_params(temperature=rehearsal.settings_.default_temperature)
     before.fit(of_new, **({"reference": reference} if rehearsal.settings_.reference else {}))
@@ -74,7 +74,7 @@ def compare(title, data, scores, head, of_played, of_new):
         print(f"{name}: temperature {fitted.temperature_:.2f}, ", end="")
         print(f"mean probability of the predicted class {proba.max(axis=1).mean():.2f}")
     right = fitted.classes_[proba.argmax(axis=1)] == data.new_label
-    print(f"right: {right.mean():.2f} (chance: {1 / len(data.new_classes):.2f})")
+    print(f"accuracy: {right.mean():.2f} (chance: {1 / len(data.new_classes):.2f})")
     ax.set_title(title)
     ax.legend(loc="best", fontsize=8)
     plt.show()
@@ -97,19 +97,19 @@ results["images, panel"] = compare(
 # %%
 # The default temperature was good already, and the rehearsal changes next to nothing.
 #
-# Where the default is too sure
-# -----------------------------
+# Where the default is overconfident
+# ----------------------------------
 #
 # The same images, with rankings by GloVe's word vectors, which are worse.
 
-others = [name for name in cifar.seen_classes if name not in played]
+others = [name for name in cifar.seen_classes if name not in held_out]
 glove = load_similarities()["GloVe"]
 results["images, GloVe"] = compare(
     "images, GloVe",
     cifar,
     cifar_scores,
     rs.WeightedMean(),
-    glove.select(played, others).to_rankings(),
+    glove.select(held_out, others).to_rankings(),
     glove.select(cifar.new_classes, cifar.seen_classes).to_rankings(),
 )
 
@@ -118,7 +118,7 @@ results["images, GloVe"] = compare(
 # right in about one case in three. The rehearsal halves the calibration error. It does not reach
 # the diagonal: one number cannot bend the curve.
 #
-# Where the default is far too unsure
+# Where the default is underconfident
 # -----------------------------------
 #
 # Requests to a chatbot, with rankings by a panel and with another head, ``ProbabilisticRanking``.
@@ -134,8 +134,8 @@ results["requests, panel"] = compare(
 )
 
 # %%
-# Without the rehearsal, these probabilities are of no use. With it, they are too low where they are
-# small, and nearly right where they are large.
+# Without the rehearsal, these probabilities are useless. With it, they are too low where they are
+# small, and nearly correct where they are large.
 #
 # What calibrated probabilities are good for
 # ------------------------------------------
@@ -151,21 +151,21 @@ for name, (confidence, right) in results.items():
     enough = answered >= 50
     ax.plot(answered[enough] / len(order), accuracy[enough], label=name)
     half = accuracy[len(order) // 2 - 1]
-    print(f"{name}: {accuracy[-1]:.2f} of all are right, {half:.2f} of the surer half")
-ax.set(xlabel="share of the inputs that is answered", ylabel="share of these that is right")
+    print(f"{name}: {accuracy[-1]:.2f} of all are correct, {half:.2f} of the more certain half")
+ax.set(xlabel="share of the inputs that is answered", ylabel="accuracy on these")
 ax.set(xlim=(0, 1), ylim=(0, 1))
 ax.legend(loc="lower left")
 ax.grid(alpha=0.3)
 plt.show()
 
 # %%
-# For requests and for the panel's images, the surer half is clearly better than the rest. With
-# GloVe it is hardly better: probabilities do not save bad rankings. The order of the inputs does
-# not depend on the temperature. But only calibrated probabilities say beforehand what a threshold
-# will give.
+# For requests and for the panel's images, the more certain half is clearly better than the rest.
+# With GloVe it is hardly better: probabilities cannot save bad rankings. The order of the inputs
+# does not depend on the temperature. But only calibrated probabilities say beforehand what a
+# threshold will give.
 #
-# What to read next
-# -----------------
+# Where to go next
+# ----------------
 #
 # - :doc:`Rehearsal and calibration </guide/rehearsal>` in the guide.
 # - :class:`~rankshot.ZeroShotClassifier` has ``reject_below``, which leaves inputs unanswered.

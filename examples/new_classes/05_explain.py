@@ -1,11 +1,11 @@
 """
-Why was this class predicted?
-=============================
+Explain a zero-shot prediction
+==============================
 
-A prediction of a new class rests on the scores of seen classes. :func:`~rankshot.explain` says
-which of them spoke for the class, which spoke against it, and what each rater contributed. Here a
-classifier of CIFAR-100's classes recognises those of CIFAR-10. We look at a right prediction, at a
-wrong one, and then at all errors of one kind, to find the ranking that causes them.
+A prediction of a new class rests on the scores of seen classes. :func:`~rankshot.explain` shows
+which of them support the class, which count against it, and what each rater contributed. Here a
+classifier of CIFAR-100's classes recognises those of CIFAR-10. We look at a correct prediction, at
+a wrong one, and then at all errors of one kind, to find the ranking that causes them.
 """
 
 # %%
@@ -28,11 +28,11 @@ head = rs.WeightedMean().fit(panel, reference=reference)
 
 scores = rs.scores_of(classifier, data.new)
 found = head.predict(scores)
-print(f"right: {np.mean(found == data.new_label):.2f} (chance: 0.10)")
+print(f"accuracy: {np.mean(found == data.new_label):.2f} (chance: 0.10)")
 
 # %%
-# A right prediction
-# ------------------
+# A correct prediction
+# --------------------
 #
 # ``against`` names the class to compare with: why horse rather than deer, the second most probable
 # class? A contribution is a difference of log-probabilities: +0.7 doubles the odds. The
@@ -42,7 +42,7 @@ images, labels, rows = load_thumbnails()
 
 
 def show(number, **options):
-    """Draw a picture and the explanation of its class side by side."""
+    """Draw an image and the explanation of its class side by side."""
     row = rows[number]
     explanation = rs.explain(head, scores[row : row + 1], **options)[0]
     _, (left, right) = plt.subplots(
@@ -61,12 +61,12 @@ print(", ".join(f"{name} {p:.0%}" for name, p in horse.alternatives))
 
 # %%
 # The classifier never saw a horse. It gave high scores to cattle and to camel. All raters put these
-# first for "horse", and one place later for "deer". The bars to the left speak for deer.
+# first for "horse", and one place later for "deer". The bars to the left support deer.
 #
 # A wrong prediction
 # ------------------
 #
-# This ship was taken for an airplane.
+# This ship was called an airplane.
 
 airplane = show(48, against="ship")
 print(", ".join(f"{name} {p:.0%}" for name, p in airplane.alternatives))
@@ -75,11 +75,11 @@ print(", ".join(f"{name} {p:.0%}" for name, p in airplane.alternatives))
 # All errors of a kind
 # --------------------
 #
-# One error may be an accident. More than a third of all ships were taken for airplanes. The mean of
+# One error may be an accident. More than a third of all ships were called airplanes. The mean of
 # the contributions over these images shows what they have in common.
 
 wrong = np.flatnonzero((data.new_label == "ship") & (found == "airplane"))
-print(f"{len(wrong)} of {np.sum(data.new_label == 'ship')} ships were taken for airplanes")
+print(f"{len(wrong)} of {np.sum(data.new_label == 'ship')} ships were called airplanes")
 
 totals = dict.fromkeys(data.seen_classes, 0.0)
 for explanation in rs.explain(head, scores[wrong], target="airplane", against="ship"):
@@ -95,7 +95,7 @@ ax.set_xlabel("for ship  ←  mean contribution  →  for airplane")
 plt.show()
 
 # %%
-# Which ranking is to blame?
+# Which ranking causes them?
 # --------------------------
 #
 # The lists of the raters for the two classes, side by side:
@@ -121,14 +121,14 @@ for name, answers in (("with rocket", found), ("without rocket", without)):
     print(f"{name}: {', '.join(texts)}")
 
 # %%
-# The explanation was right: without the rocket, more ships are recognised. But as many airplanes
-# are lost, and the head as a whole is no better. These seen classes do not have what tells a ship
-# from an airplane. An explanation shows such a limit; it does not remove it. (And a choice that
-# was made because of images of new classes would need other images to be judged on.)
+# The explanation was correct: without the rocket, more ships are recognised. But as many airplanes
+# are lost, and the overall accuracy is the same. These seen classes do not contain what
+# distinguishes a ship from an airplane. An explanation shows such a limit; it does not remove it.
+# (A change that was made because of these images must be measured on others.)
 #
-# What to read next
-# -----------------
+# Where to go next
+# ----------------
 #
 # - ``rankshot explain`` on the command line, and
-#   `explanations <../../guide/zeroshot.html#explanation-of-a-prediction>`__ in the guide.
+#   :doc:`zero-shot classification </guide/zeroshot>` in the guide.
 # - :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py`: a fair way to choose sources and settings.

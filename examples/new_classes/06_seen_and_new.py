@@ -1,8 +1,8 @@
 """
-How are seen classes, new classes and none of them told apart?
-==============================================================
+Generalised zero-shot and out-of-scope detection
+================================================
 
-In use, nobody tells a classifier whether an input is of a class that it was trained on. This
+In use, a classifier does not know whether an input belongs to a class that it was trained on. This
 chatbot gets requests of 120 intents that it knows, of 30 new intents that it has only rankings of,
 and requests that it has no intent for at all. :class:`~rankshot.SeenAndNew` lets all of them
 compete: a *gate* decides whether an input is of a seen class, of a new one, or of neither.
@@ -42,15 +42,15 @@ reference = rs.scores_of(pipeline, data.seen_validation)
 head = rs.WeightedMean().fit(data.panel, reference=reference)
 seen_alone = pipeline.score(data.seen_test, data.seen_test_label)
 new_alone = np.mean(head.predict(scores["new intents"]) == data.new_label)
-print(f"right, if the kind is known: seen {seen_alone:.2f}, new {new_alone:.2f}")
+print(f"accuracy, if the kind is known: seen {seen_alone:.2f}, new {new_alone:.2f}")
 
 # %%
 # The gate
 # --------
 #
 # The gate looks at two numbers: how well a request fits the best new intent, and how well it fits
-# the best seen one. The default gate was fitted to seen classes of three data sets that played new
-# ones. Requests of seen intents that the classifier was not trained on tell it what is usual.
+# the best seen one. The default gate was fitted to held-out seen classes of three data sets.
+# Requests of seen intents that the classifier was not trained on show it what is usual.
 
 both = rs.SeenAndNew(head, none=True).fit(reference, data.seen_validation_label)
 colours = {"seen intents": "C0", "new intents": "C1", "out of scope": "0.35"}
@@ -64,7 +64,7 @@ for name, table in scores.items():
 a, b, c = both.gate_.new
 ax.axline((0, -c / b), slope=-a / b, color="k", linewidth=1)
 ax.set(xlabel="fit to the best new intent", ylabel="fit to the best seen intent")
-ax.legend(loc="upper left")
+ax.legend(loc="upper left", frameon=True)
 plt.show()
 
 # %%
@@ -72,8 +72,8 @@ plt.show()
 # of new intents below. Out-of-scope requests fit neither: they are at the bottom left, where
 # requests of both kinds lie as well. So they are the hardest to find.
 #
-# What comes out
-# --------------
+# The accuracy
+# ------------
 #
 # There are 150 intents now, so chance is below .01.
 
@@ -94,7 +94,7 @@ print(f"out of scope, labelled '{NONE}': {is_none.mean():.2f}")
 
 # %%
 # One row for each kind of request, and one column for each kind of answer. Between seen and new,
-# the gate is right for about three requests in four. Fewer than half of the out-of-scope requests
+# the gate is correct for about three requests in four. Fewer than half of the out-of-scope requests
 # are found, and a tenth of the requests of new intents is lost to "none of these".
 
 kinds = {"seen": data.seen_classes, "new": data.new_classes, "none": [NONE]}
@@ -149,8 +149,8 @@ plt.show()
 # curve and the star. The gate's own balance is as good as the best of the constants, which were
 # compared on these very requests; so use a constant only if one kind of error costs you more.
 #
-# What to read next
-# -----------------
+# Where to go next
+# ----------------
 #
 # - :doc:`Seen and new classes together </guide/seen_and_new>`: the formulas, and gates fitted in a
 #   rehearsal.

@@ -1,4 +1,4 @@
-"""Who won? One order from many ballots, by several rules
+"""Rank aggregation of ballots: Kemeny, Borda and Schulze
 ======================================================
 
 You have ballots, reviews or preference lists, and need one order of all items. Several rules make
@@ -11,6 +11,7 @@ only their first choices.
 # The ballots come with rankshot. Equal ballots are one ranking with a weight. For your own, use
 # :func:`rankshot.read_rankings` or :meth:`rankshot.Rankings.from_orders`.
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -58,7 +59,7 @@ rs.plots.RankingsDisplay.from_rankings(apply_rules(ballots))
 # %%
 # All rules agree on the last three places. They disagree on the winner. The rules that count
 # majorities choose candidate 3, who beats each other candidate in a duel (a Condorcet winner). The
-# majority over candidate 1 is small. Each row of the picture shows how often a candidate was put
+# majority over candidate 1 is small. Each row of the plot shows how often a candidate was put
 # before each other one, in percent:
 
 print("Condorcet winner:", rs.ranking.condorcet_winner(ballots))
@@ -100,7 +101,7 @@ for name, row in zip(complete.items, shares, strict=True):
 
 fig, axes = plt.subplots(1, 5, figsize=(9, 2.2), sharey=True, layout="constrained")
 for ax, name, row in zip(axes, complete.items, shares, strict=True):
-    ax.bar(range(1, 6), row, color="#0072B2")
+    ax.bar(range(1, 6), row, color="C0")
     ax.set(title=name, xlabel="place", xticks=range(1, 6))
 axes[0].set_ylabel("share of the ballots")
 plt.show()
@@ -115,10 +116,10 @@ plt.show()
 print(f"Kendall's W: {rs.ranking.concordance(ballots):.3f}")
 
 # %%
-# **What to take home.** Compute several rules. If they agree, report any. If they do not, the
-# difference tells something about the raters; say which rule you use and why. Tell rankshot what a
-# short list means: :ref:`sphx_glr_gallery_rankings_05_kinds_of_rankings.py`.
+# **Summary.** Compute several rules. If they agree, report any. If they do not, the difference says
+# something about the raters; say which rule you use and why, and what a short list means:
+# :ref:`sphx_glr_gallery_rankings_00_kinds_of_rankings.py`.
 #
-# **What to read next.** :ref:`sphx_glr_gallery_rankings_03_kemeny_proof.py` shows how Kemeny's
+# **Where to go next.** :ref:`sphx_glr_gallery_rankings_03_kemeny_proof.py` shows how Kemeny's
 # order is proven. The guide has all rules and their definitions:
 # :doc:`rankings and their models </guide/ranking>`.

@@ -1,5 +1,5 @@
-"""Do all raters agree? Find groups of raters
-==========================================
+"""Cluster raters with a Plackett-Luce mixture
+===========================================
 
 One order for all raters can hide that there are two opinions. You have rankings from many raters,
 and ask whether they fall into groups, how large the groups are, and what each of them wants. The
@@ -57,12 +57,11 @@ rs.plots.GroupsDisplay.from_mixture(groups)
 # Who belongs to which group?
 # ---------------------------
 # :meth:`~rankshot.RankingMixture.predict_proba` gives the probabilities of the groups for each
-# ballot. Many ballots are typical of one group. Others could come from either, and are no proof of
-# anything.
+# ballot. Many ballots are typical of one group. Others could come from either.
 
 membership = groups.predict_proba(complete)[:, 1]
 fig, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-ax.hist(membership, np.linspace(0, 1, 21), weights=complete.weights, color="#0072B2")
+ax.hist(membership, np.linspace(0, 1, 21), weights=complete.weights, color="C0")
 ax.set(xlabel="probability of the second group (candidates 3 and 1)", ylabel="ballots")
 plt.show()
 
@@ -83,8 +82,8 @@ for g, ax in enumerate(axes):
 plt.show()
 
 # %%
-# **What to take home.** A consensus is worth as much as the raters agree. Look for groups before
-# you report one.
+# **Summary.** A consensus means little where raters disagree. Look for groups before you report
+# one.
 #
-# **What to read next.** :doc:`Leaderboards and groups </guide/leaderboards>` explains the models,
+# **Where to go next.** :doc:`Leaderboards and groups </guide/leaderboards>` explains the models,
 # held-out likelihood as another criterion, and raters with several rankings each.

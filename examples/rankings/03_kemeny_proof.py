@@ -1,5 +1,5 @@
-"""Is this really the best order? A Kemeny consensus with proof
-============================================================
+"""Exact Kemeny consensus with a proof of optimality
+=================================================
 
 Kemeny's consensus is the order that contradicts the raters least. It is hard to find: 100 items
 have more than 10\\ :sup:`157` orders. A search returns a good order, but is there a better one?
@@ -14,6 +14,7 @@ say which classes are similar to a dog.
 # The eight animals are those that a language-model panel finds most similar to a dog. Each
 # source ranks them by its own similarities.
 
+# sphinx_gallery_thumbnail_number = 2
 from itertools import combinations, permutations
 from math import log10
 
@@ -52,11 +53,11 @@ print(" > ".join(found.order))
 
 fig, ax = plt.subplots(figsize=(6.4, 3), layout="constrained")
 ax.hist(scores, np.arange(scores.min(), scores.max() + 2) - 0.5, color="0.8")
-ax.axvline(found.score, color="#0072B2", label=f"Kemeny, {found.score:g}")
+ax.axvline(found.score, color="C0", label=f"Kemeny, {found.score:g}")
 borda = rs.borda(few)
-ax.axvline(borda.score, color="#D55E00", linestyle="--", label=f"Borda, {borda.score:g}")
+ax.axvline(borda.score, color="C1", linestyle="--", label=f"Borda, {borda.score:g}")
 ax.set(xlabel="score of an order (reversed pairs, all raters)", ylabel="orders")
-ax.legend(frameon=False)
+ax.legend()
 plt.show()
 
 # %%
@@ -86,7 +87,7 @@ for i, j, k in permutations(range(8), 3):
 # rankshot adds only constraints that are violated, and raises the bound until it meets the score of
 # an order. Then this order is proven to be the best.
 #
-# In the picture, the rows are sorted by average place. Read a row: how many percent of the raters
+# In the plot, the rows are sorted by average place. Read a row: how many percent of the raters
 # put this animal before that of the column.
 
 rs.plots.PrecedenceDisplay.from_rankings(few)
@@ -115,9 +116,9 @@ for name, result in results.items():
 
 fig, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
 for y, result in enumerate(results.values()):
-    ax.plot([result.bound, result.score], [y, y], color="#0072B2", linewidth=1.5)
-    ax.plot(result.score, y, "o", color="#0072B2")
-    ax.plot(result.bound, y, "|", color="#D55E00", markersize=12)
+    ax.plot([result.bound, result.score], [y, y], color="C0", linewidth=1.5)
+    ax.plot(result.score, y, "o", color="C0")
+    ax.plot(result.bound, y, "|", color="C1", markersize=12)
 ax.set_yticks(range(len(results)), list(results))
 ax.invert_yaxis()
 ax.set_xlabel("bound (|) and score (●)")
@@ -127,9 +128,9 @@ plt.show()
 print(" > ".join(results["exact"].order[:6]), "> …")
 
 # %%
-# **What to take home.** Use ``method="exact"`` and read ``optimal``. For hundreds of items with
+# **Summary.** Use ``method="exact"`` and read ``optimal``. For hundreds of items with
 # many cycles the proof may take long: set ``time_limit``. Then ``score`` and ``bound`` still say
 # how far from the optimum the order can be. An optimal order need not be the only one.
 #
-# **What to read next.** :doc:`Rankings and their models </guide/ranking>` has the definitions for
+# **Where to go next.** :doc:`Rankings and their models </guide/ranking>` has the definitions for
 # top-K lists, ties and weights. :ref:`sphx_glr_gallery_rankings_01_election.py` compares rules.

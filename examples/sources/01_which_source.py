@@ -1,10 +1,10 @@
-"""Which source of rankings is best for my classes?
-================================================
+"""Compare WordNet, word vectors and language models
+=================================================
 
 Rankings of your new classes can come from WordNet, from word vectors, from a corpus or from a
 language model. Which of them should you use? You have no data of the new classes to try them on.
-But some of your *seen* classes can play new ones: this is a rehearsal. The example rehearses seven
-sources with the images of CIFAR-100, and looks afterwards at ten classes that are really new.
+But some of your *seen* classes can be held out: this is a rehearsal. The example rehearses seven
+sources with the images of CIFAR-100, and then measures them on ten classes that are really new.
 """
 
 # %%
@@ -14,8 +14,9 @@ sources with the images of CIFAR-100, and looks afterwards at ten classes that a
 # :class:`~rankshot.WordVectors`, :class:`~rankshot.Corpus` or a language model. Tables of
 # similarities become rankings with :meth:`~rankshot.Similarity.to_rankings`; several tables may be
 # averaged. The language-model panel was asked two questions: which seen classes are most
-# *similar*, and what a classifier would say to *photographs* of the new class.
+# *similar*, and what a classifier would predict for *photographs* of the new class.
 
+# sphinx_gallery_thumbnail_number = 4
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import RidgeClassifier
@@ -41,14 +42,14 @@ frog = rs.Rankings.from_orders(orders, items=load_panel().items, sources=shown)
 rs.plots.RankingsDisplay.from_rankings(frog, k=6)
 
 # %%
-# The sources do not agree on what is like a frog. WordNet knows relatives, and ties 17 classes in
+# The sources disagree about what is like a frog. WordNet knows relatives, and ties 17 classes in
 # the third place. The Wikipedia text is small, and its list is noisy. Both questions of the panel
 # begin with lizard and turtle.
 #
-# Rehearsal: seen classes play new ones
-# -------------------------------------
-# 20 of the 100 seen classes play new ones. A classifier learns the other 80, and the sources rank
-# these 80 for each of the 20. Then we know how often a head is right with each source. No image of
+# Rehearsal: hold out seen classes
+# --------------------------------
+# 20 of the 100 seen classes are held out. A classifier learns the other 80, and the sources rank
+# these 80 for each of the 20. Then we know how accurate a head is with each source. No image of
 # a really new class is used. The intervals say what to expect of *other classes*: they come from
 # resamples of the 20.
 
@@ -56,8 +57,8 @@ data = load_cifar()
 held_out = load_held_out_panel()
 images = np.concatenate([data.seen_train, data.seen_validation])
 labels = np.concatenate([data.seen_train_label, data.seen_validation_label])
-playing = np.isin(labels, held_out.target_names)
-classifier = RidgeClassifier().fit(images[~playing], labels[~playing])
+is_held_out = np.isin(labels, held_out.target_names)
+classifier = RidgeClassifier().fit(images[~is_held_out], labels[~is_held_out])
 
 
 def average_classes(labels, values):
@@ -74,8 +75,8 @@ def mark_right(sources, classifier, images, labels):
 
 
 sources = collect_sources(load_held_out_panel, held_out.target_names, held_out.items)
-right = mark_right(sources, classifier, images[playing], labels[playing])
-rehearsed = {name: average_classes(labels[playing], hits) for name, hits in right.items()}
+right = mark_right(sources, classifier, images[is_held_out], labels[is_held_out])
+rehearsed = {name: average_classes(labels[is_held_out], hits) for name, hits in right.items()}
 for name, accuracy in rehearsed.items():
     print(f"{name:<19}{accuracy}")
 rs.plots.ComparisonDisplay.from_results(rehearsed, chance=1 / 20)
@@ -96,17 +97,17 @@ pairs = [
 ]
 for one, other in pairs:
     difference = right[one].astype(float) - right[other]
-    gain, low, high = average_classes(labels[playing], difference)
+    gain, low, high = average_classes(labels[is_held_out], difference)
     print(f"{one} - {other}: {gain:+.3f} [{low:+.3f}, {high:+.3f}]")
 
 # %%
-# An interval that contains zero means: 20 classes are too few to tell. The step from tables to a
-# language-model panel is clear.
+# An interval that contains zero means that 20 classes are too few to decide. The step from tables
+# to a language-model panel is clear.
 #
-# Do the sources say the same?
-# ----------------------------
-# Sources that differ can complete each other. Here is how many of the first ten places two sources
-# share, as a mean over the ten new classes; the panels are merged by Borda's rule first.
+# Do the sources agree?
+# ---------------------
+# Sources that differ can complement each other. Here is how many of the first ten places two
+# sources share, as a mean over the ten new classes; the panels are merged by Borda's rule first.
 
 names = list(new)
 overlap = np.zeros((len(names), len(names)))
@@ -124,9 +125,9 @@ ax.set_yticks(range(len(names)), names)
 plt.show()
 
 # %%
-# What came out
-# -------------
-# At last, the ten new classes, with a classifier that has learnt all 100 seen ones:
+# The measured accuracy
+# ---------------------
+# Finally, the ten new classes, with a classifier that has learnt all 100 seen ones:
 
 classifier = RidgeClassifier().fit(data.seen_train, data.seen_train_label)
 right = mark_right(new, classifier, data.new, data.new_label)
@@ -136,12 +137,12 @@ for name, accuracy in results.items():
 rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 
 # %%
-# The rehearsal was right about the panel, and right to call the other differences uncertain: the
+# The rehearsal was correct about the panel, and right to call the other differences uncertain: the
 # order of the other sources changed.
 #
 # **Be careful.** A language model may have read about CIFAR and about what classifiers confuse in
 # it. For classes of your own, rehearse before you trust any source; on the command line:
 # ``rankshot rank --rehearse 20`` and ``rankshot rehearse``.
 #
-# **What to read next.** :ref:`sphx_glr_gallery_sources_03_language_model.py` makes such a panel for
+# **Where to go next.** :ref:`sphx_glr_gallery_sources_03_language_model.py` makes such a panel for
 # your classes. :doc:`Sources of rankings </guide/sources>` describes each source.

@@ -1,5 +1,5 @@
-"""How do I ask people? A survey from start to consensus
-=====================================================
+"""Online ranking survey, from design to consensus
+===============================================
 
 You want rankings from people: "Which of these are most like a cat?" This example runs a whole study
 in one process. It designs the questions, serves the real web pages, lets 18 simulated people answer
@@ -11,8 +11,9 @@ into a consensus.
 # Design the study
 # ----------------
 # Six new classes, and for each of them the eight seen classes that are nearest in WordNet. People
-# cannot put 100 classes in order, but eight they can.
+# can put eight classes in order, but not 100.
 
+# sphinx_gallery_thumbnail_number = 1
 import re
 import tempfile
 import time
@@ -45,10 +46,10 @@ for question in study.questions[:2]:
 # %%
 # On the command line, ``rankshot survey new study.toml --seen seen.txt --new new.txt`` writes such
 # a study to a file that you can edit, and ``rankshot survey serve study.toml`` serves it. A
-# question looks like this, on a telephone and on a desktop:
+# question looks like this, on a phone and on a desktop:
 #
 # .. image:: /images/survey.png
-#    :alt: A question of the survey, half answered, on a telephone and on a desktop
+#    :alt: A question of the survey, half answered, on a phone and on a desktop
 #
 # People who answer
 # -----------------
@@ -118,8 +119,8 @@ print("The last page:", re.search(r"<h1[^>]*>(.*?)</h1>", last_page.text)[1])
 # Every answer is on disk before the next page is shown. On the command line,
 # ``rankshot survey export study.toml -o rankings.jsonl`` writes the rankings.
 #
-# What came in
-# ------------
+# The answers
+# -----------
 # The questions were assigned evenly:
 
 print(sorted(Counter(everybody.targets.tolist()).items()))
@@ -147,16 +148,16 @@ for summary in rs.summarize(everybody):
 flagged = np.array([bool(overview.flags[rater]) for rater in distance])
 values = np.array(list(distance.values()))
 fig, ax = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
-for mask, colour, label in [(~flagged, "#0072B2", "no flag"), (flagged, "#D55E00", "flagged")]:
+for mask, colour, label in [(~flagged, "C0", "no flag"), (flagged, "C1", "flagged")]:
     ax.bar(np.flatnonzero(mask), values[mask], color=colour, label=label)
 ax.set(xlabel="person", ylabel="distance to the consensus", xticks=range(len(values)))
-ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
+ax.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
 # The consensus
 # -------------
-# Kemeny's order of the answers, with and without the flagged people, beside the order around which
+# Kemeny's order of the answers, with and without the flagged people, next to the order around which
 # the simulated opinions scatter. W is Kendall's measure of agreement, which is 1 if all agree.
 
 cats = everybody.select(target="cat")
@@ -179,17 +180,17 @@ for target, (before, after) in zip(targets, agreement, strict=True):
 
 fig, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
 x = np.arange(len(targets))
-ax.bar(x - 0.2, agreement[:, 0], 0.38, label="all answers", color="#56B4E9")
-ax.bar(x + 0.2, agreement[:, 1], 0.38, label="without flags", color="#0072B2")
+ax.bar(x - 0.2, agreement[:, 0], 0.38, label="all answers", color="C5")
+ax.bar(x + 0.2, agreement[:, 1], 0.38, label="without flags", color="C0")
 ax.set_xticks(x, targets)
 ax.set(ylabel="Kendall's W", ylim=(0, 1))
-ax.legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
+ax.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
 # ``kept`` is now what every other part of rankshot takes: rankings for a head, for a model or for
 # :func:`rankshot.summarize`.
 #
-# **What to read next.** :doc:`Online surveys </guide/survey>` describes the study file, quality
+# **Where to go next.** :doc:`Online surveys </guide/survey>` describes the study file, quality
 # checks, backups and languages, :doc:`paid studies </guide/paid_studies>` Prolific, and
 # :doc:`a survey on the internet </guide/deployment>` the server.

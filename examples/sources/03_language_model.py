@@ -1,9 +1,9 @@
-"""How do I get rankings from a chat window?
-=========================================
+"""Rankings from a language model in a chat window
+===============================================
 
-A language model is the best source of rankings that we have measured, and you need no programming
-interface for it: rankshot writes prompts, you paste them into any chat window, and rankshot reads
-what came back, in whatever form. This example goes all the way, from prompts to a consensus.
+A language model is the most accurate source of rankings that we have measured, and you need no
+programming interface for it: rankshot writes prompts, you paste them into any chat window, and
+rankshot reads the answers in any form. This example goes all the way, from prompts to a consensus.
 There is no network where this page is built: the answers are those of the language-model
 panel that comes with rankshot, written as chat windows write them.
 """
@@ -15,6 +15,7 @@ panel that comes with rankshot, written as chat windows write them.
 # conversation. Each gets the classes in another order, because a language model favours what it
 # reads first.
 
+# sphinx_gallery_thumbnail_number = 2
 import json
 import tempfile
 import textwrap
@@ -39,8 +40,8 @@ for paragraph in prompts["rater-1.txt"].split("\n\n"):
 #
 # Answers
 # -------
-# Four chat windows answer in four ways: as JSON, as numbered lists with remarks, as a table, and as
-# plain lines. The last one stops in the middle, and invents a class.
+# Four chat windows answer in four formats: as JSON, as numbered lists with remarks, as a table, and
+# as plain lines. The last one stops in the middle, and invents a class.
 
 panel = load_panel(question="photographs")
 said = {
@@ -125,8 +126,7 @@ for target, some in rankings.by_target().items():
 # %%
 # Is one rater enough?
 # --------------------
-# Here is the accuracy on pictures of the ten new classes, of which the classifier has never seen
-# one. The intervals are for other pictures of these classes.
+# The accuracy on images of the ten new classes, none of which the classifier has seen:
 
 data = load_cifar()
 classifier = RidgeClassifier().fit(data.seen_train, data.seen_train_label)
@@ -148,12 +148,12 @@ for name, accuracy in results.items():
 rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 
 # %%
-# The four raters together are about as good as the best of them. Without pictures of the new
-# classes, you would not know which one that is.
+# The four raters together are about as accurate as the best of them. Without labelled images, you
+# would not know which one that is.
 #
 # **Be careful.** A language model may have read about public data sets such as this one. On classes
 # of your own, expect less, and rehearse:
 # :ref:`sphx_glr_gallery_sources_01_which_source.py`.
 #
-# **What to read next.** :doc:`Sources of rankings </guide/sources>` describes the questions, your
+# **Where to go next.** :doc:`Sources of rankings </guide/sources>` describes the questions, your
 # own questions, and endpoints that are asked by a program.

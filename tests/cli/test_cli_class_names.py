@@ -71,7 +71,8 @@ def test_words_and_senses_of_the_user_come_first(folder):
     assert plain["ranking"][0] == "bulldozer"
     _, (looked_up,) = rank([*given, "--names", "names.csv"])
     assert looked_up["ranking"][0] == ["crane (bird)", "bulldozer"]
-    _, (pinned,) = rank([*given, "--sense", "crane (bird)=bulldozer.n.01"])
+    Path("names.csv").write_text("class,look_up\ncrane (bird),bulldozer.n.01\n")
+    _, (pinned,) = rank([*given, "--names", "names.csv"])
     assert pinned["ranking"] == looked_up["ranking"]
 
 

@@ -90,23 +90,19 @@ def test_no_command_has_more_than_sixteen_options():
 
 
 def test_senses_are_written_corrected_and_read(folder):
-    done = rank("--senses-out", "senses.txt")
-    assert "senses written to senses.txt" in done.out
-    path = folder / "senses.txt"
+    done = rank("--names-out", "names.csv")
+    assert "senses written to names.csv" in done.out
+    path = folder / "names.csv"
     text = path.read_text(encoding="utf-8")
-    assert "seal = seal.n.09" in text
-    assert set(rs.sources.read_senses(path)) == {
-        *("cat", "truck", "tiger", "wolf", "seal", "bus", "lawn_mower")
-    }
-    path.write_text(text.replace("seal = seal.n.09", "seal = seal.n.01"), encoding="utf-8")
+    assert "\nseal,seal.n.09," in text
+    classes = ["cat", "truck", "tiger", "wolf", "seal", "bus", "lawn_mower"]
+    assert set(rs.sources.read_look_up(path, classes)) == set(classes)
+    path.write_text(text.replace("seal,seal.n.09", "seal,seal.n.01"), encoding="utf-8")
     before = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
-    assert rank("--sense", "senses.txt").status == 0
+    assert rank("--names", "names.csv").status == 0
     after = rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0]
     assert before.index("seal") < 3
     assert after != before
-    # A sense on the command line overrides that of the file.
-    assert rank("--sense", "senses.txt", "--sense", "seal=seal.n.09").status == 0
-    assert rs.read_rankings(folder / "out.jsonl").select(target="cat").orders()[0] == before
 
 
 def test_a_language_model_is_asked_only_after_its_estimate(folder):
@@ -126,21 +122,19 @@ def test_a_language_model_is_asked_only_after_its_estimate(folder):
             ("--source", "glove:50"),
             "source 'glove' takes no file or name; it was given as 'glove:50'",
         ),
-        (("--source", "glove", "--sense", "seal=seal.n.09"), "are for --source wordnet"),
+        (("--source", "glove", "--names-out", "n.csv"), "--names-out is for --source wordnet"),
         (("--source", "wordnet", "--source", "wordnet"), "given more than once: 'wordnet'"),
         (
             ("--source", "vectors:vectors.txt", "--source", "vectors:more/vectors.txt"),
             "two sources have the name 'vectors'",
         ),
-        (("--sense", "seal"), "has the form seal=seal.n.09, not 'seal'"),
-        (("--sense", "sea=sea.n.01"), "no class 'sea' (did you mean 'seal'?)"),
-        (("--sense", "odd.txt"), "odd.txt: no class 'sea' (did you mean 'seal'?); leave it out"),
-        (("--senses-out", "out.jsonl"), "out.jsonl: -o and --senses-out must be two files"),
+        (("--names", "odd.csv"), "odd.csv:3: no class 'sea' (did you mean 'seal'?)"),
+        (("--names-out", "out.csv", "--similarity-out", "out.csv"), "-out must be two files"),
         (("--k", "9"), "k must be a whole number from 1 to 5, not 9"),
     ],
 )
 def test_bad_input_ends_with_a_message_and_no_traceback(folder, words, message):
-    (folder / "odd.txt").write_text("seal = seal.n.09\nsea = seal.n.09\n")
+    (folder / "odd.csv").write_text("class,look_up\nseal,seal.n.09\nsea,seal.n.09\n")
     done = rank(*words)
     assert done.status == 2
     assert "Traceback" not in done.err

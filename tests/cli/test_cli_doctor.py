@@ -105,11 +105,23 @@ def test_scores_without_rankings_and_a_doubtful_network(folder):
 def test_a_folder_of_recognise(folder):
     kept = folder / "photos.rankshot-run"
     (kept / "scores").mkdir(parents=True)
-    write_scores(kept / "scores" / "part.parquet", np.eye(24)[:12], NAMES, NAMES[:12])
+    write_scores(kept / "scores" / "part.parquet", 3 * np.eye(24)[:12], NAMES, NAMES[:12])
     (folder / "rankings.jsonl").rename(kept / "predictions.rankings.jsonl")
     out = run_well("doctor photos.rankshot-run")
     assert "line: ranks 3 of 3 new classes" in out
     assert "rankshot suggest photos.rankshot-run/scores --rankings photos.rankshot-run/pred" in out
+    # With --rehearse, it has labelled inputs as well.
+    (kept / "labelled").mkdir()
+    seen, labels = read_seen(folder)
+    ids = [f"s{i}" for i in range(len(labels))]
+    write_scores(kept / "labelled" / "part.parquet", seen.values, NAMES, ids)
+    (folder / "labels.csv").rename(kept / "labelled.csv")
+    rankings = (kept / "predictions.rankings.jsonl").read_text()
+    both = rankings + (folder / "rehearsal.jsonl").read_text()
+    (kept / "predictions.rankings.jsonl").write_text(both)
+    out = run_well("doctor photos.rankshot-run")
+    assert "own accuracy on 288 labelled inputs of seen classes" in out
+    assert "predicted accuracy, with the sources as rehearsed: " in out
 
 
 def test_a_source_of_raters_needs_no_language_model(tmp_path, monkeypatch):

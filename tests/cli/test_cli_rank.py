@@ -198,8 +198,10 @@ def test_a_language_model_gets_the_words(folder, monkeypatch):
 
 def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     write_names(folder, ["tiger", "T9", "daisy", "heron"], ["water_lilly", "crane", "qzx_7"])
-    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan\n")
-    words = "--names names.csv --sense crane=crane.n.04 --senses-out senses.txt"
+    (folder / "names.csv").write_text(
+        "class,look_up\nwater_lilly,water lily\nT9,swan\ncrane,crane.n.04\n"
+    )
+    words = "--names names.csv --names-out senses.csv"
     done = rank(words)
     assert done.status == 2
     assert "no source knows 'qzx_7'. Correct the name" in done.err
@@ -207,7 +209,8 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     done = rank(f"{words} --skip-unknown")
     assert done.status == 0, done.err
     assert "warning: no ranking of 'qzx_7', which no source knows: left out" in done.out
-    found = rs.sources.read_senses("senses.txt")
+    classes = ["tiger", "T9", "daisy", "heron", "water_lilly", "crane", "qzx_7"]
+    found = rs.sources.read_look_up("senses.csv", classes)
     words = ["water lily", "tiger", "swan", "daisy", "heron"]
     chosen = {name: sense.name for name, sense in rs.WordNet().senses(words).items()}
     assert found == {
@@ -220,12 +223,7 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     }
     first = Path("out.jsonl").read_text()
     # The file replaces the words: all senses are given now.
-    assert rank("--sense senses.txt --skip-unknown").status == 0
-    assert Path("out.jsonl").read_text() == first
-    # Words to look up can be senses, which are of no use for other sources.
-    (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\nT9,swan.n.01\n"
-                                      "crane,crane.n.04\n")  # fmt: skip
-    assert rank("--names names.csv --skip-unknown").status == 0
+    assert rank("--names senses.csv --skip-unknown").status == 0
     assert Path("out.jsonl").read_text() == first
 
 

@@ -85,7 +85,9 @@ def test_one_command_does_what_four_do(place):
 
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
-    explain, suggest, export = [line for line in out.splitlines() if line.startswith("  rankshot ")]
+    lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
+    doctor, explain, suggest, export = lines
+    assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))
     assert export == f"  rankshot export {FOLDER}/p.rankshot --attach net.onnx -o zero-shot.onnx"

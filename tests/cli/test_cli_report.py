@@ -164,7 +164,7 @@ def headings(text):
 
 
 RESULTS = ["Confusions", "Calibration", "Classes"]
-RANKINGS = ["Similar classes", "Consensus", "Sources"]
+RANKINGS = ["Similar classes", "Consensus"]
 END = "About this report"
 
 
@@ -269,6 +269,7 @@ def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
     assert "shots" not in out
     text = page(folder)
     assert headings(text)[:2] == ["Pictures", "Confusions"]
+    assert "7 of 7 inputs are shown: of each class, up to 10 of the right and 10 of the" in text
     cards = show_cards(text)
     whys = rs.explain(rs.WeightedMean().fit(rankings()), LOGITS)
     assert sorted(card.split()[-1] for card in cards) == IDS

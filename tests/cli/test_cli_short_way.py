@@ -114,6 +114,15 @@ def test_labelled_inputs_are_rehearsed(zoo):
     )
     assert [row["label"] for row in read("p.csv")] == found.labels.tolist()
     assert str(found.predicted) in out
+    page = f"report p.csv --scores {FOLDER}/scores --head {FOLDER}/p.rankshot -o out.html"
+    run_well(page)
+    estimate, low, high = (f"{100 * share:.1f}" for share in found.predicted)
+    text = Path("out.html").read_text(encoding="utf-8")
+    assert f"predicted beforehand {estimate}% [{low}, {high}]" in text
+    assert "<dt>model</dt><dd>zoo.skops (scikit-learn), on CPU</dd>" in text
+    out = run_well(f"doctor {FOLDER}")
+    assert "the network's own accuracy on 96 labelled inputs of seen classes: 1.000" in out
+    assert "predicted accuracy, with the sources as rehearsed: " in out
     assert "scores: those of 96 inputs" in run_well([*RUN, "--rehearse", "seen.csv"])
     for classes in ("all", "all-or-none", "new-or-none"):
         run_well([*RUN, "--rehearse", "seen.csv", "--classes", classes])
@@ -140,7 +149,7 @@ def test_few_labelled_classes_are_a_reference(zoo):
     rows = [row for row in read("seen.csv") if row["label"] in {"leopard", "bus"}]
     write_table("few.csv", "text,label", [(row["text"], row["label"]) for row in rows])
     out = run_well([*RUN, "--rehearse", "few.csv"])
-    assert "rehearsal: none, since it needs rankings of 5 labelled classes, not of 2" in out
+    assert "of 5 labelled classes by the sources of the new ones, not of 2; the labelled" in out
     assert "reference: it covers " in out
 
 
@@ -160,6 +169,14 @@ def test_answers_beside_are_used(zoo):
     assert "rankings: by 1 rater ('answers', 'wordnet-path')" in out
     assert "expect less" not in out
     assert share_right() == 1
+    # Answers about new classes alone rehearse nothing; what they lack is asked for.
+    Path(FOLDER, "p.prompts/answers/rater-1.txt").write_text(
+        json.dumps({name: lists[name] for name in NEW})
+    )
+    out = run_well([*RUN, "--rehearse", "seen.csv"])
+    assert f"missing: 12 lists; paste the 1 prompt in {FOLDER}/p.follow-up into a chat" in out
+    assert "of 5 labelled classes by the sources of the new ones, not of 0" in out
+    assert "leopard" in Path(FOLDER, "p.follow-up/rater-1.again-1.txt").read_text()
     # Other new classes: WordNet fills in.
     out = run_well([*RUN[:4], "--new", "jaguar, truck, ferry, dahlia", "-o", "p.csv"])
     assert "'wordnet-path' 0 (only for 'dahlia')" in out

@@ -209,7 +209,7 @@ def test_half_an_output_does_not_stay_for_a_bad_part(place):
 
 def test_a_part_that_changes_while_it_is_read_has_no_output(place):
     parts = [replace(part, version="older") for part in list_parts("scores/*.csv")]
-    job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None)
+    job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None, None)
     content = Path("new.rankshot").read_bytes()
     run = run_parts(job, content, parts, str(place / "out"))
     reason = f"{place}/scores/b.csv: was changed while it was read"
@@ -331,7 +331,7 @@ def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
     """Both do the same job, and the disk of one fails."""
     classify("scores", "new.rankshot", "out")
     given = json.loads((place / "out/_rankshot.json").read_text())["job"]
-    job = _ClassifyJob(given["head"], "new.rankshot", given["score type"], False, None, None)
+    job = _ClassifyJob(given["head"], "new.rankshot", given["score type"], False, None, None, None)
     parts, out = list_parts("scores"), str(place / "out")
     executors._Run(
         job, b"", parts, out, None, False, False, None, print, list(parts)
@@ -409,6 +409,14 @@ def test_the_command(place, client):
     assert "parts: 0 classified, 5 finished earlier, 0 failed" in run_well(f"{words} --update")
 
 
+def test_the_most_probable_classes_of_a_dataset(place):
+    run_well("classify scores --head new.rankshot -o out --workers 1 --top 2")
+    done = rankshot("classify scores --head new.rankshot -o out --workers 1")
+    assert "out: belongs to another job" in done.err
+    run_well("classify scores/a.parquet --head new.rankshot -o out.csv --top 2")
+    assert Path("out.csv").read_text().startswith("id,label,label_2,probability,probability_2\n")
+
+
 REFUSED = {
     "scores -o out": "a dataset needs a fitted head, --head FILE.rankshot; fit one with",
     "scores -o scores/out --head new.rankshot": "is the dataset, or inside of it",
@@ -416,7 +424,7 @@ REFUSED = {
     "packed --head new.rankshot -o out": "'b.csv.gz', 'c.CSV' would be left out",
     "links --head new.rankshot -o out": "links/deep: is a link to a folder",
     "scores -o out --head new.rankshot --workers 1 --scheduler tcp://x:1": "not both",
-    "scores/a.parquet -o out.csv --head new.rankshot --again": "--again is for a dataset",
+    "scores/a.parquet -o out.csv --head new.rankshot --update": "--update is for a dataset",
 }
 
 

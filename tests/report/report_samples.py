@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from rankshot.ranking.rater_agreement import TargetSummary
-from rankshot.report.contents import Calibration, Evaluation, ExplainedInput
+from rankshot.report.contents import Evaluation, ExplainedInput
 from rankshot.report.pictures import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability
@@ -17,9 +17,9 @@ def summary(target, order, concordance=None, mean_distance=None, disagreement=()
     )
 
 
-def make_calibration(confidence, accuracy, count, log_loss=1.6213):
+def make_calibration(confidence, accuracy, count):
     edges = np.linspace(0, 1, len(count) + 1)
-    return Calibration(Reliability(edges, *map(np.array, (confidence, accuracy, count))), log_loss)
+    return Reliability(edges, *map(np.array, (confidence, accuracy, count)))
 
 
 EVALUATION = Evaluation(

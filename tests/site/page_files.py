@@ -218,6 +218,7 @@ def write_answered_study():
 START = ""
 BUILDERS = {
     "README.md": {"On the command line": write_photos_and_votes},
+    "docs/guide/classifier.md": {"A network and a folder of photographs": write_photos},
     "docs/guide/files.md": {START: write_models_page},
     "docs/guide/devices.md": {START: write_network_of_cifar},
     "docs/guide/cluster.md": {START: write_parts, "Scores of a network": write_photos},

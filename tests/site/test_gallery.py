@@ -1,7 +1,6 @@
 """What the examples of the gallery printed and drew when the site was built.
 
-So each example runs once: in ``make docs``. The examples of rankings and of sources have their
-numbers in ``test_gallery_rankings.py``.
+So each example runs once: in ``make docs``.
 """
 
 import re
@@ -13,14 +12,12 @@ EXAMPLES = sorted(
     path.relative_to(ROOT / "examples").with_suffix("").as_posix()
     for path in (ROOT / "examples").rglob("*.py")
 )
+BUILT_PAGES = ROOT / "docs" / "_build" / "html" / "gallery"
 pytestmark = pytest.mark.skipif(not BUILT, reason="the gallery is not built: make docs")
 
 
-# ---- All examples
-
-
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_is_a_question_with_pictures(name):
+def test_an_example_has_a_title_and_plots(name):
     page = read_page(name)
     title = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8").strip('"').split("\n")
     title = next(line for line in title if line)
@@ -32,11 +29,15 @@ def test_an_example_is_a_question_with_pictures(name):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_can_be_downloaded_as_a_notebook(name):
+    folder, _, short = name.partition("/")
+    page = BUILT_PAGES / folder / f"{short}.html"
+    assert f"{short}.ipynb" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_warns_of_nothing(name):
     text = read_output(name)
     assert text
     assert "Warning" not in text
     assert "Traceback" not in text
-
-
-# ---- New classes

@@ -9,7 +9,7 @@ from rankshot.report.contents import ExplainedInput, Report
 from rankshot.report.page import render_report
 from rankshot.report.pictures import Outcomes, Thumbnail, build_gallery, choose_pictures
 from rankshot.report.predictions import count_predictions, evaluate_predictions
-from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
+from rankshot.report.rankings import find_similar_classes, summarize_rankings
 
 pytestmark = pytest.mark.slow
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
@@ -60,7 +60,6 @@ def build_pages(n_new):
         evaluation=evaluate_predictions(labels, predicted, proba, head.classes_.tolist()),
         gallery=build_gallery(outcomes, [f"input {i}" for i in range(n)], pictures, whys),
         consensuses=summarize_rankings(rankings, consensus, 5),
-        sources=compare_sources(rankings, consensus, 5),
         similar=find_similar_classes(consensus, 5),
         explanations=tuple(
             ExplainedInput(f"input {i}", one, picture=pictures[rows[i]])
@@ -90,7 +89,7 @@ def test_the_page_does_not_scroll_sideways_and_on_a_phone_only_matrices_do(open_
     page.evaluate(OPEN)
     clipped = {kind.split()[0] for kind in page.evaluate(CLIPPED)}
     if width == 360:
-        assert clipped == {"matrix", "chart"}
+        assert clipped == {"chart"}
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     shown = page.evaluate("() => [...document.images].map(i => [i.naturalWidth, i.width])")
     assert len(shown) > 50

@@ -10,7 +10,9 @@ import rankshot as rs
 from peak_memory import peak_of
 from rankshot import RankshotError
 from rankshot.core.errors import OutputError
+from rankshot.core.tables import read_columns, read_table
 from rankshot.zeroshot.files.predictions import (
+    RULE,
     classify_to_file,
     open_predictions,
     read_predictions,
@@ -76,6 +78,21 @@ def test_the_columns(tmp_path, ending):
         assert table["label"].to_pylist() == ["bus, red", "P(x)"]
         np.testing.assert_array_equal(table["probability"], proba[[0, 1], [1, 2]])
     assert read_predictions(path).targets == TARGETS
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_only_the_most_probable_classes(tmp_path, ending, rng):
+    path, proba = tmp_path / f"p{ending}", rng.dirichlet(np.ones(3), size=9)
+    order = np.array(TARGETS)[np.argsort(-proba, axis=1)]
+    labels = ["rejected", *order[1:, 0]]
+    with open_predictions(path, TARGETS, top=2) as writer:
+        writer.write(None, labels, proba)
+    assert read_columns(path)[0] == ["id", "label", "label_2", "probability", "probability_2"]
+    table = read_table(path, ["label", "label_2"], ["probability", "probability_2"], rule=RULE)
+    assert table.texts == [labels, order[:, 1].tolist()]
+    np.testing.assert_array_equal(table.numbers, -np.sort(-proba, axis=1)[:, :2])
+    with pytest.raises(RankshotError, match="left out if only the most probable classes are"):
+        read_predictions(path)
 
 
 def test_a_parquet_file_has_one_precision(tmp_path):
@@ -183,7 +200,7 @@ def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
     ("content", "message"),
     [
         ("id,label,probability,P(a)\n", r"p\.csv: the table has no rows"),
-        ("id,label,a\nx,a,1\n", r"no columns such as 'P\(cat\)'; the columns are 'id', 'label'"),
+        ("id,label,a\nx,a,1\n", r"no columns such as 'P\(cat\)', which are left out"),
         ("id,label,P(a)\nx,a,1\n\n,a,1\n", r"p\.csv:4: 'id' is empty"),
         ("id,label,P(a)\nx,b,1\n", r"p\.csv:2: no column 'P\(b\)' for this label"),
         ("id,label,P(a)\n\nx,a,2\n", r"p\.csv:3: 'P\(a\)' is 2.0, which is not a probability"),

@@ -37,6 +37,11 @@ class ClassLists:
         return {**self.synonyms, **self.look_up}
 
     @property
+    def senses(self) -> dict[str, str]:
+        """The WordNet senses of names; words that the user gives for a class come before them."""
+        return {name: id_ for name, id_ in self.synsets.items() if name not in self.look_up}
+
+    @property
     def target_of(self) -> dict[str, str]:
         """The class to rank for of each text that a language model gets."""
         return self._name_by_words(self.targets)

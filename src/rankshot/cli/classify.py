@@ -50,18 +50,18 @@ def classify(
     batch: Batch = Batch.NO,
     workers: int | None = None,
     scheduler: str | None = None,
-    again: bool = False,
+    top: int | None = None,
     update: bool = False,
 ) -> None:
     """Classify inputs as new classes, or as new and seen classes.
 
     The inputs are given by a classifier's scores for the seen classes. The output has the columns
     id, label, probability and one column P(name) for each class that may be predicted: with
-    --classes all, this is at least as many columns as the scores have.
+    --classes all, this is at least as many columns as the scores have, unless you give --top.
 
     A dataset of many tables needs a fitted head (--head FILE.rankshot, from `rankshot fit`). Each
-    of its parts becomes a part of the output. If the command is stopped, it goes on where it was
-    when it is given again. Parts that cannot be classified are listed in _failed.csv.
+    of its parts becomes a part of the output. An interrupted job continues when the same command
+    is run again. Parts that cannot be classified are listed in _failed.csv.
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
 
@@ -85,10 +85,14 @@ def classify(
         more than the rankings. Inputs of all new classes must occur. With auto, this is done if
         there are at least five inputs per class and the answers stay near those of single inputs.
         It is printed how many labels change.
-    again
-        Remove the predictions for a dataset that are there, also those of another head, and begin
-        again.
+    top
+        Write only the N most probable classes of each input: label, label_2, … with probability,
+        probability_2, …, instead of one column per class. `rankshot report` needs all columns.
     """
+    from rankshot.core.validation import require_whole_number
+
+    if top is not None:
+        require_whole_number("--top", top)
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
         refuse(batch is Batch.YES, "--batch is for one file of scores, not for a dataset")
@@ -100,12 +104,11 @@ def classify(
             scheduler=scheduler,
             score_type=score_type.value,
             reject_below=reject_below,
-            again=again,
+            top=top,
             update=update,
         )
         return
-    option = "--again" if again else "--update"
-    refuse(again or update, f"{option} is for a dataset of many parts, and {scores} is one file")
+    refuse(update, f"--update is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
     check_writable(target, path, *options.files)
     table = open_table(path, options)
@@ -118,7 +121,7 @@ def classify(
         sample = sample_scores(table, score_type, sum(len(ids) for ids, _ in iterate_names(table)))
         model, why = refine_batch(model, sample, batch=batch.value)
         say(why)
-    classify_table(table, model, score_type, target, reject_below)
+    classify_table(table, model, score_type, target, reject_below, top)
 
 
 def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -> None:
@@ -137,6 +140,7 @@ def classify_table(
     score_type: ScoreType,
     output: Path,
     reject_below: float | None = None,
+    top: int | None = None,
 ) -> None:
     """Write the predictions of a fitted head for a table of scores, and print their counts."""
     from rankshot.zeroshot.files.predictions import classify_to_file
@@ -150,6 +154,7 @@ def classify_table(
             score_type,
             output,
             reject_below,
+            top,
             advance=lambda n_rows: bar.advance(task, n_rows),
         )
     _print_counts(done.counts, model, table.items, str(output))

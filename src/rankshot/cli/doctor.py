@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, read_new_rankings
-from rankshot.cli.rehearse import predict_alone, read_labelled, read_seen_rankings
+from rankshot.cli.recognise import LABELLED
+from rankshot.cli.rehearse import predict_alone, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_all_scores
+from rankshot.cli.score_inputs import (
+    ScoreType,
+    infer_score_type,
+    read_all_scores,
+    read_rankings_of,
+)
 from rankshot.core.errors import format_count, quote_names
 
 if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot import Rehearsal, WeightedMean
-    from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.scores import Scores
 
 SHOWN = 5
@@ -39,7 +44,7 @@ def doctor(
     rehearsal: Path | None = None,
     score_type: ScoreType = ScoreType.AUTO,
 ) -> None:
-    """Check a network and its rankings, and say what would help most next.
+    """Check a network and its rankings, and list what helps next.
 
     The output is one page: what the network itself says, its accuracy on labelled inputs of seen
     classes, how far a reference covers the seen classes, the sources, each with the accuracy that
@@ -70,38 +75,52 @@ def doctor(
     from rankshot.zeroshot import Rehearsal, WeightedMean
     from rankshot.zeroshot.files.score_tables import open_scores
 
+    path, rankings, reference = scores, options.rankings, options.reference
+    if (scores / "scores").is_dir():
+        # What `rankshot recognise` keeps, labelled inputs and rankings of their classes included.
+        path, labelled = scores / "scores", scores / LABELLED
+        newest = sorted(scores.glob("*.rankings.jsonl"), key=lambda file: file.stat().st_mtime)
+        rankings = rankings or next(reversed(newest), None)
+        if not (reference or truth) and labelled.is_dir():
+            reference, truth, rehearsal = labelled, labelled.with_suffix(".csv"), rankings
     refuse(
-        rehearsal and not (options.rankings and options.reference and truth),
+        rehearsal and not (rankings and reference and truth),
         "--rehearsal needs --rankings, --reference and --truth as well",
     )
-    path, rankings = _find_files(scores, options.rankings)
     table = open_scores(path)
     score_type = infer_score_type(table, score_type)
     new: Any = None if rankings is None else read_new_rankings(rankings, table)
-    names, inputs = _read_some(table, score_type)
-    seen: Any = None
+    given = _read(path, None, score_type)
+    rows = _choose_rows(len(given[0]))
+    names, inputs = given[0][rows], given[1][rows]
     labels: Any = None
-    if options.reference is not None or truth is not None:
-        seen, labels = _read_seen(options.reference or path, truth, score_type)
-    steps = _examine_network(path, (names, inputs), (seen, labels))
+    seen: Any = None
+    if reference or truth:
+        labels, seen = _read(reference or path, truth, score_type)
+    steps = _examine_network(path, (names, inputs), (labels if truth else None, seen))
     if new is None:
         words = ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
         steps.append(("rankings of the new classes, such as a language model's answers", words))
     else:
-        head = WeightedMean().fit(new, seen if options.reference else None)
-        tried = None
+        head, tried = WeightedMean().fit(new, seen if reference else None), None
         if rehearsal is not None:
             some = _choose_rows(len(labels))
-            of_seen = read_seen_rankings(rehearsal, table)
+            of_seen = read_rankings_of(rehearsal, table, quiet=True)
             tried = Rehearsal().fit(seen[some], labels[some], of_seen)
         steps += _examine_sources(new, path, tried)
         words = ["suggest", path, "--rankings", rankings, "-o", "labels.csv"]
         steps.append((_find_labels(head, names, inputs), words))
-        steps += _examine_reference(head, options.reference)
-        rank = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
-        given = ["--truth", truth, "--rankings", rehearsal, "--new-rankings", rankings]
-        use = ["rehearse", options.reference, *given, "-o", "settings.json"]
-        steps.append(_advise_rehearsal(tried, rank, use))
+        steps += _examine_reference(head, reference)
+        files = ["--truth", truth, "--rankings", rehearsal, "--new-rankings", rankings]
+        words = ["rehearse", reference, *files, "-o", "settings.json"]
+        text = "the settings, the temperature and the weights of sources as rehearsed"
+        if tried is None or len(tried.classes_) < LEAST_REHEARSED:
+            words = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
+            text = (
+                f"a rehearsal of at least {LEAST_REHEARSED} labelled seen classes, which finds the "
+                "best sources and settings, and predicts the accuracy"
+            )
+        steps.append((text, words))
     say("what would help most next")
     for number, (text, words) in enumerate(steps, 1):
         say(f"  {number}. {text}\n     rankshot {shlex.join(map(str, words))}")
@@ -110,47 +129,29 @@ def doctor(
 # ---- What is given
 
 
-def _find_files(path: Path, rankings: Path | None) -> tuple[Path, Path | None]:
-    """Return the scores and rankings in a folder of `rankshot recognise`, or what is given."""
-    if not (path / "scores").is_dir():
-        return path, rankings
-    newest = sorted(path.glob("*.rankings.jsonl"), key=lambda file: file.stat().st_mtime)
-    return path / "scores", rankings or next(reversed(newest), None)
-
-
 def _choose_rows(n: int) -> Any:
     import numpy as np
 
     return np.linspace(0, n - 1, min(n, MOST_INPUTS)).round().astype(int)
 
 
-def _read_some(table: ScoreTable, score_type: ScoreType) -> tuple[Any, Scores]:
-    """Return the ids and scores of some inputs."""
-    import numpy as np
-
-    from rankshot.zeroshot.files.score_tables import build_scores
-
-    ids, values = read_all_scores(table)
-    rows = _choose_rows(len(ids))
-    return np.array(ids)[rows], build_scores(values[rows], table, score_type, rows)
-
-
-def _read_seen(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Scores, Any]:
-    """Return the scores of seen inputs, and their classes if they are known."""
+def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, Any]:
+    """Return the classes of inputs or, if they are not given, the ids, and the scores."""
+    from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import build_scores, open_scores
 
     table = open_scores(path)
     if truth is not None:
-        return read_labelled(table, truth, score_type)
-    _, values = read_all_scores(table)
-    return build_scores(values, table, score_type, range(len(values))), None
+        return read_labelled(table, truth, score_type)[::-1]
+    ids, values = read_all_scores(table)
+    return as_text_array(ids), build_scores(values, table, score_type, range(len(ids)))
 
 
 # ---- What is found
 
 
 def _examine_network(
-    path: Path, given: tuple[Any, Scores], labelled: tuple[Scores | None, Any]
+    path: Path, given: tuple[Any, Scores], labelled: tuple[Any, Scores | None]
 ) -> list[Step]:
     """Print what the network says, and how accurate it is; return what is doubtful."""
     from rankshot.inference import check_scores
@@ -159,7 +160,7 @@ def _examine_network(
     check = check_scores([given])
     lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()
     doubts = dict.fromkeys(check.doubts)
-    seen, labels = labelled
+    labels, seen = labelled
     if seen is not None and labels is not None:
         rows = list(map(str, range(len(labels))))
         check = check_scores([(rows, seen)], dict(zip(rows, labels.tolist(), strict=True)))
@@ -190,16 +191,6 @@ def _examine_sources(rankings: Rankings, path: Path, rehearsal: Rehearsal | None
     text = "answers of a language model: no source so far is a person or a language model"
     words = ["ask", "--seen", path, "--new", ", ".join(map(str, new)), "-o", "prompts"]
     return [(text, words)]
-
-
-def _advise_rehearsal(tried: Rehearsal | None, rank: list[Any], use: list[Any]) -> Step:
-    n = 0 if tried is None else len(tried.classes_)
-    if n >= LEAST_REHEARSED:
-        return "the settings, the temperature and the weights of sources as rehearsed", use
-    text = (
-        f"a rehearsal with {LEAST_REHEARSED} labelled seen classes or more (now {n}), which finds"
-    )
-    return f"{text} the best sources and settings, and predicts the accuracy", rank
 
 
 def _find_labels(head: WeightedMean, names: Any, inputs: Scores) -> str:

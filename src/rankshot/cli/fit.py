@@ -9,6 +9,7 @@ from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, print_table, refuse, say
 from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
+from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import BaseHead
+    from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.scores import Kind
 
 NAMES_SHOWN = 12
@@ -122,7 +124,12 @@ def _hash_file(path: Path) -> str:
 
 
 def save_head(
-    model: BaseHead, output: Path, options: HeadOptions, score_type: ScoreType, note: str = ""
+    model: BaseHead,
+    output: Path,
+    options: HeadOptions,
+    score_type: ScoreType,
+    note: str = "",
+    predicted: Interval | None = None,
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
     import json
@@ -145,6 +152,8 @@ def save_head(
         provenance["score_type"] = score_type.value
     if options.settings_file is not None:
         provenance["settings"] = json.loads(options.settings_file.read_bytes())
+    elif predicted is not None:
+        provenance["settings"] = {"notes": {PREDICTED: list(predicted)}}
     model.save(output, note=note, provenance=provenance)
 
 
@@ -226,7 +235,7 @@ def export(
         The output of the network to use, if several may be the scores.
     preprocessing : <name or file>
         How a picture becomes the input of the network, as for `rankshot score`. Not needed if the
-        network has it, or a file preprocessor_config.json is beside it.
+        network has it, or a file preprocessor_config.json is next to it.
     """
     import json
 

@@ -60,8 +60,7 @@ def rank(
     output: Path,
     new: str | None = None,
     source: list[str] | None = None,
-    sense: list[str] | None = None,
-    senses_out: Path | None = None,
+    names_out: Path | None = None,
     k: int | None = None,
     names: Path | None = None,
     rehearse: str | None = None,
@@ -98,12 +97,9 @@ def rank(
         language model at an OpenAI-compatible endpoint). The key of llm:MODEL is in the
         environment variable OPENAI_API_KEY, and the address of an endpoint other than OpenAI's in
         OPENAI_BASE_URL, such as http://localhost:8080/v1. The default is wordnet.
-    sense : <name=sense or file>
-        The WordNet sense of a class name, for example seal=seal.n.09; or a text file with lines
-        of the form name = sense, as --senses-out writes it. May be repeated.
-    senses_out
-        Write the WordNet senses of all classes to this text file, the most doubtful first.
-        Correct it, and pass it as --sense.
+    names_out
+        Write the WordNet senses of all classes (.csv), the most doubtful first. Correct the file,
+        and give it to --names.
     k
         How many places of each ranking are kept. The default is all, or 15 for a language model.
         A source that does not know some seen classes lists those that it compared, tied after the
@@ -146,8 +142,10 @@ def rank(
     from rankshot.sources import LanguageModel
 
     specs = source or ["wordnet"]
-    check_specs(specs, senses_out or sense)
-    outputs = {"-o": output, "--similarity-out": similarity_out, "--senses-out": senses_out}
+    check_specs(specs)
+    has_wordnet = any(spec.startswith("wordnet") for spec in specs)
+    refuse(names_out and not has_wordnet, "--names-out is for --source wordnet")
+    outputs = {"-o": output, "--similarity-out": similarity_out, "--names-out": names_out}
     _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
     if follow_up is not None:
         n_folders = len(list_files(specs, [ANSWERS]))
@@ -155,23 +153,22 @@ def rank(
         check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
-    senses = parse_senses(classes, sense or [])
     log = output.with_suffix(".answers.jsonl")
     open_model = partial(LanguageModel, raters=raters, log=log, **asked)
     may_lack = skip_unknown or follow_up is not None
-    found = rank_by_sources(specs, classes, senses, open_model, k=k, yes=yes, skip_unknown=may_lack)
+    found = rank_by_sources(specs, classes, open_model, k=k, yes=yes, skip_unknown=may_lack)
     rankings, tables, missing = found
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     write_rankings(rankings, output)
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
     if similarity_out is not None:
         written.append(_write_similarity(list(tables.values()), similarity_out))
-    if senses_out is not None:
+    if names_out is not None:
         by_wordnet = next(tables[spec] for spec in tables if spec.startswith("wordnet"))
-        _write_senses(by_wordnet, classes, senses, senses_out)
-        written.append(f"senses written to {senses_out}")
+        _write_senses(by_wordnet, classes, names_out)
+        written.append(f"senses written to {names_out}")
     if missing:
-        written.append(_write_follow_ups(missing, classes, follow_up, asked))
+        written.append(write_follow_ups(missing, classes, follow_up, asked))
     print_rankings(rankings, classes)
     say("\n".join(written))
     print_warnings(rankings, classes)
@@ -186,7 +183,7 @@ def list_files(specs: list[str], kinds: Sequence[str] = NEEDS_FILE) -> list[Path
     return [Path(detail) for kind, _, detail in parts if kind in kinds]
 
 
-def check_specs(specs: list[str], senses: object = None) -> None:
+def check_specs(specs: list[str]) -> None:
     """Refuse sources that do not exist, lack a file, or are given twice."""
     for spec in specs:
         kind, colon, detail = spec.partition(":")
@@ -205,8 +202,6 @@ def check_specs(specs: list[str], senses: object = None) -> None:
             f"source {kind!r} takes no file or name; it was given as {spec!r}",
         )
         refuse(specs.count(spec) > 1, f"sources given more than once: {spec!r}")
-    has_wordnet = any(spec.startswith("wordnet") for spec in specs)
-    refuse(senses and not has_wordnet, "--sense and --senses-out are for --source wordnet")
 
 
 def _check_outputs(
@@ -217,15 +212,14 @@ def _check_outputs(
     from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.ranking.ranking_files import ENDINGS
 
-    endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS}
+    endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS, "--names-out": [".csv"]}
     folders = [folder.resolve() for folder in inputs if folder]
     has_tables = any(spec.partition(":")[0] not in GIVE_RANKINGS for spec in specs)
     option_of: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None:
             continue
-        if option in endings:
-            require_ending(path, endings[option])
+        require_ending(path, endings[option])
         other = option_of.setdefault(path.resolve(), option)
         check_writable(path, *inputs)
         refuse(other != option, f"{path}: {other} and {option} must be two files")
@@ -235,26 +229,6 @@ def _check_outputs(
             "--similarity-out: a language model gives rankings, not similarities; add another "
             "--source",
         )
-
-
-def parse_senses(classes: ClassLists, options: Sequence[str]) -> dict[str, str]:
-    """Return the WordNet senses that labels, files and options give, of classes that exist."""
-    from rankshot.sources import read_senses
-
-    names = classes.items + classes.targets
-    # Words that the user gives for a class come before its label.
-    found = {name: id_ for name, id_ in classes.synsets.items() if name not in classes.look_up}
-    for option in options:
-        name, _, sense = option.partition("=")
-        given = read_senses(Path(option)) if Path(option).is_file() else {name: sense}
-        odd = next((name for name in given if name not in names), "")
-        refuse(
-            not all(given) or not all(given.values()),
-            f"--sense is a file or has the form seal=seal.n.09, not {option!r}",
-        )
-        refuse(odd, f"--sense {option}: no class {odd!r}{suggest_name(odd, names)}; leave it out")
-        found |= given
-    return found
 
 
 # ---- What the sources know
@@ -274,7 +248,6 @@ class SourceRankings(NamedTuple):
 def rank_by_sources(
     specs: list[str],
     classes: ClassLists,
-    senses: Mapping[str, str],
     open_model: Callable[[str], LanguageModel],
     *,
     k: int | None = None,
@@ -288,9 +261,9 @@ def rank_by_sources(
     from rankshot.ranking import Rankings
 
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
-        _print_misspellings(classes, senses)
+        _print_misspellings(classes)
     tables = {
-        spec: _read_source(spec, classes, senses)
+        spec: _read_source(spec, classes)
         for spec in specs
         if spec.partition(":")[0] not in GIVE_RANKINGS
     }
@@ -299,7 +272,7 @@ def rank_by_sources(
         if any("; or is it " in note for note in table.notes):
             say(
                 "  another sense: give --names FILE, a CSV file with the header class,look_up and "
-                "a line such as seal,seal.n.09 (`rankshot rank --senses-out` lists all senses)"
+                "a line such as seal,seal.n.09 (`rankshot rank --names-out` writes one)"
             )
     parts = [table.to_rankings(k) for table in tables.values()]
     missing: dict[str, Sequence[str]] = {}
@@ -353,7 +326,7 @@ def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:
     return found
 
 
-def _read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> Similarity:
+def _read_source(spec: str, classes: ClassLists) -> Similarity:
     """Return the similarities of one source; it must know some of them."""
     from rankshot import sources
 
@@ -361,9 +334,9 @@ def _read_source(spec: str, classes: ClassLists, senses: Mapping[str, str]) -> S
     words: Mapping[str, str] = classes.words
     own_names: set[str] = set()
     if kind == "wordnet":
-        compare = sources.WordNet(detail or "path", senses=senses).similarity
+        compare = sources.WordNet(detail or "path", senses=classes.senses).similarity
         # A pinned sense needs no words.
-        own_names = set(senses)
+        own_names = set(classes.senses)
     elif kind == "glove":
         compare = sources.WordVectors.glove().similarity
     elif kind == "vectors":
@@ -449,11 +422,11 @@ def _print_notes(lines: list[str], notes: Sequence[str]) -> None:
     say("\n".join(lines))
 
 
-def _print_misspellings(classes: ClassLists, senses: Mapping[str, str]) -> None:
+def _print_misspellings(classes: ClassLists) -> None:
     """Print the words that may be misspelt, for all sources: word vectors would not say so."""
     from rankshot.sources import find_misspellings
 
-    names = [name for name in classes.targets + classes.items if name not in senses]
+    names = [name for name in classes.targets + classes.items if name not in classes.senses]
     words = dict.fromkeys(classes.words.get(name, name) for name in names)
     if found := find_misspellings(words) if words else {}:
         pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
@@ -500,23 +473,21 @@ def _write_similarity(tables: list[Similarity], path: Path) -> str:
     return f"similarities written to {path}: {what}"
 
 
-def _write_senses(
-    table: Similarity, classes: ClassLists, senses: Mapping[str, str], path: Path
-) -> None:
+def _write_senses(table: Similarity, classes: ClassLists, path: Path) -> None:
     """Write the senses of all classes that WordNet knows."""
     from rankshot.sources import WordNet, write_senses
 
     unknown = {*table.unknown_targets, *table.unknown_items}
     words = {
-        name: name if name in senses else classes.words.get(name, name)
+        name: name if name in classes.senses else classes.words.get(name, name)
         for name in table.targets + table.items
         if name not in unknown
     }
-    found = WordNet(senses=senses).senses(dict.fromkeys(words.values()))
+    found = WordNet(senses=classes.senses).senses(dict.fromkeys(words.values()))
     write_senses({name: found[text] for name, text in words.items()}, path)
 
 
-def _write_follow_ups(
+def write_follow_ups(
     missing: Mapping[str, Sequence[str]],
     classes: ClassLists,
     folder: Path | None,
@@ -535,8 +506,7 @@ def _write_follow_ups(
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
         "chat window, save each answer next to the first ones under the name of its prompt, and "
-        "run this command again without --follow-up. Give --question as you gave it to "
-        "`rankshot ask`: the prompts repeat it"
+        "run this command again (without --follow-up, but with --question, if you gave it)"
     )
 
 

@@ -32,11 +32,11 @@ from rankshot.cli.rank import (
     ANSWERS,
     check_specs,
     list_files,
-    parse_senses,
     print_rankings,
     print_warnings,
     rank_by_sources,
     require_known,
+    write_follow_ups,
 )
 from rankshot.cli.score import open_plan, print_check, print_skipped
 from rankshot.cli.score_inputs import (
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 2"
-MANIFEST = "run.json"
+MANIFEST, LABELLED = "run.json", "labelled"
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": ScoreType.LOGITS,
     "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
@@ -98,7 +98,7 @@ def recognise(
     inputs
         A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one
         per line), or a table with a column text, or path, and optionally id (.csv, .jsonl). In a
-        table with a single column beside id, this column may have any name.
+        table with a single column besides id, this column may have any name.
     output
         The predictions to write (.csv, .parquet).
     examples
@@ -191,10 +191,11 @@ def recognise(
         for note in found.notes:
             say(note)
         check_rejection(reject_below, found.head.classes_)
-        save_head(found.head, run.head, options, score_type)
+        save_head(found.head, run.head, options, score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(table, found.head, score_type, output, reject_below)
-        _print_end(run, options, made=about is not None, model=model)
+        how = [] if preprocessing is None else ["--preprocessing", preprocessing]
+        _print_end(run, options, [model, *how], made=about is not None)
 
 
 # ---- What is given
@@ -312,9 +313,8 @@ def _rank(
         found = read_rankings(run.rankings, items=classes.items)
     else:
         open_model = partial(LanguageModel, log=run.answers, question=question)
-        senses = parse_senses(classes, [])
         found, _, missing = rank_by_sources(
-            specs, everything, senses, open_model, yes=yes, skip_unknown=True
+            specs, everything, open_model, yes=yes, skip_unknown=True
         )
         require_known(found, classes)
         with run.replace_rankings(made_from):
@@ -324,8 +324,8 @@ def _rank(
             n_ranked = len({*held_out} & {*found.target_names})
             say(f"rankings of {n_ranked:,} of the {len(held_out):,} labelled classes as well")
         if missing:
-            lists = format_count(sum(map(len, missing.values())), "list")
-            say(f"missing: {lists}; `rankshot rank --follow-up` asks for them again")
+            asked = {"question": question, "inputs": None}
+            say(write_follow_ups(missing, everything, run.follow_ups, asked))
     print_warnings(cast("Any", only_new(found)), classes)
 
 
@@ -373,12 +373,16 @@ def _score_labelled(
     plan: ScoringPlan, values: list[Any], labels: list[str], run: RunFolder
 ) -> tuple[Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
+    from rankshot.core.files import replace_file
+    from rankshot.core.tables import ID, LABEL, open_csv_writer
     from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import build_scores, open_scores
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
     label_of = dict(zip(ids, labels, strict=True))
+    with replace_file(run.labelled.with_suffix(".csv")) as stream:
+        open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
     _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
     table = open_scores(run.labelled)
     ids, scores = read_all_scores(table)
@@ -389,7 +393,7 @@ def _score_labelled(
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) -> None:
+def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made: bool) -> None:
     """Print what is kept, and the commands that one may want next."""
     from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -402,10 +406,11 @@ def _print_end(run: RunFolder, options: HeadOptions, *, made: bool, model: str) 
     explain = ["explain", *using, "--id", first]
     suggest = ["suggest", *using, "-o", "labels.csv"]
     export = ["export", run.head, "-o", "head.onnx"]
-    if model.endswith(".onnx"):
-        export = ["export", run.head, "--attach", model, "-o", "zero-shot.onnx"]
-    say("to see why an input got its class, which ones to label, and to use the head elsewhere:")
-    for words in (explain, suggest, export):
+    if network[0].endswith(".onnx"):
+        export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
+    say("to see what would help most, why an input got its class, which ones to label, and to use")
+    say("the head elsewhere:")
+    for words in (["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 
@@ -425,8 +430,9 @@ class RunFolder:
         self.rankings = path / f"{output.stem}.rankings.jsonl"
         self.head = path / f"{output.stem}.rankshot"
         self.answers = path / "answers.jsonl"
-        self.labelled = path / "labelled"
+        self.labelled = path / LABELLED
         self.prompts = path / f"{output.stem}.prompts"
+        self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.npz"
         self._made: dict[str, dict[str, str]] = {}
 

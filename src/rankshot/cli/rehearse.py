@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.rehearsal import Rehearsal
@@ -83,6 +82,7 @@ def rehearse(
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_choice
     from rankshot.inference import check_scores
+    from rankshot.ranking import read_rankings
     from rankshot.zeroshot.files.saved_heads import build_head
     from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
@@ -93,7 +93,9 @@ def rehearse(
         require_ending(output, (".json",))
         check_writable(output, scores, truth, rankings, new_rankings, evidence)
     table = add_evidence(open_scores(scores), evidence)
-    about = read_seen_rankings(rankings, table)
+    about = read_rankings(rankings)
+    of_rankings = [*about.items, *filter(None, about.target_names)]
+    about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
     values, labels = read_labelled(table, truth, score_type)
     rehearsal = Rehearsal(
@@ -132,15 +134,6 @@ def rehearse(
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
-
-
-def read_seen_rankings(path: Path, table: ScoreTable) -> Rankings:
-    """Read rankings of seen classes by other seen classes, in the spelling of a table of scores."""
-    from rankshot.ranking import read_rankings
-
-    about = read_rankings(path)
-    of_rankings = [*about.items, *filter(None, about.target_names)]
-    return rename(about, match_columns(of_rankings, table, path))
 
 
 def predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:

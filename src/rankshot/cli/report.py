@@ -256,7 +256,7 @@ def _add_rankings(
 ) -> Report:
     import numpy as np
 
-    from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
+    from rankshot.report.rankings import find_similar_classes, summarize_rankings
     from rankshot.zeroshot import ProbabilisticRanking
 
     path, rankings = _find_rankings(options, table)
@@ -283,11 +283,10 @@ def _add_rankings(
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
     # Without scores, it is not known how the predictions were made.
-    described = [] if model is None else _describe_head(options)
+    described = [] if model is None else [("head", " ".join(repr(model).split()))]
     return replace(
         page,
         consensuses=summarize_rankings(rankings, consensus, compared),
-        sources=compare_sources(rankings, consensus, compared),
         similar=find_similar_classes(
             consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
         ),
@@ -311,18 +310,6 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
     rankings = read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
     with prefix_errors(path):
         return path, require_targets(rankings)
-
-
-def _describe_head(options: HeadOptions) -> Iterator[tuple[str, str]]:
-    posterior = options.settings.posterior
-    yield "method", options.head
-    if options.head == "probabilistic":
-        yield "posterior", posterior or "mean"
-    if posterior != "sum":
-        yield "decay", f"{options.model.decay:g}"
-    if not options.merges_rankings:
-        used = "each ranking counts for itself; the consensus is only shown as a summary"
-        yield "use of rankings", used
 
 
 def _read_pictures(

@@ -104,7 +104,7 @@ def new(
     if preselect is None:
         say(
             "WordNet selected the seen classes of each question: please check them. If it uses "
-            "the wrong sense of a name, choose the sense with `rankshot rank --sense`, and give "
+            "the wrong sense of a name, choose the sense with `rankshot rank --names`, and give "
             "its rankings with --preselect."
         )
     say(f"In the file, replace {CONSENT_PLACEHOLDER}. Then start the survey with")

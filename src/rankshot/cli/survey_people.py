@@ -214,7 +214,7 @@ def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | No
     """Delete everything about participants who ask for it.
 
     The answers are overwritten in the file of the database. Delete them from each backup as well,
-    which you give with --database, and write exported files anew.
+    which you give with --database, and export the files again.
 
     Example: rankshot survey delete study.toml 5f1e2d3c
 
@@ -241,7 +241,7 @@ def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | No
         delete_participants(answers, raters)
         warn(answers.remains)
     say(f"{who} deleted.")
-    say("Delete from backups as well (--database), and write exported files anew.")
+    say("Delete from backups as well (--database), and export the files again.")
 
 
 # ---- Payment

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.errors import format_count
 from rankshot.zeroshot.metrics import Interval, format_share, wilson_interval
 from rankshot.zeroshot.scores import Scores, class_scores, log_class_probabilities
 
+Ids = Sequence[str] | NDArray[np.object_]
 CLASSES_SHOWN = 5
 LARGEST_CORRELATION = 0.65
 """Of 4,000 batches of 30 inputs of two classes or more, with the scores of six trained classifiers,
@@ -24,14 +26,14 @@ LEAST_INPUTS, LEAST_CLASSES = 10, 10
 
 
 class NetworkCheck(NamedTuple):
-    """What a network says itself of some inputs.
+    """What a network itself predicts for some inputs.
 
     Attributes
     ----------
     n_inputs, n_classes : int
         The inputs, and the seen classes.
     most_frequent : tuple of (str, int)
-        The seen classes that most inputs have the highest score of, with the number of inputs.
+        The seen classes that are predicted most often, with the number of inputs.
     mean_probability : float
         The mean probability of the class with the highest score; NaN for one-vs-one scores.
     mean_correlation : float
@@ -61,7 +63,7 @@ class NetworkCheck(NamedTuple):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What is unlike a trained network with the right preprocessing; often nothing."""
+        """What would be unusual for a trained network with correct preprocessing."""
         found = []
         enough = self.n_inputs >= LEAST_INPUTS and self.n_classes >= LEAST_CLASSES
         if enough and self.mean_correlation > LARGEST_CORRELATION:
@@ -79,7 +81,7 @@ class NetworkCheck(NamedTuple):
         return tuple(found)
 
     def describe(self) -> list[str]:
-        """Return all this as lines to print."""
+        """Return a description, as lines to print."""
         shares = [f"{name} {n / self.n_inputs:.0%}" for name, n in self.most_frequent]
         is_known = not np.isnan(self.mean_probability)
         probability = f"; mean top probability {format_share(self.mean_probability)}" * is_known
@@ -94,9 +96,9 @@ class NetworkCheck(NamedTuple):
 
 
 def check_scores(
-    batches: Iterable[tuple[Sequence[str] | None, Scores]], labels: Mapping[str, str] | None = None
+    batches: Iterable[tuple[Ids | None, Scores]], labels: Mapping[str, str] | None = None
 ) -> NetworkCheck:
-    r"""Return what a network itself says of inputs, to notice wrong preprocessing.
+    r"""Return what a network itself predicts, to detect wrong preprocessing.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ def check_scores(
         The scores of some inputs at a time, as ``open_scores(path).batches()`` yields them, or
         ``[(found.ids, found.scores)]`` of what `score` returned.
     labels : mapping of id to class, optional
-        The classes of some inputs. Those that are seen classes tell the network's own accuracy.
+        The classes of some inputs. Labels of seen classes give the network's own accuracy.
 
     Examples
     --------
@@ -115,16 +117,16 @@ def check_scores(
     the network itself says of 3 inputs: dog 67%, cat 33%; mean top probability .815
     the network's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
     """
-    labels = {} if labels is None else labels
-    counts = np.zeros(0, int)
-    total = np.zeros(0)
+    known = {} if labels is None else labels
     items: tuple[str, ...] = ()
-    probability, n_unequal, right, n_labelled = 0.0, 0, 0, 0
+    counts: Any = 0
+    total: Any = 0
+    probability, n_unequal, right = 0.0, 0, []
     for ids, batch in batches:
         items = batch.items
         values = np.asarray(class_scores(batch.values, batch.kind, len(items), {}, np), float)
         first = values.argmax(axis=1)
-        counts = np.bincount(first, minlength=len(items)) + (counts if counts.size else 0)
+        counts = counts + np.bincount(first, minlength=len(items))
         if batch.kind == "one-vs-one":
             probability = np.nan
         else:
@@ -134,13 +136,11 @@ def check_scores(
         norms = np.linalg.norm(centred, axis=1)
         # Rows of equal scores have no direction.
         unequal = norms > 0
-        total = (centred[unequal] / norms[unequal, None]).sum(axis=0) + (total if total.size else 0)
+        total = total + (centred[unequal] / norms[unequal, None]).sum(axis=0)
         n_unequal += int(unequal.sum())
-        for name, place in zip(ids if labels and ids is not None else (), first, strict=False):
-            if labels.get(name) in items:
-                n_labelled += 1
-                right += labels[name] == items[place]
-    n = int(counts.sum())
+        named = zip(ids, first, strict=True) if known and ids is not None else ()
+        right += [known[n] == items[place] for n, place in named if known.get(n) in items]
+    n = int(np.sum(counts))
     # |Σ u|² has each pair of inputs twice, and each input with itself.
     pairs = n_unequal * (n_unequal - 1)
     order = np.argsort(-counts, kind="stable")[:CLASSES_SHOWN]
@@ -148,8 +148,8 @@ def check_scores(
         n,
         len(items),
         tuple((items[i], int(counts[i])) for i in order if counts[i]),
-        probability / n if n else np.nan,
+        probability / n,
         float(total @ total - n_unequal) / pairs if pairs else np.nan,
-        wilson_interval(right, n_labelled) if n_labelled else None,
-        n_labelled,
+        wilson_interval(sum(right), len(right)) if right else None,
+        len(right),
     )

@@ -46,6 +46,7 @@ def classify(
     workers: int | None = None,
     score_type: str = AUTO,
     reject_below: float | None = None,
+    top: int | None = None,
     batch_rows: int | None = None,
     again: bool = False,
     update: bool = False,
@@ -83,6 +84,8 @@ def classify(
         head was fitted or, if that is not known, what the first part looks like.
     reject_below : float, optional
         Inputs of which no class has this probability are labelled ``rejected``.
+    top : int, optional
+        Write only the most probable classes of each input, this many; see `open_predictions`.
     batch_rows : int, optional
         How many rows are read at a time; by default, as many as have a million scores.
     again : bool
@@ -130,8 +133,9 @@ def classify(
     require_choice("score_type", score_type, SCORE_TYPES)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
-    if batch_rows is not None:
-        require_whole_number("batch_rows", batch_rows)
+    for name, count in (("batch_rows", batch_rows), ("top", top)):
+        if count is not None:
+            require_whole_number(name, count)
     content = Path(head).read_bytes()
     source, target = as_address(dataset), as_address(output)
     parts = list_parts(source)
@@ -150,6 +154,7 @@ def classify(
         score_type=_find_score_type(parts, model, str(head), score_type),
         is_given=score_type != AUTO,
         reject_below=reject_below,
+        top=top,
         batch_rows=batch_rows,
     )
     n_parts = format_count(len(parts), "part")
@@ -179,6 +184,7 @@ class _ClassifyJob(PartJob):
     score_type: str
     is_given: bool
     reject_below: float | None
+    top: int | None
     batch_rows: int | None
 
     @property
@@ -188,6 +194,7 @@ class _ClassifyJob(PartJob):
             "head": self.head,
             "score type": self.score_type,
             "reject below": self.reject_below,
+            "top": self.top,
             "batch rows": self.batch_rows,
         }
 
@@ -219,6 +226,7 @@ class _ClassifyJob(PartJob):
             self.score_type,
             target,
             self.reject_below,
+            self.top,
             id_prefix=f"{part.stem}:",
             check_first=check_first,
             describe=lambda done: {**metadata, **format_work(done.counts)},

@@ -403,8 +403,8 @@ def _find_stale(
         ]
         told = "; ".join(_tell_change(name, before, description) for name in changed)
         raise RankshotError(
-            f"{output}: belongs to another job ({told}); give another output, or begin again, "
-            "which removes all that is there (again=True)"
+            f"{output}: belongs to another job ({told}); give another output, or remove this one "
+            "(again=True)"
         )
     versions = {part.name: part.version for part in parts}
     # A part without an output, such as one that failed, may well have changed.

@@ -123,8 +123,8 @@ class Display:
         width, height = self._measure(width)
         if height > MAX_HEIGHT:
             raise RankshotError(
-                f"a plot of so many items would be {height:,.0f} inches high; choose some of them, "
-                "or give axes to draw on (ax)"
+                f"a plot of this many items would be {height:,.0f} inches high; choose some of "
+                "them, or give axes to draw on (ax)"
             )
         figure.set_size_inches(width, max(2.0, height))
         figure.get_layout_engine().set(w_pad=PADDING, h_pad=PADDING)

@@ -26,7 +26,7 @@ from rankshot.ranking.rater_agreement import (
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MOST_CELLS = 20_000_000
-"""Permutations draw at most so many numbers; for more raters, the chi-square test holds."""
+"""Permutations draw at most this many numbers; for more raters, the chi-square test holds."""
 SMALLEST = 1e-12
 """Less than this is missing to full agreement by rounding."""
 ROUNDING = 1e-9
@@ -34,7 +34,7 @@ ROUNDING = 1e-9
 MANY_CELLS = 200_000
 """Raters times items: for more, the jackknife has fewer parts."""
 MOST_PARTS, FEW_PARTS = 200, 20
-"""The jackknife leaves out one rater at a time, or one of so many parts of them."""
+"""The jackknife leaves out one rater at a time, or one of this many parts of them."""
 
 
 @dataclass(frozen=True, eq=False)

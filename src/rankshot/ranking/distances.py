@@ -18,7 +18,7 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 TILE_ROWS = 512
-"""All pairs of so many rankings are compared at a time."""
+"""All pairs of this many rankings are compared at a time."""
 MANY_ITEMS = 2000
 """Two rankings of more items are compared by sorting: their pairs of items are not listed."""
 DENSE_ADVANTAGE = 30

@@ -557,7 +557,7 @@ def _read_table(
     names = {what: next((n for n in usual if n in table.columns), "") for what, usual in ASIDE}
     columns = [name for name in table.columns if name not in names.values()]
     if not columns:
-        raise RankshotError(f"{path}: the ballots have no columns beside {quote_names(names)}")
+        raise RankshotError(f"{path}: the ballots have no columns besides {quote_names(names)}")
     read = dict(zip(table.columns, table.read_texts(table.columns), strict=True))
     n = len(next(iter(read.values())).codes)
     beside: dict[str, Any] = {

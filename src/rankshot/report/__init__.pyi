@@ -6,7 +6,6 @@ from .predictions import (
     write_verdict as write_verdict,
 )
 from .rankings import (
-    compare_sources as compare_sources,
     find_similar_classes as find_similar_classes,
     summarize_rankings as summarize_rankings,
 )

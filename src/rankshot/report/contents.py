@@ -44,16 +44,6 @@ class MethodComparison(NamedTuple):
         return methods
 
 
-class Calibration(NamedTuple):
-    """How well probabilities fit the share of right predictions.
-
-    The log loss is infinite if a true class got probability 0.
-    """
-
-    reliability: Reliability
-    log_loss: float
-
-
 # eq=False: comparing arrays does not give a single truth value.
 @dataclass(frozen=True, eq=False)
 class Evaluation:
@@ -72,7 +62,8 @@ class Evaluation:
         it leaves out rejected inputs.
     confusion : ndarray of int, shape (L, L)
         Counts, one row per true class and one column per predicted class.
-    calibration : Calibration
+    calibration : Reliability
+        How well probabilities fit the share of right predictions.
     top_k : tuple of (int, float)
         k, and the share of inputs whose class is among the k most probable.
     """
@@ -83,7 +74,7 @@ class Evaluation:
     per_class: tuple[float, ...]
     n_inputs: tuple[int, ...]
     confusion: NDArray[np.int64]
-    calibration: Calibration
+    calibration: Reliability
     top_k: tuple[tuple[int, float], ...] = ()
 
 
@@ -99,28 +90,6 @@ class PredictionOverview(NamedTuple):
     n_inputs: int
     median_confidence: float
     confidences: tuple[tuple[float, float, int], ...]
-
-
-class SourceLine(NamedTuple):
-    """A source of rankings, and its mean distances to the consensus and to each source.
-
-    ``known`` is how many seen classes all its rankings compare. A distance is 0 for the same
-    order, 1 for the opposite order, and NaN where there is nothing to compare.
-    """
-
-    name: str
-    n_rankings: int
-    known: int
-    to_consensus: float
-    to_others: tuple[float, ...]
-
-
-class SourceTable(NamedTuple):
-    """The sources of rankings, of which the first ``k`` places were compared."""
-
-    lines: tuple[SourceLine, ...]
-    n_items: int
-    k: int
 
 
 class SimilarClasses(NamedTuple):
@@ -165,7 +134,6 @@ class Report:
     gallery_choice : str
         How these inputs were chosen; see `describe_choice`.
     consensuses : tuple of TargetSummary
-    sources : SourceTable, optional
     similar : SimilarClasses, optional
     explanations : tuple of ExplainedInput
     settings : tuple of (str, str)
@@ -193,7 +161,6 @@ class Report:
     gallery: tuple[ShownInput, ...] = ()
     gallery_choice: str = ""
     consensuses: tuple[TargetSummary, ...] = ()
-    sources: SourceTable | None = None
     similar: SimilarClasses | None = None
     explanations: tuple[ExplainedInput, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()

@@ -30,7 +30,7 @@ from rankshot.report.pictures import (
     describe_choice,
 )
 from rankshot.report.predictions import evaluate_predictions, explain_outcomes, write_verdict
-from rankshot.report.rankings import compare_sources, find_similar_classes, summarize_rankings
+from rankshot.report.rankings import find_similar_classes, summarize_rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
@@ -243,7 +243,7 @@ def demo_report(demo: Demo) -> Report:
             "A classifier that was trained on the 100 classes of CIFAR-100 recognises the 10 "
             "classes of CIFAR-10 without a single training image of them. Each new class is "
             "described by rankings of the seen classes, most similar first; the classifier’s "
-            "scores tell how probable each ranking is for an image."
+            "scores show how probable each ranking is for an image."
         ),
         facts=(
             ("seen classes", f"{len(demo.scores.items)}"),
@@ -254,7 +254,6 @@ def demo_report(demo: Demo) -> Report:
         gallery=build_gallery(outcomes, names, pictures, whys),
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
         consensuses=summarize_rankings(demo.rankings, consensus, K),
-        sources=compare_sources(demo.rankings, consensus, K),
         similar=find_similar_classes(consensus, K),
         explanations=explained,
         settings=(

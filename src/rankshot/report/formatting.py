@@ -11,8 +11,6 @@ from rankshot.zeroshot.metrics import Interval
 
 MINUS = "\N{MINUS SIGN}"
 MISSING = "n/a"
-HEAT_STEPS = 9
-"""Colours of a heat table in the style sheet, besides the empty one."""
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
 
@@ -55,21 +53,6 @@ def format_percent(share: float, digits: int = 1) -> str:
     ('44.5%', '45%')
     """
     return MISSING if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
-
-
-def format_number(value: float) -> str:
-    """Return a number with three significant digits and separated thousands.
-
-    Examples
-    --------
-    >>> from rankshot.report.formatting import format_number
-    >>> [format_number(value) for value in (2.3456, 123456.7, 3.0, float("inf"))]
-    ['2.35', '123,457', '3', '∞']
-    """
-    if not math.isfinite(value):
-        return MISSING if math.isnan(value) else "∞" if value > 0 else f"{MINUS}∞"
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    return text.replace("-", MINUS)
 
 
 def format_interval(interval: Interval) -> str:
@@ -138,18 +121,3 @@ def make_bars(
         Bar(name, text, value / longest if longest else 0.0)
         for (name, value), text in zip(pairs, texts, strict=True)
     ]
-
-
-def choose_heat_class(share: float) -> str:
-    """Return the CSS class of a cell of a heat table, for a share from 0 to 1.
-
-    Examples
-    --------
-    >>> from rankshot.report.formatting import choose_heat_class
-    >>> [choose_heat_class(share) for share in (0, 0.5, 1, float("nan"))]
-    ['h0', 'h5', 'h9', '']
-    """
-    if math.isnan(share):
-        return ""
-    # Halves are rounded up, so that all steps are equally wide; round() rounds them to even.
-    return f"h{math.floor(HEAT_STEPS * min(max(share, 0), 1) + 0.5)}"

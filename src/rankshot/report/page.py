@@ -31,7 +31,7 @@ from rankshot.report.predictions import (
     format_overview,
     list_facts,
 )
-from rankshot.report.rankings import format_consensus, format_similar_classes, format_sources
+from rankshot.report.rankings import format_consensus, format_similar_classes
 from rankshot.zeroshot.explanation import MAX_SHOWN
 
 
@@ -63,7 +63,6 @@ def render_report(report: Report) -> str:
         ("explanations", format_explanations, report.explanations),
         ("similar_classes", format_similar_classes, report.similar),
         ("consensus", format_consensus, report.consensuses),
-        ("sources", format_sources, report.sources),
         ("comparison", format_comparison, comparison and comparison.rows and comparison),
         ("about_this_report", tuple, report.settings or report.notes),
     ]
@@ -86,8 +85,6 @@ def render_report(report: Report) -> str:
 def _describe_folds(report: Report) -> dict[str, str]:
     """Return the sections that are folded, and what is in them."""
     folds = {"consensus": format_count(len(report.consensuses), "class")}
-    if report.sources is not None:
-        folds["sources"] = f"{len(report.sources.lines)} compared"
     if report.comparison is not None:
         n = len(report.comparison.by_method())
         folds["comparison"] = format_count(n, "method")

@@ -183,27 +183,18 @@ def _plan(n_classes: int) -> tuple[list[int], int]:
 
 def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) -> str:
     """Return how `choose_pictures` chose rows, and what share of all inputs they are."""
-    n, n_classes = len(outcomes.predicted), len(outcomes.classes)
-    shown, each = _plan(n_classes)
-    kind = "predicted class" if outcomes.truth is None else "true class"
-    if len(shown) < n_classes:
-        kind = f"of {len(shown)} of the {n_classes:,} {kind}es"
-    many = f"{each} " if each > 1 else ""
+    n, (shown, each) = len(outcomes.predicted), _plan(len(outcomes.classes))
+    classes = f"each of {len(shown)} of the {len(outcomes.classes):,} classes"
+    if len(shown) == len(outcomes.classes):
+        classes = "each class"
     source = "" if n_candidates == n else f" (of {n_candidates:,} that could be shown)"
-    text = (
-        f"{len(rows):,} of {n:,} inputs are shown, {format_percent(len(rows) / n)}{source}: for "
-        f"each {kind}, "
-    )
+    text = f"{len(rows):,} of {n:,} inputs are shown{source}: of {classes}, up to {each} of the"
     if outcomes.truth is None:
-        return (
-            f"{text}the {many}most probable and the {many}least probable predictions, as far as "
-            "there are any."
-        )
+        return f"{text} most and {each} of the least probable predictions."
     wrong = outcomes.predicted != outcomes.truth
     return (
-        f"{text}the {many}right and the {many}wrong predictions with the highest probability, as "
-        "far as there are any. The pictures do not show how often predictions are wrong: "
-        f"{format_percent(wrong.mean(), 0)} of all inputs, but "
+        f"{text} right and {each} of the wrong predictions with the highest probability. "
+        f"{format_percent(wrong.mean(), 0)} of all inputs are wrong, and "
         f"{format_percent(wrong[list(rows)].mean(), 0)} of those shown."
     )
 

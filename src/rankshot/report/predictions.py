@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.plots.results import ConfusionDisplay, ReliabilityDisplay
 from rankshot.report.contents import (
-    Calibration,
     Evaluation,
     ExplainedInput,
     PredictionOverview,
@@ -26,7 +25,6 @@ from rankshot.report.formatting import (
     Html,
     PairLine,
     format_interval,
-    format_number,
     format_percent,
     make_bars,
 )
@@ -36,7 +34,6 @@ from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
     Interval,
-    ScoredTable,
     count_confusions,
     find_largest_confusions,
     format_share,
@@ -53,8 +50,6 @@ N_CONFIDENCES = 10
 """Bins of confidence if the true classes are not known."""
 FIRST_PAIRS = 10
 """Lines of a list of pairs that are not folded."""
-FIRST_CLASSES = 10
-"""Of many classes, this many with the lowest and with the highest accuracy are not folded."""
 MAX_LINES = 1000
 """Lines of a folded table."""
 MAX_EXAMPLES = 12
@@ -93,7 +88,7 @@ def evaluate_predictions(
     names = tuple(map(str, classes))
     by_class = per_class_accuracy(truth, predicted)
     scored = require_probabilities(truth, proba, names)
-    ks = [k for k in (2, 3, 5, 10) if k < len(names)]
+    ks = [k for k in (2, 5) if k < len(names)]
     per_class = tuple(by_class.get(name, float("nan")) for name in names)
     n_inputs = tuple(int((truth == name).sum()) for name in names)
     return Evaluation(
@@ -103,15 +98,9 @@ def evaluate_predictions(
         per_class=per_class,
         n_inputs=n_inputs,
         confusion=count_confusions(truth, predicted, names),
-        calibration=_measure_calibration(scored),
+        calibration=scored.reliability(),
         top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
     )
-
-
-def _measure_calibration(scored: ScoredTable) -> Calibration:
-    with np.errstate(divide="ignore"):
-        log_loss = 0 - np.log(np.minimum(scored.of_truth, 1)).mean()
-    return Calibration(scored.reliability(), float(log_loss))
 
 
 def count_predictions(
@@ -256,12 +245,10 @@ def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
             ("predicted classes", f"{n_predicted:,} of {len(found.classes):,}"),
             ("median confidence", format_percent(found.median_confidence)),
         ]
-    top = [(f"top-{k} accuracy", format_percent(share)) for k, share in found.top_k if k in (2, 5)]
-    error = found.calibration.reliability.expected_calibration_error
     return [
         ("mean of classes", format_percent(found.mean_class_accuracy.estimate)),
-        *top,
-        ("calibration error", format_share(error)),
+        *((f"top-{k} accuracy", format_percent(share)) for k, share in found.top_k),
+        ("calibration error", format_share(found.calibration.expected_calibration_error)),
     ]
 
 
@@ -315,25 +302,14 @@ class ClassLine(NamedTuple):
 
 
 def format_classes(evaluation: Evaluation) -> dict[str, Any]:
-    """Return a line per class, lowest accuracy first; of many classes, in three parts."""
+    """Return a line per class, lowest accuracy first; those after the first are folded."""
     order = sorted(
         range(len(evaluation.classes)),
         # NaN, the accuracy of a class without inputs, comes last.
         key=lambda i: (np.nan_to_num(evaluation.per_class[i], nan=np.inf), evaluation.classes[i]),
     )
     lines = [_format_class(evaluation, i) for i in order]
-    if len(lines) <= FEW_CLASSES:
-        return {"parts": [("", lines)], "others": [], "n_others": 0}
-    last = max(sum(n > 0 for n in evaluation.n_inputs), 2 * FIRST_CLASSES)
-    others = lines[FIRST_CLASSES : last - FIRST_CLASSES] + lines[last:]
-    return {
-        "parts": [
-            (f"The {FIRST_CLASSES} lowest", lines[:FIRST_CLASSES]),
-            (f"The {FIRST_CLASSES} highest", lines[last - FIRST_CLASSES : last][::-1]),
-        ],
-        "others": others[:MAX_LINES],
-        "n_others": len(others),
-    }
+    return {"first": lines[:FEW_CLASSES], "others": lines[FEW_CLASSES:MAX_LINES]}
 
 
 def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
@@ -352,10 +328,9 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 
 def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
     """Return the reliability diagram, and what it amounts to."""
-    bins, log_loss = evaluation.calibration
+    bins = evaluation.calibration
     title = "Accuracy against confidence, with one disc per bin"
     return {
         "error": format_share(bins.expected_calibration_error),
-        "log_loss": format_number(log_loss),
         "diagram": Html(ReliabilityDisplay(bins).to_svg(title, DIAGRAM_WIDTH)),
     }

@@ -1,11 +1,10 @@
-"""What a report says of the rankings: the consensus of each class, the sources, similar classes.
+"""What a report says about the rankings: the consensus of each class, and similar classes.
 
 The template does no arithmetic: all texts and lengths of bars are computed here.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,18 +12,11 @@ import numpy as np
 
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.rater_agreement import (
-    TargetSummary,
-    find_origins,
-    keep_first_places,
-    summarize_target,
-)
-from rankshot.report.contents import SimilarClasses, SourceLine, SourceTable
-from rankshot.report.formatting import PairLine, choose_heat_class
+from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
+from rankshot.report.contents import SimilarClasses
+from rankshot.report.formatting import PairLine
 from rankshot.zeroshot.metrics import find_lowest_pairs, format_share
 
-MAX_SOURCES = 12
-"""Sources in the table that compares each of them with each other."""
 MAX_SUMMARIES = 40
 MAX_PLACES = 12
 MAX_SIMILAR = 10
@@ -90,102 +82,6 @@ def _format_summary(summary: TargetSummary) -> dict[str, Any]:
         "concordance": "" if W is None else format_share(W),
         "concordance_length": W or 0.0,
         "mean_distance": "" if distance is None else format_share(distance),
-    }
-
-
-# ---- Sources
-
-
-def compare_sources(rankings: Rankings, consensus: Rankings, k: int) -> SourceTable | None:
-    """Compare the sources with the consensus and with each other, by the rankings of each target.
-
-    If there is one source, its raters are compared. The result is None if there are fewer than
-    two.
-
-    Parameters
-    ----------
-    rankings : Rankings
-        The rankings of all sources.
-    consensus : Rankings
-        One ranking per target.
-    k : int
-        How many places of each ranking are compared.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> from rankshot.report import compare_sources
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "fox", "cat"], ["bus", "cat"]],
-    ...     items=["bus", "cat", "fox"], targets=["dog", "dog", "car", "car"],
-    ...     sources=["wordnet", "glove", "wordnet", "glove"])
-    >>> head = rs.ProbabilisticRanking(posterior="consensus").fit(rankings)
-    >>> table = compare_sources(rankings, head.consensus_, k=2)
-    >>> [(line.name, round(line.to_consensus, 2)) for line in table.lines]
-    [('glove', 0.33), ('wordnet', 0.33)]
-    """
-    labels = rankings.sources if len(rankings.source_names) > 1 else find_origins(rankings)
-    counts = {name: int((labels == name).sum()) for name in {*labels} - {None}}
-    names = sorted(sorted(counts, key=lambda name: (-counts[name], name))[:MAX_SOURCES])
-    if len(names) < 2:
-        return None
-    member = (labels[:, None] == np.array(names, object)).astype(float)
-    sums, numbers = np.zeros((2, len(names), len(names)))
-    to_consensus = np.full(len(rankings), np.nan)
-    for target in rankings.target_names:
-        rows = np.flatnonzero(rankings.targets == target)
-        first, center = keep_first_places(rankings[rows], consensus.select(target=target), k)
-        distance = compare_common_items(first, k=k)
-        np.fill_diagonal(distance, np.nan)
-        there = ~np.isnan(distance)
-        sums += member[rows].T @ np.where(there, distance, 0) @ member[rows]
-        numbers += member[rows].T @ there @ member[rows]
-        to_consensus[rows] = compare_common_items(first, center, k)[:, 0]
-    means = np.divide(sums, numbers, out=np.full(sums.shape, np.nan), where=numbers > 0)
-    compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
-    lines = [
-        SourceLine(
-            str(name),
-            counts[name],
-            int(compared[labels == name].min()),
-            _average(to_consensus[labels == name]),
-            tuple(row),
-        )
-        for name, row in zip(names, means.tolist(), strict=True)
-    ]
-    return SourceTable(tuple(lines), rankings.n_items, k)
-
-
-def _average(values: np.ndarray[Any, Any]) -> float:
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if there.size else math.nan
-
-
-def format_sources(table: SourceTable) -> dict[str, Any]:
-    """Return the sources as texts, and notes about those that know only some of the items."""
-    return {
-        "names": [line.name for line in table.lines],
-        "lines": [
-            (
-                line.name,
-                f"{line.n_rankings:,}",
-                f"{line.known:,}",
-                format_share(line.to_consensus),
-                # A strong colour where the distance is small.
-                [
-                    (choose_heat_class(1 - far), "" if math.isnan(far) else format_share(far))
-                    for far in line.to_others
-                ],
-            )
-            for line in table.lines
-        ],
-        "k": table.k,
-        "notes": [
-            f"{line.name} knows only {line.known:,} of the {table.n_items:,} seen classes. It is "
-            "compared with each other source on the seen classes that both know."
-            for line in table.lines
-            if line.known < table.n_items
-        ],
     }
 
 

@@ -35,6 +35,5 @@ from .vectors import (
 from .wordnet import (
     Sense as Sense,
     WordNet as WordNet,
-    read_senses as read_senses,
     write_senses as write_senses,
 )

@@ -41,8 +41,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.core.files import read_lines, replace_file
+from rankshot.core.files import replace_file
+from rankshot.core.tables import open_csv_writer
 from rankshot.core.validation import as_names, require_choice
+from rankshot.sources.names.look_up import CLASS, LOOK_UP
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import (
     CATEGORIES,
@@ -70,11 +72,6 @@ _NUMBERED = re.compile(r"(.*[^-_+\s\d(])[-_+\s]*(\d+|\(\d+\))", re.DOTALL)
 """A name that a number at its end makes different from another one, such as crane 2."""
 _QUALIFIED = re.compile(r"(.*\S)\s*\(([^()]*[^()\d\s][^()]*)\)", re.DOTALL)
 """A name that a word in parentheses makes different from another one, such as crane (bird)."""
-_COMMENT = re.compile(r"(^|\s)#.*", re.DOTALL)
-_HEAD = """\
-# WordNet senses of names, the most doubtful first. A line has the form: name = sense
-# Senses that the comments offer can be copied to the left. The rest of a line after # is ignored.
-"""
 
 
 class WordNet:
@@ -95,7 +92,7 @@ class WordNet:
         which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
     senses : mapping of name to sense, optional
         Pinned senses, such as ``{"seal": "seal.n.09"}``, also of names that are not in WordNet.
-        `read_senses` reads them from a file.
+        `read_look_up` reads them from a file.
     categories : iterable of str, optional
         Only senses of these lexical categories, such as ``["animal"]``, are considered.
 
@@ -551,76 +548,34 @@ def _log_rate(flag: Bools, posterior: Floats, among: Bools | None = None) -> Flo
 # ---- Files
 
 
-def read_senses(path: str | Path) -> dict[str, str]:
-    """Read the senses of names, one ``name = sense`` per line; ``#`` begins a comment.
-
-    A sense has the form ``crane.n.04`` or ``n02012849``. `WordNet` takes what is returned.
-
-    Parameters
-    ----------
-    path : str or Path
-        A text file.
-
-    Examples
-    --------
-    >>> import rankshot as rs, tempfile
-    >>> senses = rs.WordNet().senses(["walrus", "seal", "otter"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rs.sources.write_senses(senses, f"{folder}/senses.txt")
-    ...     pins = rs.sources.read_senses(f"{folder}/senses.txt")
-    >>> pins
-    {'seal': 'seal.n.09', 'otter': 'otter.n.02', 'walrus': 'walrus.n.01'}
-    >>> wordnet = rs.WordNet(senses=pins)
-    """
-    path, nouns = Path(path), load_nouns()
-    senses: dict[str, str] = {}
-    for number, line in read_lines(path):
-        text = _COMMENT.sub("", line).strip()
-        if not text:
-            continue
-        name, _, sense = (part.strip() for part in text.rpartition("="))
-        problem = f"{name!r} has a sense already" if name in senses else ""
-        try:
-            nouns.synset(sense)
-        except RankshotError as error:
-            problem = str(error) if name else f"expected name = sense, not {text!r}"
-        if problem:
-            raise RankshotError(f"{path}:{number}: {problem}")
-        senses[name] = sense
-    return senses
-
-
 def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
-    """Write the senses of names for `read_senses`.
+    """Write the senses of names as a table of words to look up, for `read_look_up`.
 
-    The most doubtful senses come first. Each has a comment that describes it and, if it is
-    doubtful, the second most probable sense.
+    The most doubtful senses come first. Each has a description and, if it is doubtful, the second
+    most probable sense.
 
     Parameters
     ----------
     senses : mapping of names to Sense
         As `WordNet.senses` returns them.
     path : str or Path
-        A text file.
+        A CSV file.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> import rankshot as rs
-    >>> senses = rs.WordNet().senses(["walrus", "seal"])
+    >>> import rankshot as rs, tempfile
+    >>> names = ["walrus", "seal", "otter"]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "senses.txt")
-    ...     rs.sources.write_senses(senses, path)
-    ...     lines = path.read_text().splitlines()
-    >>> [line for line in lines if line.startswith("seal")]
-    ['seal = seal.n.09  # animal, a kind of pinniped_mammal']
+    ...     rs.sources.write_senses(rs.WordNet().senses(names), f"{folder}/names.csv")
+    ...     pins = rs.sources.read_look_up(f"{folder}/names.csv", names)
+    >>> pins
+    {'seal': 'seal.n.09', 'otter': 'otter.n.02', 'walrus': 'walrus.n.01'}
+    >>> wordnet = rs.WordNet(senses=pins)
     """
-    lines = []
-    for name, sense in sorted(senses.items(), key=lambda pair: pair[1].probability):
-        if _COMMENT.sub("", name).strip() != name or len(name.splitlines()) != 1:
-            raise RankshotError(f"a file of senses cannot have the name {name!r}")
-        doubt = f", or {sense.runner_up}?" if sense.is_doubtful else ""
-        lines.append(f"{name} = {sense.name}  # {sense.category}, a kind of {sense.kind_of}{doubt}")
     with replace_file(Path(path)) as stream:
-        stream.write(_HEAD + "\n".join(lines) + "\n")
+        lines = open_csv_writer(stream)
+        lines.writerow([CLASS, LOOK_UP, "meaning"])
+        for name, sense in sorted(senses.items(), key=lambda pair: pair[1].probability):
+            doubt = f", or {sense.runner_up}?" if sense.is_doubtful else ""
+            meaning = f"{sense.category}, a kind of {sense.kind_of}{doubt}"
+            lines.writerow([name, sense.name, meaning])

@@ -217,7 +217,7 @@ def _find_beside(value: Any, info: ValidationInfo) -> Any:
         return value
     path = info.context["folder"] / value
     is_file = "\0" not in value and path.is_file()
-    _require(is_file, "it must be a file beside the study: there is no such file")
+    _require(is_file, "it must be a file next to the study: there is no such file")
     return path
 
 

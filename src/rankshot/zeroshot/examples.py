@@ -1,4 +1,4 @@
-"""Labelled examples of new classes: a ridge regression beside what the rankings say."""
+"""Labelled examples of new classes: a ridge regression added to what the rankings say."""
 
 from __future__ import annotations
 

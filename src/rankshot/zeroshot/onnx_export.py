@@ -93,7 +93,7 @@ def export_onnx(
         The output of the network to use. By default the only one with as many columns as there are
         scores.
     metadata : mapping of str to str, optional
-        More entries for the metadata of the file, beside those of the network.
+        More entries for the metadata of the file, in addition to those of the network.
 
     Examples
     --------

@@ -42,7 +42,7 @@ SUM_TOLERANCE = 0.02
 """How far the sum of the probabilities of a row may be from one: tables are rounded, and half
 precision has three digits."""
 MAX_INSPECTED_ROWS = 1_000
-"""The rows that tell whether scores are probabilities."""
+"""The rows that show whether scores are probabilities."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -145,7 +145,7 @@ class HeadSettings:
     )
     evidence_weight: float | None = _option(
         float,
-        "How much the evidence of another model counts beside the rankings, for the method "
+        "How much the evidence of another model counts relative to the rankings, for the method "
         "weighted-mean. The default follows from how often the two agree.",
     )
     classes: Literal["new", "all"] = _option(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.core.errors import RankshotError, prefix_errors, suggest_name
 from rankshot.core.tables import read_batches
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.similarity import Similarity
@@ -85,7 +85,8 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
     Parameters
     ----------
     path : str or Path
-        The first line is ``class,look_up``. The others are such as ``water_lilly,water lily``.
+        The first line is ``class,look_up``. The others are such as ``water_lilly,water lily``, or
+        ``seal,seal.n.09`` with a sense of WordNet. Other columns are ignored.
     classes : iterable of names
         All classes; the file may name some of them.
 
@@ -119,6 +120,9 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
             problem = f"the class {name!r} occurs twice"
         elif not words:
             problem = f"the class {name!r} has no words to look up"
+        elif is_sense(words):
+            with prefix_errors(where):
+                load_nouns().synset(words)
         if problem:
             raise RankshotError(f"{where}: {problem}")
         look_up[name] = words

@@ -251,7 +251,7 @@ class Database:
     create : bool
         Whether a missing file, or missing tables in PostgreSQL, are created.
     read_only : bool
-        Nothing is written, into the file or beside it. An SQLite file is read into memory; if it
+        Nothing is written, into the file or next to it. An SQLite file is read into memory; if it
         has an older schema, it is migrated there. An older PostgreSQL database is an error.
 
     Attributes
@@ -544,7 +544,7 @@ def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
 
 
 def erase_tables(plain: sa.Connection) -> str | None:
-    """Write the tables anew, without what was deleted; return what is left of it.
+    """Rewrite the tables without what was deleted; return what is left of it.
 
     It also stays in the server's own log until that is written over, and in its archive.
     """

@@ -319,7 +319,7 @@ class SqliteFile:
             self._turn.release()
 
     def erase_deleted(self) -> str | None:
-        """Write the file anew without what was deleted, and empty the log; return what is left."""
+        """Rewrite the file without what was deleted, and empty the log; return what is left."""
         left = f"the log ({self._path.name}-wal) still has copies, since the database is being read"
         try:
             with self.take_turn(), closing(self.connect()) as connection:

@@ -37,7 +37,7 @@ from rankshot.core.tables import (
     read_columns,
     read_table,
 )
-from rankshot.core.validation import as_names
+from rankshot.core.validation import as_names, require_whole_number
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import ROUNDING
@@ -72,6 +72,8 @@ def open_predictions(
     path: str | Path,
     targets: Iterable[Any],
     metadata: Mapping[str, str] | None = None,
+    *,
+    top: int | None = None,
 ) -> Iterator[PredictionWriter]:
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
@@ -90,6 +92,9 @@ def open_predictions(
         The classes that may be predicted, in the order of the columns of probabilities.
     metadata : mapping of str to str, optional
         What a Parquet file says about itself in its footer. It may be filled until the block ends.
+    top : int, optional
+        Write only the most probable classes of each input, this many: in place of the columns
+        ``P(class)``, there are ``label_2``, …, and ``probability_2``, ….
 
     Examples
     --------
@@ -110,9 +115,15 @@ def open_predictions(
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
     names = as_names(targets, "targets")
+    if top is not None:
+        top = min(require_whole_number("top", top), len(names))
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
+    if top is not None:
+        more = range(2, top + 1)
+        columns = [ID, LABEL, *(f"{LABEL}_{i}" for i in more)]
+        columns += [PROBABILITY, *(f"{PROBABILITY}_{i}" for i in more)]
     with open_writer(path, columns, metadata) as put:
-        writer = PredictionWriter(names, put)
+        writer = PredictionWriter(names, put, top)
         yield writer
         if writer.n_rows == 0:
             # The columns of a Parquet file are known from its first rows, even if these are none.
@@ -146,7 +157,8 @@ def read_predictions(path: str | Path) -> Predictions:
     found = [name for name in columns if name.startswith("P(") and name.endswith(")")]
     if not found:
         raise RankshotError(
-            f"{path}: no columns such as 'P(cat)'; the columns are {quote_names(columns)}"
+            f"{path}: no columns such as 'P(cat)', which are left out if only the most probable "
+            f"classes are written; the columns are {quote_names(columns)}"
         )
     with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
@@ -180,8 +192,9 @@ def _require_probabilities(
 class PredictionWriter:
     """Validates predictions and writes them; `open_predictions` makes it."""
 
-    def __init__(self, targets: tuple[str, ...], put: PutRows) -> None:
+    def __init__(self, targets: tuple[str, ...], put: PutRows, top: int | None = None) -> None:
         self.targets = targets
+        self._top = top
         self.n_rows = 0
         self._code = {name: j for j, name in enumerate(targets)}
         self._put = put
@@ -213,8 +226,17 @@ class PredictionWriter:
                     f"row {self.n_rows + row}: the label {short_repr(given[row])} is not one of "
                     f"the classes{suggest_name(given[row], self.targets)}"
                 )
-        chosen = table[np.arange(len(table)), codes]
-        self._put([names, given], np.column_stack([chosen, table]))
+        rows = np.arange(len(table))
+        chosen = table[rows, codes]
+        if self._top is None:
+            self._put([names, given], np.column_stack([chosen, table]))
+        else:
+            rest = table.copy()
+            rest[rows, codes] = -1
+            others = np.argsort(-rest, axis=1, kind="stable")[:, : self._top - 1]
+            labels = np.array(self.targets, object)[others]
+            found = np.take_along_axis(table, others, axis=1)
+            self._put([names, given, *labels.T.tolist()], np.column_stack([chosen, found]))
         self.n_rows += len(table)
 
 
@@ -303,6 +325,7 @@ def classify_to_file(
     score_type: str,
     output: Path,
     reject_below: float | None = None,
+    top: int | None = None,
     *,
     id_prefix: str = "",
     check_first: Callable[[NDArray[np.floating]], None] | None = None,
@@ -312,7 +335,8 @@ def classify_to_file(
     """Write the predictions of a fitted head for a table of scores, CSV or Parquet.
 
     The file is replaced when all rows are written. Inputs of which no class has the probability
-    ``reject_below`` are labelled `REJECTED`. ``id_prefix`` comes before the number of a row, which
+    ``reject_below`` are labelled `REJECTED`. ``top`` is that of `open_predictions`. ``id_prefix``
+    comes before the number of a row, which
     is its id in a table without ids. ``check_first`` is called with the numbers of the first batch
     before these are used, ``advance`` with the number of rows of each batch; ``describe``, after
     the last row, returns what goes into the footer of a Parquet file.
@@ -322,7 +346,7 @@ def classify_to_file(
     with ExitStack() as stack:
         if len(head.items_) * len(head.classes_) < THREADED_CELLS:
             stack.enter_context(_find_threads().limit(limits=1, user_api="blas"))
-        writer = stack.enter_context(open_predictions(output, head.classes_, metadata))
+        writer = stack.enter_context(open_predictions(output, head.classes_, metadata, top=top))
         batches = table.batches()
         while True:
             with done.time("reading"):

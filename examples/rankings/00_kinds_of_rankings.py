@@ -1,10 +1,10 @@
-"""What does a short list mean? Top-K lists, subsets and ties
-==========================================================
+"""Kinds of rankings: top-K lists, subsets and ties
+================================================
 
 The list "tea, juice" can mean two things: tea and juice were the best of all drinks, or only tea
 and juice were compared. The first is a top-K list, the second a ranking of a subset. The same lists
 give different answers for the two, and the wrong one can turn the result upside down. This example
-shows when, and how to tell rankshot what you have. At the end: three meanings of a tie.
+shows when, and how to say which kind you have. At the end: three meanings of a tie.
 """
 
 # %%
@@ -13,6 +13,7 @@ shows when, and how to tell rankshot what you have. At the end: three meanings o
 # Three drinks, one list with one name. As a top-K list it says that tea comes before the other
 # two. As a ranking of a subset it says nothing, and has probability 1, whatever the worths are.
 
+# sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -64,7 +65,7 @@ fig, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained"
 for ax, kind in zip(axes, ["subset", "top"], strict=True):
     estimate = worths[f"read as {kind}"]
     ax.axline((0, 0), slope=1, color="0.7", linewidth=1)
-    ax.plot(truth, estimate, "o", color="#0072B2")
+    ax.plot(truth, estimate, "o", color="C0")
     correlation = np.corrcoef(truth, estimate)[0, 1]
     ax.set(title=f"kind={kind!r}: correlation {correlation:.2f}", xlabel="true log-worth")
     print(f"kind={kind!r}: correlation with the truth {correlation:.2f}")
@@ -76,8 +77,8 @@ plt.show()
 # -----------------
 # In an election, all candidates are on the ballot. A voter who writes down one name prefers this
 # candidate to all others: a top-K list. Read as rankings of subsets, these ballots count for
-# nothing. (PrefLib's files do not say which kind they have; :func:`~rankshot.read_rankings` takes
-# ``kind=``, too.)
+# nothing. (PrefLib's files do not say which kind they have; :func:`~rankshot.read_rankings` also
+# has ``kind=``.)
 
 ballots = load_election()
 read = {
@@ -148,6 +149,6 @@ for name, votes in {
     print(f"    as equal:         green wins {wins:.2f}, tie {ties:.2f}")
 
 # %%
-# **What to read next.** :doc:`Rankings and their models </guide/ranking>` defines every kind and
+# **Where to go next.** :doc:`Rankings and their models </guide/ranking>` defines every kind and
 # what each function does with it. :ref:`sphx_glr_gallery_rankings_04_leaderboard.py` has votes with
 # ties.
