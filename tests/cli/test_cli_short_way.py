@@ -149,7 +149,7 @@ def test_few_labelled_classes_are_a_reference(zoo):
     rows = [row for row in read("seen.csv") if row["label"] in {"leopard", "bus"}]
     write_table("few.csv", "text,label", [(row["text"], row["label"]) for row in rows])
     out = run_well([*RUN, "--rehearse", "few.csv"])
-    assert "rehearsal: none, since it needs rankings of 5 labelled classes, not of 2" in out
+    assert "of 5 labelled classes by the sources of the new ones, not of 2; the labelled" in out
     assert "reference: it covers " in out
 
 
@@ -169,6 +169,14 @@ def test_answers_beside_are_used(zoo):
     assert "rankings: by 1 rater ('answers', 'wordnet-path')" in out
     assert "expect less" not in out
     assert share_right() == 1
+    # Answers about new classes alone rehearse nothing; what they lack is asked for.
+    Path(FOLDER, "p.prompts/answers/rater-1.txt").write_text(
+        json.dumps({name: lists[name] for name in NEW})
+    )
+    out = run_well([*RUN, "--rehearse", "seen.csv"])
+    assert f"missing: 12 lists; paste the 1 prompt in {FOLDER}/p.follow-up into a chat" in out
+    assert "of 5 labelled classes by the sources of the new ones, not of 0" in out
+    assert "leopard" in Path(FOLDER, "p.follow-up/rater-1.again-1.txt").read_text()
     # Other new classes: WordNet fills in.
     out = run_well([*RUN[:4], "--new", "jaguar, truck, ferry, dahlia", "-o", "p.csv"])
     assert "'wordnet-path' 0 (only for 'dahlia')" in out

@@ -168,7 +168,7 @@ def rank(
         _write_senses(by_wordnet, classes, names_out)
         written.append(f"senses written to {names_out}")
     if missing:
-        written.append(_write_follow_ups(missing, classes, follow_up, asked))
+        written.append(write_follow_ups(missing, classes, follow_up, asked))
     print_rankings(rankings, classes)
     say("\n".join(written))
     print_warnings(rankings, classes)
@@ -487,7 +487,7 @@ def _write_senses(table: Similarity, classes: ClassLists, path: Path) -> None:
     write_senses({name: found[text] for name, text in words.items()}, path)
 
 
-def _write_follow_ups(
+def write_follow_ups(
     missing: Mapping[str, Sequence[str]],
     classes: ClassLists,
     folder: Path | None,
@@ -506,8 +506,7 @@ def _write_follow_ups(
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
         "chat window, save each answer next to the first ones under the name of its prompt, and "
-        "run this command again without --follow-up. Give --question as you gave it to "
-        "`rankshot ask`: the prompts repeat it"
+        "run this command again (without --follow-up, but with --question, if you gave it)"
     )
 
 

@@ -36,6 +36,7 @@ from rankshot.cli.rank import (
     print_warnings,
     rank_by_sources,
     require_known,
+    write_follow_ups,
 )
 from rankshot.cli.score import open_plan, print_check, print_skipped
 from rankshot.cli.score_inputs import (
@@ -323,8 +324,8 @@ def _rank(
             n_ranked = len({*held_out} & {*found.target_names})
             say(f"rankings of {n_ranked:,} of the {len(held_out):,} labelled classes as well")
         if missing:
-            lists = format_count(sum(map(len, missing.values())), "list")
-            say(f"missing: {lists}; `rankshot rank --follow-up` asks for them again")
+            asked = {"question": question, "inputs": None}
+            say(write_follow_ups(missing, everything, run.follow_ups, asked))
     print_warnings(cast("Any", only_new(found)), classes)
 
 
@@ -431,6 +432,7 @@ class RunFolder:
         self.answers = path / "answers.jsonl"
         self.labelled = path / LABELLED
         self.prompts = path / f"{output.stem}.prompts"
+        self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.npz"
         self._made: dict[str, dict[str, str]] = {}
 

@@ -44,7 +44,7 @@ class Recognition:
     Attributes
     ----------
     ids : array of str
-        The ids of the inputs: paths of pictures, ids of a table, or numbers.
+        The ids of the inputs: paths of images, ids of a table, or numbers.
     labels : array of str
         Their classes.
     proba : ndarray of shape (n, classes)
@@ -54,7 +54,7 @@ class Recognition:
     head : head
         The fitted head, which can be saved; a `BatchRefinement` if the batch was used.
     rehearsal : Rehearsal or None
-        What labelled inputs of seen classes told.
+        The rehearsal on labelled inputs of seen classes.
     predicted : Interval or None
         The mean accuracy of the new classes that the rehearsal predicts, before the batch is used.
     notes : tuple of str
@@ -94,7 +94,7 @@ def recognise(
     none: bool = False,
     batch: str = "auto",
 ) -> Recognition:
-    """Recognise new classes, the best way that is possible with what is given.
+    """Recognise new classes in the best way that the given data allow.
 
     With labelled inputs of seen classes, these are held out as new ones, to choose settings, to
     calibrate, and to predict the accuracy; they are the reference as well. Labelled examples of
@@ -104,7 +104,7 @@ def recognise(
     Parameters
     ----------
     inputs : Scores, ScoredInputs, or inputs of the model
-        The scores of a classifier, or what `rankshot.inference.score` takes: a folder of pictures,
+        The scores of a classifier, or what `rankshot.inference.score` takes: a folder of images,
         a file, a list or an array.
     new : Rankings or iterable of names
         The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. Or
@@ -120,7 +120,7 @@ def recognise(
     examples : inputs and labels, optional
         Inputs of new classes, and their classes.
     classes : {"new", "all"}
-        Whether only new classes are answers, or also seen ones.
+        Whether only new classes are answers, or seen classes as well.
     none : bool
         Whether "none of these" is an answer.
     batch : {"auto", "yes", "no"}
@@ -155,48 +155,57 @@ def recognise(
         return score(model, given, seen, preprocessing=preprocessing)
 
     scored = read(inputs)
-    scores = scored.scores
-    labelled = None if rehearse is None else (read(rehearse[0]).scores, as_labels(rehearse[1]))
+    scores, reference, labels = scored.scores, None, np.array([], str)
+    if rehearse is not None:
+        reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
     known = None if examples is None else (read(examples[0]).scores, examples[1])
     rankings: Any = new
     if not isinstance(rankings, Rankings):
-        rankings = _rank(source, as_names(new, "new"), labelled, scored.classes)
+        rankings = _rank(source, as_names(new, "new"), np.unique(labels), scored.classes)
     rankings = align_to(rankings, scores.items)
-    of_new: Any = only_new(rankings)
-    notes = [_describe_sources(of_new)]
-    rehearsal = _rehearse(labelled, rankings, notes)
-    more: dict[str, Any] = {
-        "examples": known,
-        "evidence": scores if scores.evidence is not None else None,
-    }
-    enough = labelled is not None and len(labelled[0]) >= LEAST_INPUTS
-    reference = labelled[0] if labelled is not None and enough else None
-    head: BaseHead
-    predicted, settings = None, HeadSettings()
-    if rehearsal is None:
-        head = WeightedMean().fit(of_new, reference, **more)
-    else:
-        head, settings = rehearsal.fit_head(rankings, **more), rehearsal.settings_
-        predicted = rehearsal.predict_accuracy(rankings)
-        notes += _describe_rehearsal(rehearsal, predicted, of_new)
+    notes: list[str] = []
+    evidence = None if scores.evidence is None else scores
+    head, rehearsal, predicted = _fit_head(
+        rankings, reference, labels, notes, examples=known, evidence=evidence
+    )
     if classes == "all" or none:
+        if reference is not None and len(reference) < LEAST_INPUTS:
+            reference = None
+        settings = HeadSettings() if rehearsal is None else rehearsal.settings_
         settings = replace(settings, classes=classes, none=none)
-        if none and classes == "all" and settings.gate and settings.gate["none"] is None:
+        if settings.gate and settings.gate["none"] is None and none and classes == "all":
             settings = replace(settings, gate=None)
         head = add_seen_classes(settings, head).fit(reference)
     alone = head.predict(scores)
     head, why = refine_batch(head, scores, known, batch)
-    log_proba = head.predict_log_proba(scores)
-    labels = head.classes_[np.asarray(log_proba).argmax(axis=1)]
-    notes += [why] if why else []
-    return Recognition(
-        scored.ids, labels, np.exp(log_proba), alone, head, rehearsal, predicted, tuple(notes)
-    )
+    proba = head.predict_proba(scores)
+    found = head.classes_[np.asarray(proba).argmax(axis=1)]
+    notes += filter(None, [why])
+    return Recognition(scored.ids, found, proba, alone, head, rehearsal, predicted, tuple(notes))
 
 
-def as_labels(given: ArrayLike) -> NDArray[np.str_]:
-    """Return labels as text."""
-    return np.asarray(given).astype(str)
+def _fit_head(
+    rankings: Any, reference: Scores | None, labels: NDArray[np.str_], notes: list[str], **more: Any
+) -> tuple[BaseHead, Rehearsal | None, Interval | None]:
+    """Return a head of the new classes, rehearsed if that is possible; write down what was done."""
+    new: Any = only_new(rankings)
+    notes.append(_describe_sources(new))
+    if reference is None:
+        return WeightedMean().fit(new, **more), None, None
+    held_out = _select_rehearsed(rankings, new, labels)
+    n = len(held_out.target_names)
+    if n < LEAST_CLASSES:
+        notes.append(
+            f"rehearsal: none, since it needs rankings of {LEAST_CLASSES} labelled classes by the "
+            f"sources of the new ones, not of {n}; the labelled inputs are the reference alone"
+        )
+        enough = reference if len(reference) >= LEAST_INPUTS else None
+        return WeightedMean().fit(new, enough, **more), None, None
+    n_folds = min(max(n // CLASSES_PER_FOLD, 2), USUAL_FOLDS)
+    rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
+    predicted = rehearsal.predict_accuracy(new)
+    notes += _describe_rehearsal(rehearsal, predicted, new)
+    return rehearsal.fit_head(new, **more), rehearsal, predicted
 
 
 def plain_labels(names: tuple[str, ...]) -> ClassLabels:
@@ -205,14 +214,10 @@ def plain_labels(names: tuple[str, ...]) -> ClassLabels:
 
 
 def _rank(
-    source: Any,
-    new: tuple[str, ...],
-    labelled: tuple[Scores, NDArray[np.str_]] | None,
-    seen: ClassLabels,
+    source: Any, new: tuple[str, ...], labels: NDArray[np.str_], seen: ClassLabels
 ) -> Rankings:
     """Return the rankings of new classes, and of labelled seen classes, by all sources."""
-    held_out = [] if labelled is None else np.unique(labelled[1]).tolist()
-    targets = (*new, *(name for name in held_out if name in seen.names))
+    targets = (*new, *(name for name in labels.tolist() if name in seen.names))
     words = seen.words
     if source is None:
         # A pinned sense needs no words.
@@ -239,22 +244,12 @@ def _describe_sources(rankings: Rankings) -> str:
     )
 
 
-def _rehearse(
-    labelled: tuple[Scores, NDArray[np.str_]] | None, rankings: Rankings, notes: list[str]
-) -> Rehearsal | None:
-    """Return a rehearsal with labelled inputs, if there are enough of them; say it if not."""
-    if labelled is None:
-        return None
-    scores, labels = labelled
-    ranked = {*labels.tolist()} & {*rankings.target_names}
-    if len(ranked) < LEAST_CLASSES:
-        notes.append(
-            f"rehearsal: none, since it needs rankings of {LEAST_CLASSES} labelled classes, not of "
-            f"{len(ranked)}; the labelled inputs are the reference alone"
-        )
-        return None
-    n_folds = min(max(len(ranked) // CLASSES_PER_FOLD, 2), USUAL_FOLDS)
-    return Rehearsal(n_folds=n_folds).fit(scores, labels, rankings)
+def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) -> Any:
+    """Return the rankings of labelled classes that those sources rank which count for new ones."""
+    counts = np.full(len(rankings), not new.rater_names)
+    counts |= np.array([bool(rater) for rater in rankings.raters])
+    ranked = np.intersect1d(labels, rankings.targets[counts].astype(str))
+    return rankings[np.isin(rankings.targets.astype(str), ranked)]
 
 
 def _describe_rehearsal(rehearsal: Rehearsal, predicted: Interval, new: Rankings) -> list[str]:
