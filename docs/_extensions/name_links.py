@@ -164,7 +164,7 @@ def link_literal(app: Sphinx, literal: nodes.literal, page: str) -> None:
 
 
 def insert_users(app: Sphinx, doctree: nodes.document, page: str, users: list[str]) -> None:
-    """Add the list of users, before the examples of the gallery."""
+    """Add the list of users: before the examples of the gallery, after the options of a command."""
     items = []
     for user in users:
         title = app.env.titles[user].astext()
@@ -172,8 +172,8 @@ def insert_users(app: Sphinx, doctree: nodes.document, page: str, users: list[st
         items.append(nodes.list_item("", nodes.paragraph("", "", link)))
     section = next(doctree.findall(nodes.section))
     parts = [nodes.rubric("", "In the guide"), nodes.bullet_list("", *items, classes=["users"])]
-    gallery = (place for place, node in enumerate(section) if isinstance(node, nodes.section))
-    place = next(gallery, len(section))
+    inner = (place for place, node in enumerate(section) if isinstance(node, nodes.section))
+    place = next(inner, len(section)) if page.startswith(REFERENCE) else len(section)
     section[place:place] = parts
 
 

@@ -70,12 +70,14 @@ labels = np.array([Path(name).stem for name in scored.ids])
 own = np.array(scored.scores.items)[scored.scores.values.argmax(axis=1)]
 
 _, axes = plt.subplots(3, 4, figsize=(6.4, 6), layout="constrained")
-for ax, name, label, new, p, said in zip(
+for ax, file, label, new, p, said in zip(
     axes.flat, scored.ids, labels, found, confidence, own, strict=True
 ):
-    ax.imshow(Image.open(Path("photographs") / name))
-    ax.set(xticks=[], yticks=[], xlabel=f"network: {said}")
-    ax.set_title(f"{new.replace('_', ' ')} {p:.0%}", color="C2" if new == label else "C1")
+    ax.imshow(Image.open(Path("photographs") / file))
+    ax.set(xticks=[], yticks=[])
+    ax.set_xlabel(f"network: {said[:13]}", fontsize=9)
+    name = new.replace("_", " ")
+    ax.set_title(f"{name} {p:.0%}", color="C2" if new == label else "C1", fontsize=10)
 plt.show()
 print(f"correct: {np.sum(found == labels)} of {len(labels)} (chance: 1)")
 

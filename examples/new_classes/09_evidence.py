@@ -1,6 +1,6 @@
 """
-Combine rankings with another model (CLIP, a sentence encoder, keywords)
-========================================================================
+Combine rankings with CLIP, a sentence encoder or keywords
+==========================================================
 
 Another model may have an opinion of its own about the new classes: CLIP about images, a sentence
 encoder about texts, a list of keywords. rankshot calls these numbers *evidence* and adds them to

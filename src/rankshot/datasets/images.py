@@ -105,16 +105,16 @@ def load_cifar() -> ImageData:
 
 
 class Thumbnails(NamedTuple):
-    """Pictures of new classes, to show next to their predictions; all arrays are read-only.
+    """Images of new classes, to show next to their predictions; all arrays are read-only.
 
     Attributes
     ----------
     images : ndarray of uint8, shape (60, 32, 32, 3)
         Red, green and blue.
     labels : ndarray of str, shape (60,)
-        The class of each picture.
+        The class of each image.
     rows : ndarray of int, shape (60,)
-        The row of each picture in ``load_cifar().new``.
+        The row of each image in ``load_cifar().new``.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class Thumbnails(NamedTuple):
 
 
 def load_thumbnails() -> Thumbnails:
-    """Return 60 pictures of CIFAR-10, six of each class, whose features `load_cifar` has.
+    """Return 60 images of CIFAR-10, six of each class, whose features `load_cifar` has.
 
     Examples
     --------
@@ -148,18 +148,18 @@ def load_thumbnails() -> Thumbnails:
 
 
 class ImageNetScores(NamedTuple):
-    """Scores of a network that knows 1,000 classes, for pictures of 20 other classes.
+    """Scores of a network that knows 1,000 classes, for images of 20 other classes.
 
     Attributes
     ----------
     scores : Scores
-        The network's logits of 280 pictures, 14 of each new class.
+        The network's logits of 280 images, 14 of each new class.
     labels : ndarray of str
-        The new class of each picture.
+        The new class of each image.
     reference : Scores
-        The logits of 96 pictures of 24 of the seen classes.
+        The logits of 96 images of 24 of the seen classes.
     reference_labels : ndarray of str
-        The seen class of each of these pictures.
+        The seen class of each of these images.
     rankings : Rankings
         For each new class the first ten seen classes, by one rater, a large language model.
 
@@ -179,9 +179,9 @@ class ImageNetScores(NamedTuple):
 
 
 def load_imagenet() -> ImageNetScores:
-    """Return the scores of EfficientNet-Lite0 for small pictures, and rankings of their classes.
+    """Return the scores of EfficientNet-Lite0 for small images, and rankings of their classes.
 
-    The pictures are CIFAR's, enlarged; ``imagenet_scores.md``, in the folder of the data,
+    The images are CIFAR's, enlarged; ``imagenet_scores.md``, in the folder of the data,
     describes them. They show how rankshot works at 1,000 seen classes. They are too few to
     compare methods.
 

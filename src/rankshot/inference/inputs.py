@@ -29,7 +29,7 @@ JSON_ENDINGS = (".jsonl", ".ndjson")
 
 
 class Input(NamedTuple):
-    """An input: its id, and the path of a picture, a text, or another value."""
+    """An input: its id, and the path of an image, a text, or another value."""
 
     id: str
     value: Any
@@ -103,9 +103,9 @@ def open_inputs(
 ) -> Inputs:
     """Return the inputs in a folder, a file, a list or an array, as far as a model takes them.
 
-    A folder stands for all pictures below it, sorted; .txt has one path (relative to the file) or
-    one text per line; .csv and .jsonl have a column of texts, or of paths of pictures. The default
-    columns are ``text`` (``path`` for pictures) and ``id``; a CSV file may have a single column of
+    A folder stands for all images below it, sorted; .txt has one path (relative to the file) or
+    one text per line; .csv and .jsonl have a column of texts, or of paths of images. The default
+    columns are ``text`` (``path`` for images) and ``id``; a CSV file may have a single column of
     any other name besides ``id``. Without ids, rows are numbered from 0, after ``id_prefix``.
     """
     if not isinstance(source, (str, Path)):
@@ -139,7 +139,7 @@ def open_inputs(
 
 
 def _walk(folder: Path, parent: str) -> Entries:
-    """Yield the picture files below a folder, and what else is there, sorted by path."""
+    """Yield the image files below a folder, and what else is there, sorted by path."""
     try:
         # Names alone: with all that a directory says of them, they would take far more memory.
         names = sorted(os.listdir(folder))  # noqa: PTH208

@@ -55,14 +55,14 @@ class Model:
     name : str
         What it is, for messages.
     takes : {"pictures", "texts", "values"}
-        What ``run`` takes: an array of preprocessed pictures, a list of texts, or whatever the
+        What ``run`` takes: an array of preprocessed images, a list of texts, or whatever the
         inputs are.
     run : callable
         Returns one row of scores per input.
     classes : sequence, mapping or None
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
-        How a picture becomes its input, if this is known.
+        How an image becomes its input, if this is known.
     odd : str
         What the model says in place of its classes or preprocessing, if that cannot be used, in
         brackets.
@@ -195,7 +195,7 @@ def _open_named(model: str | Path) -> Model:
 
 
 def open_onnx(path: Path) -> Model:
-    """Open an ONNX file: a network for pictures, or for texts if its input is text."""
+    """Open an ONNX file: a network for images, or for texts if its input is text."""
     runtime = require_module("onnxruntime", "ONNX files", "onnx")
     data_files = _find_data_files(path)
     wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
@@ -314,10 +314,10 @@ def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing |
 
 
 def find_preprocessing(path: Path, given: str | None = None) -> Preprocessing | None:
-    """Return how a picture becomes the input of an ONNX network.
+    """Return how an image becomes the input of an ONNX network.
 
     That is what was given, or what the file or one beside it says; None if nothing is known, or if
-    its input is not pictures.
+    its input is not images.
     """
     network = load_network(path)
     sides = network.graph.input[0].type.tensor_type.shape.dim

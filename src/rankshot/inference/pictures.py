@@ -62,7 +62,7 @@ def require_pillow() -> Any:
 
 @contextmanager
 def ignore_pillow_warnings() -> Iterator[None]:
-    """Silence Pillow's warnings of large pictures and odd metadata in the block.
+    """Silence Pillow's warnings of large images and odd metadata in the block.
 
     Warnings belong to the whole process, so this is entered once, around all threads that decode.
     """
@@ -72,9 +72,9 @@ def ignore_pillow_warnings() -> Iterator[None]:
 
 
 def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
-    """Return the first frame of a picture file as a Pillow image: upright, RGB, on white.
+    """Return the first frame of an image file as a Pillow image: upright, RGB, on white.
 
-    The content of the file decides on its format, not its name. A picture that is larger than
+    The content of the file decides on its format, not its name. An image that is larger than
     ``shrink_to`` is scaled down, as `convert_picture` does.
     """
     pillow = require_pillow()
@@ -97,9 +97,9 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
 
 
 def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
-    """Return an open picture as red, green and blue, upright, on white.
+    """Return an open image as red, green and blue, upright, on white.
 
-    A picture larger than ``shrink_to`` is scaled down. A large JPEG is then decoded at a fraction
+    An image larger than ``shrink_to`` is scaled down. A large JPEG is then decoded at a fraction
     of its size, which is quick, but less exact.
     """
     pillow = require_pillow()
@@ -180,9 +180,9 @@ def _as_numbers(what: str, value: Any, n: int) -> list[Any]:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How a picture becomes the input of a network.
+    """How an image becomes the input of a network.
 
-    The picture is resized, cropped in the middle, and its pixels, scaled to [0, 1], become
+    The image is resized, cropped in the middle, and its pixels, scaled to [0, 1], become
     (pixel - mean) / std.
 
     Parameters
@@ -192,12 +192,12 @@ class Preprocessing:
     mean, std : float or three floats
         Of red, green and blue, where white is 1.
     resize : int, optional
-        The shorter side after resizing, before the crop. If None, the whole picture is resized to
+        The shorter side after resizing, before the crop. If None, the whole image is resized to
         ``size``, which changes its proportions.
     interpolation : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
         How pixels between pixels are computed; smoothing is always on.
     layout : {"NCHW", "NHWC"}
-        The order of the axes: pictures, channels, height, width; or channels last.
+        The order of the axes: images, channels, height, width; or channels last.
     white : float
         The number that a white pixel has before ``mean`` is subtracted. With 255, ``mean`` and
         ``std`` are in units of 0 to 255.
@@ -280,7 +280,7 @@ class Preprocessing:
         return cls.from_config(config, str(path))
 
     def __call__(self, image: Any) -> NDArray[np.float32]:
-        """Return a Pillow image in mode RGB as numbers, without the axis of pictures."""
+        """Return a Pillow image in mode RGB as numbers, without the axis of images."""
         pixels = np.asarray(self._resize(image))
         # (pixel · white / 255 - mean) / std, with one multiplication and one addition per pixel.
         scale = self.white / 255 / np.asarray(self.std)
@@ -339,7 +339,7 @@ class Preprocessing:
         }
 
     def to_python(self) -> list[str]:
-        r"""Return lines of Python that do the same with Pillow and NumPy alone, bit by bit.
+        r"""Return lines of Python that do the same with Pillow and NumPy alone, bit for bit.
 
         Examples
         --------
@@ -435,7 +435,7 @@ def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> P
 def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] | None:
     """Read layout and size from the shape of a network's input, such as ("N", 3, 224, 224).
 
-    The size is None if it is not fixed. Returns None if the shape is not that of pictures, or its
+    The size is None if it is not fixed. Returns None if the shape is not that of images, or its
     layout cannot be read.
     """
     places = [place for place in (1, 3) if len(shape) == 4 and shape[place] == 3]

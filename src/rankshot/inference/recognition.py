@@ -44,7 +44,7 @@ class Recognition:
     Attributes
     ----------
     ids : array of str
-        The ids of the inputs: paths of pictures, ids of a table, or numbers.
+        The ids of the inputs: paths of images, ids of a table, or numbers.
     labels : array of str
         Their classes.
     proba : ndarray of shape (n, classes)
@@ -54,7 +54,7 @@ class Recognition:
     head : head
         The fitted head, which can be saved; a `BatchRefinement` if the batch was used.
     rehearsal : Rehearsal or None
-        What labelled inputs of seen classes told.
+        The rehearsal on labelled inputs of seen classes.
     predicted : Interval or None
         The mean accuracy of the new classes that the rehearsal predicts, before the batch is used.
     notes : tuple of str
@@ -94,7 +94,7 @@ def recognise(
     none: bool = False,
     batch: str = "auto",
 ) -> Recognition:
-    """Recognise new classes, the best way that is possible with what is given.
+    """Recognise new classes in the best way that the given data allow.
 
     With labelled inputs of seen classes, these are held out as new ones, to choose settings, to
     calibrate, and to predict the accuracy; they are the reference as well. Labelled examples of
@@ -104,7 +104,7 @@ def recognise(
     Parameters
     ----------
     inputs : Scores, ScoredInputs, or inputs of the model
-        The scores of a classifier, or what `rankshot.inference.score` takes: a folder of pictures,
+        The scores of a classifier, or what `rankshot.inference.score` takes: a folder of images,
         a file, a list or an array.
     new : Rankings or iterable of names
         The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. Or
@@ -120,7 +120,7 @@ def recognise(
     examples : inputs and labels, optional
         Inputs of new classes, and their classes.
     classes : {"new", "all"}
-        Whether only new classes are answers, or also seen ones.
+        Whether only new classes are answers, or seen classes as well.
     none : bool
         Whether "none of these" is an answer.
     batch : {"auto", "yes", "no"}

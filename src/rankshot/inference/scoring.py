@@ -56,7 +56,7 @@ class ScoredInputs:
     scores : Scores
         One row per input that was scored.
     ids : array of str
-        Their ids: paths of pictures, ids of a table, or numbers.
+        Their ids: paths of images, ids of a table, or numbers.
     skipped : tuple of Skipped
         What was not scored, each with its reason.
     classes : ClassLabels
@@ -92,22 +92,22 @@ def score(
     id_column: str | None = None,
     progress: Announce | None = None,
 ) -> ScoredInputs:
-    """Return the scores of a model for pictures, texts or arrays, in memory.
+    """Return the scores of a model for images, texts or arrays, in memory.
 
     Parameters
     ----------
     model : str, Path, torch.nn.Module, estimator or callable
         The model, as for `open_model`. A function gets a list of inputs as they are or, with
-        ``preprocessing``, an array of pictures; it returns one row of scores per input.
+        ``preprocessing``, an array of images; it returns one row of scores per input.
     inputs : str, Path, sequence or ndarray
-        A folder of pictures, a file (.csv, .jsonl, .txt), a list, or an array with one row per
+        A folder of images, a file (.csv, .jsonl, .txt), a list, or an array with one row per
         input.
     classes : sequence, mapping, str or Path, optional
         The names of the classes in the order of the model's outputs: a list, a mapping from
         numbers, a file, or ``"imagenet-1k"``. Needed unless the model has them.
     preprocessing : Preprocessing, str, Path or mapping, optional
-        How a picture becomes numbers: a preset such as ``"imagenet"``, a file
-        ``preprocessor_config.json``, or a `Preprocessing`. Needed for pictures unless the model
+        How an image becomes numbers: a preset such as ``"imagenet"``, a file
+        ``preprocessor_config.json``, or a `Preprocessing`. Needed for images unless the model
         has its own.
     batch_size : int
         Inputs per call of the model.
@@ -183,7 +183,7 @@ class ScoringPlan:
     Attributes
     ----------
     model : Model
-        The model; it takes pictures, texts or values.
+        The model; it takes images, texts or values.
     classes : ClassLabels
         The classes, in the order of its outputs.
     remark : str
@@ -205,7 +205,7 @@ class ScoringPlan:
 
     @property
     def origin(self) -> dict[str, str]:
-        """What the scores are from, for people: the model, and the preprocessing of pictures."""
+        """What the scores are from, for people: the model, and the preprocessing of images."""
         found = {"model": str(self.model)}
         if self.model.takes == "pictures":
             found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
@@ -323,7 +323,7 @@ def plan_scoring(
 def set_preprocessing(
     opened: Model, preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None
 ) -> Model:
-    """Return a model whose preprocessing is known if it takes pictures, and fits its shape."""
+    """Return a model whose preprocessing is known if it takes images, and fits its shape."""
     given = None if preprocessing is None else as_preprocessing(preprocessing)
     if given is not None:
         if opened.takes == "texts":
@@ -430,7 +430,7 @@ def _prepare_batches(
 
 
 def count_threads(device: str) -> int:
-    """Return the number of threads that decode pictures; a core is left to the model."""
+    """Return the number of threads that decode images; a core is left to the model."""
     return max(1, min(4 if device == "CPU" else 16, count_cores() - 1))
 
 

@@ -80,7 +80,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     probabilities of the head. The factor 1/2 corrects for overconfident densities.
 
     How often the refined answers are right follows from how certain the head is: if its mean
-    confidence has the log-odds l, about 1.5 l + .3 are those of the share of right answers. So the
+    confidence has log-odds l, the share of correct answers has log-odds of about 1.5 l + .3. So the
     temperature t is the smallest number from 1 on at which the mean probability of the answers is
     at most this share. If the answers are those of the head for less than 55% of the batch (65% if
     P(z) is estimated), the solution has drifted away from the rankings: a warning is given, and the
