@@ -25,7 +25,6 @@ from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
 from rankshot.inference.model import fingerprint_files, open_model
 from rankshot.inference.pictures import Preprocessing
-from rankshot.inference.recognition import plain_labels
 from rankshot.inference.scoring import (
     BATCH,
     ON_ERROR,
@@ -64,6 +63,7 @@ from rankshot.jobs.storage import (
     list_parts,
     read_footer,
 )
+from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
     ENDINGS,
     Block,
@@ -413,7 +413,7 @@ class _ScoreJob(PartJob):
     def load(self, content: bytes) -> ScoringPlan:
         opened = set_preprocessing(open_model(self.source), self.preprocessing)
         names = tuple(json.loads(content))
-        plan = ScoringPlan(opened, plain_labels(names))
+        plan = ScoringPlan(opened, ClassLabels.from_names(names))
         for what, value in describe_plan(plan).items():
             if value != self.plan[what]:
                 raise RankshotError(f"{self.source}: not the same {what} as where the job began")
