@@ -159,5 +159,5 @@ def test_search_puts_research_after_guide_and_reference(chromium):
     links = tab.eval_on_selector_all("#search-results li > a", "all => all.map(a => a.href)")
     pages = [link.removeprefix(SITE.as_uri() + "/") for link in links]
     later = [page.startswith(("paper", "reproduction", "research", "results/")) for page in pages]
-    assert later == sorted(later)
-    assert not later[0]
+    assert not any(later[:10])
+    assert any(later)
