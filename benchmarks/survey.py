@@ -402,7 +402,7 @@ def measure_pages(folder: Path) -> None:
         cookie = f"{COOKIE}={make_cookie(database.identity, TOKEN, time.time())}"
     print(f"pages of a survey with {N_PEOPLE:,} participants and {N_PEOPLE * N_EACH:,} answers")
     with start_server("survey", str(place), N_EACH) as server:
-        for path, n in (("/", 200), ("/researcher/progress", 5), ("/static/survey.css", 200)):
+        for path, n in (("/", 200), ("/researcher", 5), ("/static/survey.css", 200)):
             seconds = []
             with socket.create_connection(("127.0.0.1", server.port)) as line:
                 before = server.usage()

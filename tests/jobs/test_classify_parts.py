@@ -268,7 +268,7 @@ def test_another_job_in_the_same_folder_ends_this_one(place, client):
     with pytest.raises(rs.RankshotError, match="out: another job has begun there since") as error:
         classify("scores", "new.rankshot", "out", executor=client, progress=intrude)
     # The same command would be refused.
-    assert "goes on" not in str(error.value)
+    assert "continues" not in str(error.value)
     classify("scores", "other.rankshot", "fresh", executor=client)
     assert list_outputs() == list_outputs("fresh")
 
@@ -351,7 +351,7 @@ def test_a_disk_that_fills_ends_the_job(place, client):
     finally:
         client.run(limit_file_size, None)
     assert f"{place}/out/m.parquet: cannot be written: File too large; " in str(error.value)
-    assert "of 6 parts are finished, and the same command goes on" in str(error.value)
+    assert "of 6 parts are finished, and the same command continues" in str(error.value)
     # What other workers had in hand they finish, or remove.
     deadline = monotonic() + 20
     while any(place.glob("out/**/.*")) and monotonic() < deadline:

@@ -133,7 +133,7 @@ def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monke
     ):
         classify("scores", "new.rankshot", "again", executor=client, progress=kill)
     assert f"{cluster.address}: no scheduler of Dask answers there" in str(error.value)
-    assert f"of {N_PARTS} parts are finished, and the same command goes on" in str(error.value)
+    assert f"of {N_PARTS} parts are finished, and the same command continues" in str(error.value)
     with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
         run = classify("scores", "new.rankshot", "again", executor=client)
     assert run.n_resumed >= 2

@@ -38,7 +38,7 @@ def replies(survey):
     yield "question", 200, HTML, get(survey.home)
     yield "start", 303, None, post("/start", survey.start())
     yield "bad id", 400, HTML, get("/?participant=%00")
-    yield "locked", 401, HTML, get("/researcher/progress")
+    yield "locked", 401, HTML, get("/researcher/files/consents.csv")
     yield "other site", 403, HTML, post("/start", {}, {"sec-fetch-site": "cross-site"})
     yield "forged", 403, HTML, post(form.action, form.answer("1", form="0" * 44))
     yield "nowhere", 404, HTML, get("/nowhere")
@@ -55,7 +55,6 @@ def replies(survey):
     yield "finished", 200, HTML, get(survey.home)
     yield "login", 200, HTML, get("/researcher")
     yield "researcher", 200, HTML, get("/researcher", researcher)
-    yield "progress", 200, HTML, get("/researcher/progress", researcher)
     lines = "application/x-ndjson"
     yield "download", 200, lines, get("/researcher/files/rankings.jsonl", researcher)
     yield "no document", 404, HTML, get("/openapi.json")

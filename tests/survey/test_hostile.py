@@ -244,8 +244,8 @@ def test_ids_that_no_platform_gives_are_refused_and_not_repeated(tmp_path, platf
 PATHS = [
     "/static/", "/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/%00",
     "/static/survey.css%00", "/static/..%5capp.py", "/static//etc/passwd", "//evil.example/",
-    "/\\evil.example", "/start/", "/researcher/", "/researcher//progress", "/researcher;/progress",
-    "/%2e/researcher/progress", "/.git/config", "/.env", "/docs", "/redoc", "/p", "/p/", "/p//",
+    "/\\evil.example", "/start/", "/researcher/", "/researcher//files", "/researcher;/files",
+    "/%2e/researcher/files", "/.git/config", "/.env", "/docs", "/redoc", "/p", "/p/", "/p//",
     "/p/%00", "/p/..%2fresearcher", "/P/x", "/p/x/extra", "/%", "/%zz", "/%ff", "*",
     "/" + "a" * 60_000,
 ]  # fmt: skip

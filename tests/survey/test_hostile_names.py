@@ -92,7 +92,6 @@ def pages(tmp_path_factory):
         found["message"] = client.get("/nowhere")
         found["login"] = client.get("/researcher")
         found["researcher"] = client.get("/researcher", researcher)
-        found["progress"] = client.get("/researcher/progress", researcher)
         yield found
 
 
@@ -104,9 +103,8 @@ def display_name(name):
 def test_no_page_has_an_element_that_is_not_ours(pages):
     for name, reply in pages.items():
         read = assert_safe(name, reply.text)
-        if name != "progress":
-            assert TITLE in read.text, name
-            assert f"<p>{TITLE}" not in reply.text
+        assert TITLE in read.text, name
+        assert f"<p>{TITLE}" not in reply.text
 
 
 def test_names_are_read_as_they_were_written(pages):
@@ -115,9 +113,8 @@ def test_names_are_read_as_they_were_written(pages):
         assert all(display_name(name) in read.text for name in NAMES), page
     assert any(PROMPT.replace("{target}", t) in Read(pages["question"].text).text for t in TARGETS)
     assert CONSENT in Read(pages["consent"].text).text
-    for page in ("researcher", "progress"):
-        read = Read(pages[page].text)
-        assert all(name in read.text for name in (*NAMES, *TARGETS)), page
+    read = Read(pages["researcher"].text)
+    assert all(name in read.text for name in (*NAMES, *TARGETS))
     labels = [a.get("data-name") for tag, a in Read(pages["question"].text).elements]
     assert sorted(filter(None, labels)) == sorted(map(display_name, NAMES))
 

@@ -16,7 +16,6 @@ from rankshot.survey.overview import read_answers
 from rankshot.survey.store import sqlite_files
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
-from rankshot.survey.web import app as app_module
 
 pytestmark = pytest.mark.slow
 
@@ -177,7 +176,6 @@ def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp
 def test_a_file_that_is_cut_off_is_an_outage_and_the_server_is_not_ready(
     tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr(app_module, "READY_SECONDS", 0.0)
     with open_survey(STUDY, tmp_path) as (app, database):
         client = Client(app)
         home = begin(client)

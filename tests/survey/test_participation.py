@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import combinations
 from random import Random
@@ -235,19 +235,14 @@ def test_an_answer_takes_three_statements_and_the_next_question_one(database):
     assert [statement.split()[0] for statement in noted] == ["SELECT"], "a page writes nothing"
 
 
-def test_a_visit_counts_the_answers_of_few_questions_unless_those_are_closed(database):
+def test_a_visitor_finds_a_place_until_all_questions_are_assigned(database):
     # Five people answer all four questions.
     survey = Participation(small_study(answers_per_question=5), database)
-    counted = []
-    for person in range(6):
-        with noted_statements(database) as noted, suppress(StoppedError):
-            survey.require_place(None)
-        counted.append(len(noted))
-        with suppress(StoppedError):
-            assert survey.start(f"none:id:p{person}")
-            assert person < 5
-    # The state of the study and one question; at the end more of them, and all.
-    assert counted == [2] * 5 + [4]
+    for person in range(5):
+        assert not survey.require_place(None), "no pilot"
+        survey.start(f"none:id:p{person}")
+    with pytest.raises(StoppedError, match="full"):
+        survey.require_place(None)
 
 
 # ---- Answers that wait together

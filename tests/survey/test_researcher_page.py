@@ -122,7 +122,7 @@ def test_hostile_answers_are_text_in_every_place(page):
         row = {"rater": ann, "name": "note", "value": f"={HOSTILE}\r\n<script>"}
         connection.execute(EXTRA_ANSWER.insert(), [row])
     exclude(page.database, [ann], f"@{HOSTILE}")
-    for path in ("/researcher", f"/researcher/participants/{ann}", "/researcher/progress"):
+    for path in ("/researcher", f"/researcher/participants/{ann}"):
         text = page.client.get(path).text
         assert "<img" not in text
         assert "<script>" not in text
@@ -135,6 +135,8 @@ def test_hostile_answers_are_text_in_every_place(page):
 
 
 # ---- Login
+
+LOCKED = "/researcher/files/consents.csv"
 
 
 def log_in(client, token=TOKEN):
@@ -172,9 +174,9 @@ def test_the_token_sets_a_cookie_with_one_purpose_which_ends(page, monkeypatch):
 
     clock = Later()
     monkeypatch.setattr(module, "time", clock)
-    assert client.get("/researcher/progress", header).status == 200
+    assert client.get(LOCKED, header).status == 404, "nobody has started"
     clock.now += 120
-    assert client.get("/researcher/progress", header).status == 401
+    assert client.get(LOCKED, header).status == 401
 
 
 def test_forged_cookies_open_nothing_and_break_nothing(page):
@@ -189,10 +191,10 @@ def test_forged_cookies_open_nothing_and_break_nothing(page):
         Identity(b"a key").timed_token(time.time(), "login", TOKEN),
     ]
     for value in forged:
-        reply = client.get("/researcher/progress", cookie_header(value))
+        reply = client.get(LOCKED, cookie_header(value))
         assert reply.status == 401, value[:50]
         assert 'type="password"' in client.get("/researcher", cookie_header(value)).text
-    assert client.get("/researcher/progress", {"authorization": f"Bearer {TOKEN}"}).status == 401
+    assert client.get(LOCKED, {"authorization": f"Bearer {TOKEN}"}).status == 401
 
 
 def test_logging_out_needs_the_form_of_this_login(page):
@@ -204,5 +206,5 @@ def test_logging_out_needs_the_form_of_this_login(page):
     assert (reply.status, reply["location"]) == (303, "/researcher")
     assert f'{COOKIE}="";' in reply["set-cookie"]
     # A copy of the cookie is worth nothing any more; a new login is.
-    assert page.client.get("/researcher/progress").status == 401
-    assert page.visitor.get("/researcher/progress", as_researcher(page.database)).status == 200
+    assert page.client.get(LOCKED).status == 401
+    assert page.visitor.get(LOCKED, as_researcher(page.database)).status == 404

@@ -9,7 +9,6 @@ from hypothesis import given, settings, strategies as st
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.study import (
-    Example,
     ExtraTranslation,
     Picture,
     QualityRules,
@@ -205,11 +204,6 @@ contact = "Ada"
 text = "Welche Sprache?"
 choices = ["Deutsch", "andere"]
 
-[example]
-target = "violin"
-items = ["cello", "drum"]
-order = ["cello"]
-
 [items]
 names = ["fox", "wolf", "bus"]
 unshown = "after"
@@ -263,7 +257,6 @@ def test_all_that_participants_see_is_read_from_the_file(tmp_path):
             extra={"tongue": ExtraTranslation("Welche Sprache?", ("Deutsch", "andere"))},
         )
     }
-    assert study.example == Example("violin", ("cello", "drum"), ("cello",))
     assert study.pictures == (Picture("fox", tmp_path / "pictures/fox.JPG", "A red fox"),)
     assert [question.is_whole for question in study.extra] == [True, False]
     assert (study.extra[1].choices, study.extra[1].required) == (("German", "other"), True)

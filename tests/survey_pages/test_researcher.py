@@ -66,16 +66,6 @@ def download_lines(page, name):
     return [json.loads(line) for line in text.splitlines()]
 
 
-def renew(page):
-    """Let the time pass until the page has asked for an update, and says so."""
-    before = page.locator("#updated").inner_text()
-    page.clock.run_for(5_000)
-    page.wait_for_function(
-        "before => document.getElementById('updated').innerText !== before", arg=before
-    )
-    assert "updated every 5 seconds" in page.locator("#updated").inner_text()
-
-
 def test_participants_answers_and_downloads(open_page, served):
     for name, seconds in (("careful", 20), ("thorough", 30), ("hasty", 0.5)):
         served.take_part(name, seconds)
@@ -103,32 +93,3 @@ def test_participants_answers_and_downloads(open_page, served):
     assert page.get_by_text("gold: right").is_visible()
     assert page.get_by_text("4 of 4 answers within 3 seconds").is_visible()
     check(page)
-
-
-def test_the_page_renews_itself_and_leaves_its_reader_alone(open_page, served):
-    served.take_part("careful", 20)
-    careful, hasty = rater_of(served, "careful"), rater_of(served, "hasty")
-    page = open_page()
-    page.clock.install()
-    log_in(page, served.url)
-    region = page.get_by_role("region", name="Participants")
-    row(page, careful).evaluate("row => { row.isTheSame = true; }")
-    link = page.get_by_role("link", name=careful)
-    link.focus()
-    region.evaluate("region => { region.scrollLeft = 90; region.isTheSame = true; }")
-    # The new row has a flag, and comes before the old one.
-    served.take_part("hasty", 0.5)
-    renew(page)
-    assert rows(page) == [hasty, careful]
-    assert (figure(page, "Answers"), figure(page, "Flagged")) == ("4 of 40", "1 of 2")
-    assert row(page, careful).evaluate("row => row.isTheSame")
-    assert link.evaluate("link => link === document.activeElement")
-    assert region.evaluate("region => [region.isTheSame, region.scrollLeft]") == [True, 90]
-    # Nothing has changed: nothing is sent.
-    with page.expect_response("**/researcher/progress?*") as response:
-        renew(page)
-    assert response.value.status == 304
-    # What is renewed is what a reload shows.
-    renewed = page.locator("#progress").inner_html()
-    page.reload()
-    assert page.locator("#progress").inner_html() == renewed

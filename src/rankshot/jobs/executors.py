@@ -219,7 +219,7 @@ class _Run:
             self.failed.append(part)
         self.state.elapsed = monotonic() - self._begin
         if work.problem and self.stop_on_error:
-            raise RankshotError(f"{work.problem}; {self.describe_rest()}, once this is mended")
+            raise RankshotError(f"{work.problem}; {self.describe_rest()}, once this is fixed")
         if self.progress is not None:
             self.progress(self.state)
 
@@ -256,7 +256,7 @@ class _Run:
         with suppress(OutputError, OSError):
             require_own(self.output, self.key)
             without = "without again " if self.again else ""
-            told += f", and the same command {without}goes on with the others"
+            told += f", and the same command {without}continues with the others"
         return told
 
 

@@ -14,13 +14,13 @@ from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import replace_file
-from rankshot.core.tables import ID, import_pyarrow, open_parquet
+from rankshot.core.tables import ID, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
 from rankshot.inference.model import fingerprint_files, open_model
@@ -67,6 +67,7 @@ from rankshot.jobs.storage import (
 from rankshot.zeroshot.files.score_tables import (
     ENDINGS,
     Block,
+    open_scores,
     require_score_file,
     write_score_table,
 )
@@ -174,7 +175,6 @@ def score(
         describe_plan(plan),
         listed._replace(parts=()),
         on_error,
-        are_rows=is_table,
     )
     key = fingerprint([job.description, [part.version for part in listed.parts]])
     again = again or plan.model.fingerprint is None
@@ -398,7 +398,6 @@ class _ScoreJob(PartJob):
     plan: Mapping[str, Any]
     listed: InputParts
     on_error: str
-    are_rows: bool
     has_probabilities: bool | None = None
 
     @property
@@ -456,12 +455,8 @@ class _ScoreJob(PartJob):
         begin = perf_counter()
         with _model_lock, closing(self.score(plan, part, source)) as batches:
             waited = perf_counter()
-            if self.are_rows:
-                n_rows = _write_rows(target, blocks(), metadata)
-            else:
-                n_rows = write_score_table(
-                    target, plan.classes.names, blocks, plan.model.kind, metadata
-                )
+            names, kind = plan.classes.names, plan.model.kind
+            n_rows = write_score_table(target, names, blocks, kind, metadata)
             seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
         # In one process, parts are done in order: the first scores tell for all what they are.
         self.has_probabilities = plan.has_probabilities
@@ -495,46 +490,13 @@ class _ScoreJob(PartJob):
 # -------------------------------------------------------------------- one table
 
 
-def _write_rows(target: Path, blocks: Iterable[Block], metadata: Mapping[str, str]) -> int:
-    """Write scores until they are joined into a table: the bytes of a row are one cell.
-
-    A Parquet file with a column per class takes ten times as long to write, and to read again.
-    """
-    arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
-    schema = arrow.schema([(ID, arrow.string()), ("scores", arrow.binary())])
-    options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
-    n_rows = 0
-    with (
-        target.open("wb") as stream,
-        parquet.ParquetWriter(stream, schema, write_statistics=False, **options) as writer,
-    ):
-        for ids, values in blocks:
-            rows = {ID: ids, "scores": [row.tobytes() for row in values]}
-            writer.write_table(arrow.table(rows, schema))
-            n_rows += len(ids)
-        writer.add_key_value_metadata(metadata)
-    return n_rows
-
-
-def _read_rows(part: Path, width: int) -> Iterator[Block]:
-    """Yield what `_write_rows` has written."""
-    with open_parquet(part) as file:
-        for batch in file.iter_batches():
-            ids, rows = batch.columns
-            _, places, content = rows.buffers()
-            begin, end = np.frombuffer(places, np.int32)[rows.offset : rows.offset + 2].tolist()
-            dtype = np.dtype(f"f{(end - begin) // width}")
-            values = np.frombuffer(content, dtype, len(rows) * width, begin)
-            yield ids.to_pylist(), values.reshape(len(rows), width)
-
-
 def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key: str) -> None:
     """Make one table of the parts, and remove them; a file beside it says what was done."""
-    width = n_columns(len(plan.classes.names), plan.model.kind)
+    parts = open_scores(folder)
 
     def read_blocks() -> Iterator[Block]:
-        for part in sorted(folder.rglob("*.parquet")):
-            yield from _read_rows(part, width)
+        for ids, scores in parts.batches():
+            yield cast("Any", ids).tolist(), scores.values
 
     write_skipped(str(table.parent), table.with_suffix(".skipped.csv").name, run.skipped)
     write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)

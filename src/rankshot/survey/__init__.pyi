@@ -8,7 +8,6 @@ from .overview import Overview as Overview, read_overview as read_overview
 from .store.database import Database as Database
 from .store.sqlite_files import backup_database as backup_database
 from .study import (
-    Example as Example,
     ExtraQuestion as ExtraQuestion,
     ExtraTranslation as ExtraTranslation,
     Picture as Picture,

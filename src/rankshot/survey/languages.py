@@ -288,12 +288,7 @@ class ShownExample(NamedTuple):
 
 
 def make_example(study: Study, own: OwnTexts, languages: Languages) -> ShownExample:
-    """Return the study's example, or one that fits its prompt, in the language of the prompt."""
-    if study.example is not None:
-        shown = dict(zip(study.example.items, own.names(study.example.items), strict=True))
-        order = [shown[item] for item in study.example.order]
-        rest = [shown[item] for item in study.example.items if item not in study.example.order]
-        return ShownExample(own.ask(own.name(study.example.target).text), order, rest)
+    """Return an example that fits the study's prompt, in the language of the prompt."""
     keys = (
         "violin cello guitar trumpet drum" if study.prompt == DEFAULT_PROMPT else "target a b c d"
     )

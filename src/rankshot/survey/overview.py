@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import secrets
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from statistics import median
-from threading import Lock
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, select
 
 from rankshot.ranking import Rankings, concordance
 from rankshot.ranking.rater_agreement import merge_by_kemeny
@@ -25,11 +21,8 @@ from rankshot.survey.store.assignment import Load, count_answers, idle_cutoff, q
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     CONSENT,
-    EVENT,
-    EXTRA_ANSWER,
     PARTICIPANT,
     QUESTION,
-    SURVEY,
     Database,
 )
 from rankshot.survey.store.people import (
@@ -140,8 +133,6 @@ class Overview:
     events, consents : sequences of rows
         What researchers did, the latest first; and the texts to which participants agreed, each
         with its version and language.
-    version : str
-        Equal for two equal states of the database.
 
     Examples
     --------
@@ -170,7 +161,6 @@ class Overview:
     targets: tuple[TargetProgress, ...]
     events: Sequence[Row[Any]]
     consents: Sequence[Row[Any]]
-    version: str
     codes: dict[str, str]
 
     @property
@@ -204,64 +194,11 @@ class Overview:
 # ---- Reading
 
 
-class OverviewReader:
-    """Reads the overview of a survey again only if something has changed."""
-
-    def __init__(
-        self, study: Study, database: Database, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._study = study
-        self._database = database
-        self._clock = clock
-        # Another process may have another study.
-        self._run = secrets.token_hex(8)
-        self._last: dict[bool, Overview] = {}
-        self._memo: TargetMemo = {}
-        self._lock = Lock()
-
-    def read(self, *, pilot: bool = False) -> Overview:
-        """Return the overview of all participants, or of the pilot."""
-        # Several researchers who look at the same time wait for the one who reads.
-        with self._lock, self._database.begin_read() as connection:
-            now = self._clock()
-            version = self._read_version(connection, now)
-            last = self._last.get(pilot)
-            if last is None or last.version != version:
-                last = self._summarize(connection, now, version, pilot=pilot)
-                self._last[pilot] = last
-            return last
-
-    def _read_version(self, connection: Connection, now: float) -> str:
-        """Return a name of the database's state that is quick to find.
-
-        Every answer adds to a count or raises a time, every action of a researcher is an event,
-        and participants become inactive when time goes by. Who comes again may have new ids.
-        """
-        is_active = PARTICIPANT.c.seen_at >= idle_cutoff(self._study, now)
-        queries = (
-            select(func.count(ASSIGNMENT.c.answered_at), func.max(ASSIGNMENT.c.answered_at)),
-            select(
-                func.count(),
-                func.count().filter(is_active),
-                func.max(PARTICIPANT.c.started_at),
-                func.max(PARTICIPANT.c.seen_at),
-                func.count(PARTICIPANT.c.finished_at),
-                func.count(PARTICIPANT.c.withdrawn_at),
-                func.count(PARTICIPANT.c.excluded_at),
-                # It is new when somebody returns a submission and takes part again.
-                func.aggregate_strings(PARTICIPANT.c.platform_session, " "),
-            ),
-            select(func.count(), func.max(EVENT.c.at)).select_from(EVENT),
-            select(func.count()).select_from(EXTRA_ANSWER),
-            select(SURVEY.c.state),
-        )
-        found = [tuple(connection.execute(query).one()) for query in queries]
-        return sha256(repr((self._run, found)).encode()).hexdigest()[:32]
-
-    def _summarize(
-        self, connection: Connection, now: float, version: str, *, pilot: bool
-    ) -> Overview:
-        study = self._study
+def read_view(
+    study: Study, database: Database, now: float, memo: TargetMemo, *, pilot: bool = False
+) -> Overview:
+    """Do what `read_overview` does; ``memo`` keeps what the next call need not compute again."""
+    with database.begin_read() as connection:
         in_order = select(PARTICIPANT).order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
         rows: Sequence[Row[Any]] = connection.execute(in_order).all()
         n_pilot = sum(row.pilot for row in rows)
@@ -300,11 +237,10 @@ class OverviewReader:
             excluded,
             flags,
             questions,
-            summarize_targets(questions, answers, self._memo),
+            summarize_targets(questions, answers, memo),
             read_events(connection),
             connection.execute(select(CONSENT).order_by(CONSENT.c.version)).all(),
-            version,
-            {rater: self._database.identity.code(rater) for rater in people},
+            {rater: database.identity.code(rater) for rater in people},
         )
 
 
@@ -335,7 +271,7 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
     >>> view.targets[0].target, view.targets[0].planned
     ('cat', 20)
     """
-    return OverviewReader(study, database, lambda: now).read(pilot=pilot)
+    return read_view(study, database, now, {}, pilot=pilot)
 
 
 def read_answers(connection: Connection) -> list[Answer]:

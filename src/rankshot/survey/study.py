@@ -150,7 +150,7 @@ def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -
     if name in _PLACES or not rest:
         listed = f"[[{name}]]" if name in LISTED else f"[{name}]"
         return _PLACES.get(str(name), listed) if name else ""
-    last = f" {rest.pop()}" if len(rest) > 1 or name in ("quality", "example") else ""
+    last = f" {rest.pop()}" if len(rest) > 1 or name == "quality" else ""
     return f"[{'.'.join(map(str, [name, *rest]))}]{last}"
 
 
@@ -349,35 +349,6 @@ class Picture:
 
 
 @validated
-class Example:
-    """The example in the instructions.
-
-    Attributes
-    ----------
-    target : str
-    items : tuple of str
-        What would be shown.
-    order : tuple of str
-        The items that are ranked in it, best first; at least one.
-
-    Examples
-    --------
-    >>> from rankshot.survey import Example
-    >>> Example("wolf", items=("dog", "bus", "rose"), order=("dog", "rose")).order
-    ('dog', 'rose')
-    """
-
-    target: Name
-    items: Annotated[Names, Field(max_length=MOST_ITEMS)]
-    order: Annotated[Names, Field(min_length=1)]
-
-    @model_validator(mode="after")
-    def _check(self) -> Example:
-        _require_known("order", self.order, self.items, "one of its items")
-        return self
-
-
-@validated
 class ExtraQuestion:
     """A question that is asked once, after all others.
 
@@ -540,7 +511,6 @@ class Study:
     contact, instructions, debriefing : str or None
         Whom participants can ask; and Markdown that is shown above the fixed instructions, and on
         the last page.
-    example : Example or None
     language : str
         The language of the study's own texts, such as ``en``.
     languages : tuple of str
@@ -585,7 +555,6 @@ class Study:
     instructions: Text | None = None
     debriefing: Text | None = None
     hide_names: Truth = False
-    example: Example | None = None
     language: Tag = "en"
     languages: tuple[Tag, ...] = ()
     catalogues: tuple[File, ...] = ()

@@ -140,7 +140,6 @@ def count_answers(
     connection: Connection,
     study: Study,
     now: float,
-    questions: Sequence[Question] | None = None,
     *,
     pilot: bool = False,
 ) -> dict[str, Load]:
@@ -162,11 +161,8 @@ def count_answers(
         .where(ASSIGNMENT.c.repeat == 0, PARTICIPANT.c.pilot == int(pilot), COUNTS)
         .group_by(ASSIGNMENT.c.question)
     )
-    if questions is not None:
-        counts = counts.where(ASSIGNMENT.c.question.in_([q.key for q in questions]))
     found = {key: Load(*load) for key, *load in connection.execute(counts)}
-    asked = study.questions if questions is None else questions
-    return {question.key: found.get(question.key, Load(0, 0)) for question in asked}
+    return {question.key: found.get(question.key, Load(0, 0)) for question in study.questions}
 
 
 def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
@@ -182,18 +178,6 @@ def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
         for key, load in loads.items()
         if load.given < study.answers_per_question and sum(load) < most
     }
-
-
-def is_any_open(
-    connection: Connection, study: Study, now: float, rng: Random, *, pilot: bool = False
-) -> bool:
-    """Return whether a question may be assigned: while many may, counting few of them is enough."""
-    asked = rng.sample(study.questions, len(study.questions))
-    counts = (
-        count_answers(connection, study, now, some, pilot=pilot)
-        for some in (asked[:1], asked[:8], None)
-    )
-    return any(find_open(loads, study) for loads in counts)
 
 
 def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
@@ -215,7 +199,7 @@ def question_from_row(row: Row[Any]) -> Question:
 class FirstShown:
     """When this process has shown each question first, in bounded memory.
 
-    ``ticks`` returns the seconds of a clock that is never set.
+    ``ticks`` returns the seconds of a monotonic clock.
     """
 
     def __init__(self, ticks: Callable[[], float]) -> None:

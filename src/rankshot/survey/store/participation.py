@@ -25,7 +25,6 @@ from rankshot.survey.store.assignment import (
     find_open,
     idle_cutoff,
     insert_questions,
-    is_any_open,
     question_from_row,
     reopen_skipped,
     replace_closed,
@@ -189,7 +188,7 @@ class AlreadyAnsweredError(Exception):
 class Participation:
     """The actions of the participants of one study.
 
-    ``clock`` returns the time in seconds, ``ticks`` the seconds of a clock that is never set;
+    ``clock`` returns the time in seconds, ``ticks`` the seconds of a monotonic clock;
     ``rng`` shuffles questions and items.
     """
 
@@ -232,7 +231,7 @@ class Participation:
                 _check_going_on(person)
                 return bool(person.pilot)
             pilot = _require_open(read_state(connection))
-            if not is_any_open(connection, self._study, self._clock(), self._rng, pilot=pilot):
+            if not self._choose(count_answers(connection, self._study, self._clock(), pilot=pilot)):
                 raise StoppedError("full")
         return pilot
 
@@ -505,7 +504,7 @@ def _select_current(connection: Connection, rater: str) -> Row[Any]:
 
 
 def _check_going_on(person: Row[Any]) -> None:
-    """Refuse somebody who cannot go on. Who has finished always sees the last page."""
+    """Stop somebody who cannot continue. A finished participant always sees the last page."""
     if person.withdrawn_at is not None:
         raise StoppedError("withdrawn", has_started=True)
     if person.screened_at is not None:

@@ -112,8 +112,8 @@ def find_raters(
 def set_state(database: Database, state: State) -> None:
     """Change the state of a survey.
 
-    In a paused survey nobody starts or goes on. In a closed one nobody starts. Who starts in a
-    pilot is marked, and never counted with the others.
+    In a paused survey nobody starts or continues; in a closed one nobody starts. People who start
+    in a pilot are marked, and never counted with the others.
     """
     require_choice("state", state, get_args(State))
     with database.begin_assignment() as connection:

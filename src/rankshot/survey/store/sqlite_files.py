@@ -367,7 +367,7 @@ class SqliteFile:
     def _describe_loss(self, what: str, rescued: Path | None) -> str:
         name = self._path.name
         return (
-            f"{self._path} {what} while the survey was running. From now on, answers are refused. "
+            f"{self._path} {what} while the survey was running. From now on, answers are rejected. "
             + (
                 f"All answers until now are in {rescued}. Stop the server, remove {name}, "
                 f"{name}-wal and {name}-shm if they are there, rename the rescued file to {name}, "

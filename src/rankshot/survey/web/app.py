@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI, HTTPException, Request
@@ -35,8 +33,6 @@ from rankshot.survey.web.researcher_routes import ResearcherRoutes
 
 # The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
 MOST_ENCODED = 12 * MOST_CHARACTERS
-# How long the server remembers whether it is ready.
-READY_SECONDS = 1.0
 # With less space on the disk, in bytes, the survey is not ready: an answer might not be saved.
 LEAST_FREE = 16 * 1024 * 1024
 
@@ -127,9 +123,6 @@ def _add_files(app: FastAPI, path: str, found: dict[str, Response]) -> None:
 
 def _add_state_of_server(app: FastAPI, database: Database) -> None:
     """Add the addresses that a proxy or a service manager asks whether all is well."""
-    # Whoever asks often must not keep the database busy.
-    last: tuple[float, dict[str, Any]] | None = None
-    lock = Lock()
 
     @app.get("/health", response_class=PlainTextResponse)
     async def health() -> str:
@@ -139,12 +132,7 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
     @app.get("/ready")
     def ready(response: Response) -> dict[str, Any]:
         """Say whether the survey can store answers, and its state, if that is known."""
-        nonlocal last
-        with lock:
-            now = time.monotonic()
-            if last is None or now - last[0] >= READY_SECONDS:
-                last = now, _read_readiness(database)
-            found = last[1]
+        found = _read_readiness(database)
         response.status_code = 200 if found["ready"] else 503
         return found
 

@@ -26,8 +26,8 @@ EXTRA = "/extra"
 MOST_FIELDS = 64
 # The only content type that is read: files and other formats are never parsed.
 FORM = "application/x-www-form-urlencoded"
-# Paths that a proxy or a service manager asks for, as often as it likes.
-UNCOUNTED = {"/health", "/ready"}
+# A proxy or a service manager asks for it, as often as it likes.
+UNCOUNTED = "/health"
 LOGGER = logging.getLogger("rankshot.survey")
 # The headers of every response.
 _HEADERS = {
@@ -117,7 +117,7 @@ class Guard:
             raise
 
     def _check_rates(self, scope: Scope) -> Response | None:
-        wait = 0.0 if scope["path"] in UNCOUNTED else self._limit.wait(find_address(scope))
+        wait = 0.0 if scope["path"] == UNCOUNTED else self._limit.wait(find_address(scope))
         if not wait:
             return None
         response = self._refuse(HTTPConnection(scope), 429, "wait", seconds=ceil(wait))

@@ -12,7 +12,7 @@ from functools import partial
 from math import ceil
 from typing import Annotated, Any, Literal, NoReturn
 
-from fastapi import APIRouter, Depends, Form, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from sqlalchemy import select
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -27,7 +27,7 @@ from rankshot.survey.export import (
     payment_records,
     ranking_records,
 )
-from rankshot.survey.overview import Overview, OverviewReader
+from rankshot.survey.overview import Overview, TargetMemo, read_view
 from rankshot.survey.quality import is_right
 from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database, Identity
 from rankshot.survey.study import Study
@@ -113,7 +113,8 @@ class ResearcherRoutes:
         self._attempts = attempts
         self._database = database
         self._identity = database.identity
-        self._reader = OverviewReader(study, database)
+        self._study = study
+        self._memo: TargetMemo = {}
         is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
         n = len(token)
         if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
@@ -133,7 +134,6 @@ class ResearcherRoutes:
         router.get("")(self.page)
         router.post("/login")(self.log_in)
         router.post("/logout", dependencies=locked)(self.log_out)
-        router.get("/progress", dependencies=locked)(self.progress)
         router.get("/participants/{rater}", dependencies=locked)(self.participant)
         router.get("/files/{name}", dependencies=locked)(self.file)
         return router
@@ -164,7 +164,7 @@ class ResearcherRoutes:
             headers = {"retry-after": str(ceil(wait))}
             raise RefusedError(429, "wait", headers=headers, seconds=ceil(wait))
         if not hmac.compare_digest(self._token.encode(), form.token.encode()):
-            error = "This is not the token with which the survey was started."
+            error = "This is not the token that the survey was started with."
             fields = self._fields("login")
             raise RefusedError(401, template="login.html", fields=fields, error=error)
         self._attempts.give_back(address)
@@ -204,30 +204,28 @@ class ResearcherRoutes:
         session = self._find_session(request)
         if session is None:
             return self._pages.render("login.html", fields=self._fields("login"), error=None)
-        view = self._reader.read(pilot=query.pilot)
-        fields = self._fields(session)
-        return self._pages.render("researcher.html", fields=fields, **_show_progress(view))
+        view = self._read(pilot=query.pilot)
+        # Those with most flags come first, and then those who started first.
+        people = sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS]
+        return self._pages.render(
+            "researcher.html",
+            fields=self._fields(session),
+            view=view,
+            people=people,
+            id_heading=ID_HEADINGS[view.study.platform],
+            at=time.time(),
+            **_FORMATS,
+        )
 
-    def progress(
-        self,
-        query: Annotated[PilotQuery, Query()],
-        if_none_match: Annotated[str | None, Header()] = None,
-    ) -> Response:
-        """Return the part of the page that changes, for its script."""
-        view = self._reader.read(pilot=query.pilot)
-        etag = f'"{view.version}"'
-        if if_none_match == etag:
-            return Response(status_code=304)
-        page = self._pages.render("progress.html", **_show_progress(view))
-        page.headers["etag"] = etag
-        return page
+    def _read(self, *, pilot: bool) -> Overview:
+        return read_view(self._study, self._database, time.time(), self._memo, pilot=pilot)
 
     def participant(self, rater: Rater) -> HTMLResponse:
         """Show one participant with all answers."""
-        views = (self._reader.read(pilot=pilot) for pilot in (False, True))
+        views = (self._read(pilot=pilot) for pilot in (False, True))
         view = next((view for view in views if rater in view.people), None)
         if view is None:
-            text = "There is no participant with this name, or not any more."
+            text = "There is no participant with this name, or the participant was deleted."
             _refuse(404, "No such participant", text)
         answers = [a for a in (*view.answers, *view.excluded_answers) if a.rater == rater]
         values: Any = {"view": view, "person": view.people[rater], "answers": answers}
@@ -235,7 +233,7 @@ class ResearcherRoutes:
 
     def file(self, name: FileName, query: Annotated[FileQuery, Query()]) -> Response:
         """Return the rankings, every answer, every participant, or who is to be paid."""
-        view = self._reader.read(pilot=query.pilot)
+        view = self._read(pilot=query.pilot)
         if not view.people:
             _refuse(404, "Nothing to download", "Nobody has started yet.")
         make: dict[str, Any] = {
@@ -259,14 +257,3 @@ class ResearcherRoutes:
 
 def _refuse(status: int, heading: str, text: str, label: str = "Back to the survey") -> NoReturn:
     raise RefusedError(status, template="refused.html", heading=heading, text=text, label=label)
-
-
-def _show_progress(view: Overview) -> dict[str, Any]:
-    """Return the values for the template of the part that changes."""
-    return {
-        "view": view,
-        # Those with most flags come first, and then those who started first.
-        "people": sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS],
-        "id_heading": ID_HEADINGS[view.study.platform],
-        **_FORMATS,
-    }
