@@ -106,16 +106,16 @@ for one, other in pairs:
 #
 # Do the sources agree?
 # ---------------------
-# Sources that differ can complement each other. Rank-biased overlap compares the first places of
-# two rankings: 1 if they are the same, 0 if they share nothing. Here is its mean over the ten new
-# classes; the panels are merged by Borda's rule first.
+# Sources that differ can complement each other. Here is how many of the first ten places two
+# sources share, as a mean over the ten new classes; the panels are merged by Borda's rule first.
 
 names = list(new)
 overlap = np.zeros((len(names), len(names)))
 targets = load_panel().target_names
 for target in targets:
     merged = [rs.borda(found.select(target=target)).order[:10] for found in new.values()]
-    overlap += rs.rank_biased_overlap(rs.Rankings.from_orders(merged)) / len(targets)
+    listed = rs.Rankings.from_orders(merged).positions() > 0
+    overlap += listed.astype(float) @ listed.T / 10 / len(targets)
 fig, ax = plt.subplots(figsize=(6, 5), layout="constrained")
 ax.imshow(overlap, cmap="Blues", vmin=0, vmax=1)
 for i, j in np.ndindex(overlap.shape):

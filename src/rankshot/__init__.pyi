@@ -29,7 +29,6 @@ from .ranking import (
     kendall_distance as kendall_distance,
     leaderboard as leaderboard,
     leaderboards as leaderboards,
-    rank_biased_overlap as rank_biased_overlap,
     read_rankings as read_rankings,
     schulze as schulze,
     summarize as summarize,

@@ -9,7 +9,6 @@ from numpy.testing import assert_allclose
 from pair_tables import PUDDING, SPRINGALL, read_table
 from scipy.optimize import linprog, minimize
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import chisquare
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
@@ -231,32 +230,6 @@ def test_without_ties_it_is_plackett_luce(random_rankings, kind):
     assert_allclose(model.log_likelihood_, other.log_likelihood_, atol=1e-8)
     assert_allclose(model.log_prob(rankings), other.log_prob(rankings), atol=1e-5)
     assert_allclose(model.standard_errors(rankings), other.standard_errors(rankings), rtol=1e-5)
-
-
-# ---- Samples
-
-
-@pytest.mark.parametrize("k", [1, 3, None])
-def test_samples_follow_the_probabilities(k):
-    n, model = 30_000, rs.DavidsonLuce.from_worths(
-        {"a": 2, "b": 1, "c": 1.5, "d": 0.8}, {2: 0.9, 3: 1.2}
-    )  # fmt: skip
-    begin = {}
-    for order in weak_orders("abcd"):
-        placed = np.cumsum([len(group) for group in order])
-        key = tuple(order[: int(np.argmax(placed >= (k or 4))) + 1])
-        begin[key] = None
-    lists = [[list(group) for group in order] for order in begin]
-    probability = np.exp(model.log_prob(rs.Rankings.from_orders(lists, items=list("abcd"))))
-    assert_allclose(probability.sum(), 1)
-    sample = model.sample(n, k, random_state=7)
-    number = {str(rs.Rankings.from_orders([x], items=list("abcd")).orders()): i
-              for i, x in enumerate(lists)}  # fmt: skip
-    drawn = np.bincount([number[str([x])] for x in sample.orders()], minlength=len(lists))
-    assert np.all(drawn[probability == 0] == 0)
-    kept = probability > 0
-    assert chisquare(drawn[kept], n * probability[kept], sum_check=False).pvalue > 1e-3
-    assert sample == model.sample(n, k, random_state=7)
 
 
 # ---- Errors

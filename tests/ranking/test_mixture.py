@@ -177,7 +177,7 @@ def test_standard_errors_are_those_of_the_numerical_information(
     assert worths[:, :-1].ravel() == pytest.approx(errors[1:], rel=1e-3)
 
 
-@pytest.mark.parametrize("model", [rs.DavidsonLuce(), rs.Mallows(), None])
+@pytest.mark.parametrize("model", [rs.Mallows(), None])
 def test_one_group_is_the_model_alone(random_rankings, model):
     rankings = random_rankings(n_items=4, n=20, shortest=4, weights=np.arange(1, 21) / 4)
     mixture = rs.RankingMixture(model, 1).fit(rankings)
@@ -223,28 +223,6 @@ def test_em_never_falls(orders, seed, kind):
     assert mixture.weights_.sum() == pytest.approx(1)
     assert (np.diff(mixture.weights_) <= 1e-12).all()
     assert mixture.predict_proba(rankings).sum(axis=1) == pytest.approx(np.ones(n))
-
-
-def test_groups_of_babington_smith():
-    """The objective is the log-likelihood less the penalties, and the shared weight."""
-    f = np.triu(np.full((3, 3), 0.8), 1)
-    drawn = [
-        rs.BabingtonSmith.from_log_odds(sign * (f - f.T), items=list("abc")).sample(
-            n, random_state=1
-        )
-        for sign, n in ((1, 60), (-1, 40))
-    ]
-    votes = rs.Rankings.concatenate(drawn)
-    model = rs.BabingtonSmith(regularization=0.5)
-    mixture = rs.RankingMixture(model, n_starts=2, random_state=0).fit(votes)
-    assert [m.mode_ for m in mixture.models_] == [tuple("abc"), tuple("cba")]
-    assert mixture.n_parameters_ == 1 + 2 * 3
-    assert (np.diff(mixture.history_) >= -1e-9).all()
-    expected = mixture.log_likelihood_
-    for m in mixture.models_:
-        expected += 0.01 * m.log_prob(votes).mean()
-        expected -= 0.25 * np.sum(m.log_odds_[np.triu_indices(3, 1)] ** 2)
-    assert mixture.history_[-1] == pytest.approx(expected)
 
 
 # ---- Known groups

@@ -26,9 +26,8 @@ def test_clone_keeps_the_parameters_and_forgets_the_fit(model, rankings):
     fitted = clone(model).fit(rankings)
     fresh = clone(fitted)
     assert fresh.get_params() == model.get_params()
-    for call in (lambda: fresh.log_prob(rankings), fresh.sample):
-        with pytest.raises(NotFittedError, match=type(model).__name__):
-            call()
+    with pytest.raises(NotFittedError, match=type(model).__name__):
+        fresh.log_prob(rankings)
     with pytest.raises(AttributeError):
         _ = fresh.mode_
 
@@ -42,8 +41,10 @@ def test_permuting_the_items_changes_nothing_else(model, rankings, rng):
     assert two.log_prob(shuffled) == pytest.approx(two.log_prob(rankings), abs=1e-12)
 
 
-@pytest.mark.parametrize("model", MODELS, ids=IDS)
+@pytest.mark.parametrize("model", [m for m in MODELS if hasattr(m, "sample")], ids=repr)
 def test_a_fit_recovers_the_distribution_that_was_sampled(model, rankings):
+    with pytest.raises(NotFittedError, match=type(model).__name__):
+        clone(model).sample()
     truth = clone(model).fit(rankings)
     sample = truth.sample(20_000, k=3, random_state=0)
     again = clone(model).fit(sample)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
@@ -99,10 +99,7 @@ def consensus(
     from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
     from rankshot.ranking import Mallows, PlackettLuce, Rankings, summarize, write_rankings
-    from rankshot.ranking.parts import reduce_parts
     from rankshot.ranking.ranking_files import ENDINGS
-    from rankshot.ranking.rater_agreement import count_listed
-    from rankshot.zeroshot.heads.probabilistic_ranking import consensus_rankings
 
     if k is not None:
         require_whole_number("--k", k)
@@ -114,24 +111,11 @@ def consensus(
     items = None if seen is None else read_seen_labels(seen).names
     told: Any = layout and layout.value
     opened = _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts, layout=told)
-    with opened as given:
-        with prefix_errors(rankings):
-            summaries = summarize(given, models.get(method, "kemeny"), k)
-        if output is not None and method is Method.KEMENY:
-            n_top, _ = reduce_parts(given, count_listed)
-            merged = Rankings.from_orders(
-                [summary.order for summary in summaries],
-                items=given.items,
-                targets=[summary.target for summary in summaries],
-                kind="top" if n_top else "subset",
-            )
-        elif output is not None:
-            priors = {summary.target: summary.model for summary in summaries}
-            merged = consensus_rankings(given, priors, min(k or given.n_items, given.n_items))
-        if output is not None:
-            write_rankings(
-                replace(merged, sources=np.full(len(merged), "consensus", object)), output
-            )
+    with opened as given, prefix_errors(rankings):
+        summaries = summarize(given, models.get(method, "kemeny"), k)
+    if output is not None:
+        merged = Rankings.concatenate([cast("Rankings", each.consensus) for each in summaries])
+        write_rankings(replace(merged, sources=np.full(len(merged), "consensus", object)), output)
     _print_summaries(summaries, method, given.items)
     if explain:
         _print_explanation(summaries)

@@ -21,7 +21,6 @@ from .consensus.voting_rules import (
 from .distances import (
     kendall_distance as kendall_distance,
     mean_kendall_distance as mean_kendall_distance,
-    rank_biased_overlap as rank_biased_overlap,
 )
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
 from .models.category_boards import (

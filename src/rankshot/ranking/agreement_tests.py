@@ -151,19 +151,8 @@ def agreement(
     with np.errstate(invalid="ignore"):
         correlations, mean_correlation = same / both, float(same.sum() / both.sum())
     method = "permutation" if few else "chi-square"
-    return Agreement(
-        W,
-        interval,
-        level,
-        chance,
-        statistic,
-        degrees,
-        p_value,
-        method,
-        mean_correlation,
-        units.names,
-        correlations,
-    )
+    test = W, interval, level, chance, statistic, degrees, p_value, method
+    return Agreement(*test, mean_correlation, units.names, correlations)
 
 
 # ---- Raters

@@ -1,4 +1,4 @@
-"""Distances between rankings: Kendall's, its mean over ties, and rank-biased overlap."""
+"""Distances between rankings: Kendall's, and its mean over ties."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
-from rankshot.core.validation import require_number, require_whole_number
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.matrices import ABSENT, group_by_place, levels, rows_with_tied_choices
 from rankshot.ranking.parts import refuse_partial, require_rankings
 from rankshot.ranking.rankings import Rankings
@@ -379,95 +379,3 @@ def _mean_distance(table: Floats, k: Ints) -> Floats:
     both_out = (table * (by_both - a.outside * b.outside)).sum(axis=(2, 3))
     n_left = table.sum(axis=(2, 3)) - k
     return np.asarray(opposite + (n_left * (n_left - 1) - both_out) / 2)
-
-
-# ---- Rank-biased overlap
-
-
-def rank_biased_overlap(a: Rankings, b: Rankings | None = None, p: float = 0.9) -> Floats:
-    r"""Return the matrix of rank-biased overlaps between the rankings of ``a`` and of ``b``.
-
-    It is a similarity from 0 (no item in common) to 1 (the same list), and the first places count
-    most: with :math:`A_d` the agreement of the first d items of both lists, the share that they
-    have in common, it is
-
-    .. math:: (1 - p) \sum_{d=1}^\infty p^{d-1} A_d.
-
-    Lists end. Their agreement after that is extrapolated: the unseen items of the shorter list
-    agree as often as its last depth does, and after the end of the longer list the agreement stays
-    the same (RBO_ext, equation 32 of Webber et al.). Tied items all occur at the first of their
-    places, and the agreement is twice the number of common items, divided by the number of items
-    of both lists to that depth. Only the listed items count: a top-K list says nothing about places
-    after K here.
-
-    Parameters
-    ----------
-    a, b : Rankings
-        Over the same items; ``b`` is ``a`` by default. Subset rankings raise an error: an item that
-        was not compared is not an item that comes later.
-    p : float
-        Between 0 and 1: how much depth matters. The first 10 places have 86 % of the weight for
-        p = 0.9.
-
-    Returns
-    -------
-    ndarray of shape (len(a), len(b))
-
-    References
-    ----------
-    Webber, Moffat and Zobel (2010), A similarity measure for indefinite rankings. ACM
-    Transactions on Information Systems 28.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> r = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a"]], items=["a", "b", "c", "d"])
-    >>> rs.rank_biased_overlap(r).round(3)
-    array([[1. , 0.9],
-           [0.9, 1. ]])
-    """
-    p = require_number("p", p, above=0, below=1)
-    first, second = prepare_rankings(a, b)
-    depth = max(int(r.n_listed.max(initial=1)) for r in (first, second))
-    begins_a, begins_b = (_first_places(r, depth) for r in (first, second))
-    seen_a, seen_b = (_count_by_depth(table, depth) for table in (begins_a, begins_b))
-    overlap = np.empty((len(first), len(second)))
-    for i in range(len(first)):
-        for some in row_blocks(len(second), 4 * first.n_items):
-            common = _count_by_depth(np.maximum(begins_a[i], begins_b[some]), depth)
-            sizes = np.broadcast_to(first.n_listed[i], common.shape[:1]), second.n_listed[some]
-            overlap[i, some] = _extrapolate(common, seen_a[i] + seen_b[some], *sizes, p)
-    return overlap
-
-
-def _first_places(rankings: Rankings, depth: int) -> Ints:
-    """Return the place of each item, that of the first of its tie, from 0; ``depth`` if absent."""
-    table = levels(rankings)
-    listed = np.zeros(table.shape, bool)
-    listed[rankings.entry_rows, rankings.codes] = True
-    sizes = np.zeros((len(table), rankings.n_items + 1), np.int64)
-    np.add.at(sizes, (np.arange(len(table))[:, None], table), 1)
-    begins = np.take_along_axis(np.cumsum(sizes, axis=1) - sizes, table, axis=1)
-    return np.where(listed, begins, depth)
-
-
-def _count_by_depth(begins: Ints, depth: int) -> Ints:
-    """Return how many items have begun at depth 1, at depth 2, and so on."""
-    n = len(begins)
-    cells = np.arange(n)[:, None] * (depth + 1) + begins
-    counts = np.bincount(cells.ravel(), minlength=n * (depth + 1)).reshape(n, depth + 1)
-    return np.cumsum(counts[:, :-1], axis=1)
-
-
-def _extrapolate(common: Ints, seen: Ints, size_a: Ints, size_b: Ints, p: float) -> Floats:
-    """Return RBO_ext from the common items and the items of both lists to each depth."""
-    short, long = np.minimum(size_a, size_b)[:, None], np.maximum(size_a, size_b)[:, None]
-    depth = np.arange(1, common.shape[1] + 1)
-    agreement = 2 * common / seen
-    at_short = np.take_along_axis(agreement, short - 1, axis=1)
-    # After its end, the shorter list goes on with items of which this share is common.
-    missing = np.maximum(depth - short, 0)
-    agreement = 2 * (common + at_short * missing) / (seen + missing)
-    last = np.take_along_axis(agreement, long - 1, axis=1)[:, 0]
-    weights = np.where(depth <= long, p ** (depth - 1.0), 0.0)
-    return np.asarray((1 - p) * (weights * agreement).sum(axis=1) + last * p ** long[:, 0])

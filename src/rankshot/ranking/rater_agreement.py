@@ -351,6 +351,8 @@ class TargetSummary:
         The same for each rater (or source, for rankings without a rater), the largest first.
     note : str
         Why there is no W; otherwise empty.
+    consensus : Rankings or None
+        The consensus as a ranking of all items.
 
     Examples
     --------
@@ -374,6 +376,7 @@ class TargetSummary:
     mean_distance: float | None
     disagreement: tuple[tuple[str, float], ...]
     note: str = ""
+    consensus: Rankings | None = None
 
 
 def summarize(
@@ -429,6 +432,7 @@ def summarize(
         fitted = None if is_kemeny else clone(model).fit(few)
         consensus = merge_by_kemeny(few) if is_kemeny else merge_rankings(few, fitted)
         length = min(int(consensus.lengths[0]), k or rankings.n_items)
+        consensus = consensus.top(length)
         summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
     return summaries
 
@@ -445,7 +449,7 @@ def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:
         return reduce_parts(rankings, _take_all)
     target = found.target_names[0] if found.target_names else None
     mode = Rankings.from_orders([model.mode_], items=rankings.items, targets=target)
-    n_top, listed = reduce_parts(rankings, count_listed)
+    n_top, listed = reduce_parts(rankings, _count_listed)
     compared = np.flatnonzero(listed)
     if n_top == 0 and compared.size < rankings.n_items:
         among = restrict_items(mode, [rankings.items[i] for i in compared])
@@ -474,7 +478,7 @@ def merge_by_kemeny(rankings: AnyRankings) -> Rankings:
             groups[-1].append(name)
         else:
             groups.append([name])
-    n_top, _ = reduce_parts(rankings, count_listed)
+    n_top, _ = reduce_parts(rankings, _count_listed)
     return Rankings.from_orders(
         [[sorted(group) if len(group) > 1 else group[0] for group in groups]],
         items=rankings.items,
@@ -483,7 +487,7 @@ def merge_by_kemeny(rankings: AnyRankings) -> Rankings:
     )
 
 
-def count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
+def _count_listed(rankings: Rankings) -> tuple[int, NDArray[np.int64]]:
     """Return the number of top-K rankings, and how often each item is listed."""
     listed = np.bincount(rankings.codes, minlength=rankings.n_items)
     return int((~rankings.is_subset).sum()), listed
@@ -522,6 +526,7 @@ def summarize_target(
         mean if found.has_pairs else None,
         cast("tuple[tuple[str, float], ...]", tuple(furthest if found.has_pairs else ())),
         why_not,
+        consensus,
     )
 
 

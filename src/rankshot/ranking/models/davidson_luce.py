@@ -26,13 +26,9 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
-    Seed,
-    require_generator,
     require_number,
     require_whole_number,
 )
-from rankshot.ranking.construction import validate_columns
-from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.matrices import (
     completed_orders,
     group_by_place,
@@ -46,7 +42,6 @@ from rankshot.ranking.parts import (
     merge_copies,
     require_one_subject,
     require_rankings,
-    require_sample_length,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -55,7 +50,7 @@ Ints = NDArray[np.intp]
 BLOCK_CELLS = 1 << 18
 SAFE_RANGE = 600.0
 """Sums whose logarithms can differ by more are summed as logarithms."""
-FLAT = 1e-12
+FLAT = 1e-14
 """A direction with less than this part of the curvature at equal worths has no maximum: the solver
 ends at 1e-15, and one ranking that contradicts a million others leaves 1e-7."""
 
@@ -254,67 +249,6 @@ class DavidsonLuce(WorthModel):
             information[np.ix_(kept, kept)], self.items_, self.regularization
         )
         return found, known
-
-    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` rankings of all items, or of at least ``k``, from the seed ``random_state``.
-
-        The draws are exact: the size of a set is drawn first, and then its items one by one. A
-        ranking ends with the tie in which it reaches ``k`` items, so that no tie is cut.
-
-        Examples
-        --------
-        >>> from rankshot import DavidsonLuce
-        >>> model = DavidsonLuce.from_worths({"a": 9, "b": 3, "c": 1}, {2: 0.5})
-        >>> model.sample(3, random_state=1)
-        Rankings: 3 rankings of 3 items
-          b > a > c
-          a = c > b
-          a > b > c
-        """
-        check_is_fitted(self)
-        C = len(self.items_)
-        k = require_sample_length(n, k, C)
-        rng = require_generator(random_state)
-        polynomials = Polynomials(self._sizes)
-        places = np.concatenate(
-            [
-                _draw_places(rows.stop - rows.start, k, polynomials, self._parameters, rng)
-                for rows in row_blocks(n, C * polynomials.n_rows)
-            ]
-        )
-        order = np.argsort(np.where(places < 0, C, places), axis=1, kind="stable")
-        listed = np.take_along_axis(places, order, axis=1)
-        kept = listed >= 0
-        codes, listed = order[kept].astype(np.int32), listed[kept].astype(np.int32)
-        entries = Entries(codes, listed, row_starts(kept.sum(axis=1)))
-        return Rankings(self.items_, *entries, entries.sizes, *validate_columns(n))
-
-
-def _draw_places(
-    n: int, k: int, polynomials: Polynomials, parameters: Parameters, rng: np.random.Generator
-) -> NDArray[np.intp]:
-    """Draw the place of each item in each ranking, from 0; -1 where it is not placed."""
-    C = parameters.theta.size
-    places = np.full((C, n), -1)
-    for place in range(C):
-        short = np.flatnonzero((places >= 0).sum(axis=0) < k)
-        if not short.size:
-            break
-        rows = np.arange(short.size)
-        left = places[:, short] < 0
-        theta = np.where(left, parameters.theta[:, None], -np.inf)
-        log_whole, _, with_item = polynomials.add_items(theta)
-        weights = log_whole[0] + parameters.gamma[:, None]
-        # The largest of these sums is that of a draw in proportion to the weights.
-        size = np.argmax(weights + rng.gumbel(size=weights.shape), axis=0)
-        row, missing = polynomials.whole[size], polynomials.sizes[size]
-        for item in range(C):
-            share = with_item[item, np.maximum(row, 1) - 1, rows]
-            taken = (rng.random(short.size) < share) & (missing > 0)
-            places[item, short[taken]] = place
-            missing = missing - taken
-            row = row - taken
-    return places.T
 
 
 def _merge(rankings: Rankings) -> Rankings:

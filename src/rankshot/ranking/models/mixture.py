@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.core.newton import maximize
+from rankshot.core.newton import Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
@@ -24,8 +27,6 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.matrices import alike_items
-from rankshot.ranking.models.babington_smith import BabingtonSmith
-from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
@@ -40,7 +41,6 @@ from rankshot.ranking.parts import (
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-MODELS = (PlackettLuce, Mallows, DavidsonLuce, BabingtonSmith)
 SHARED_WEIGHT = 0.01
 """The total weight with which all rankings count in every group, so that no group, however small,
 makes a ranking impossible."""
@@ -53,10 +53,12 @@ SHORT_RUN = 5
 FEW_UNITS = 250
 """Starts are compared on this many raters for each group, drawn at random; the last few on all."""
 FINALISTS = 2
+OLDEST_CURVATURE = 5
+"""So many steps of Newton's method are made with one curvature."""
 
 
 class RankingMixture(BaseEstimator):
-    r"""A mixture of Plackett-Luce, Mallows or other models: groups of raters, fitted by EM.
+    r"""A mixture of Plackett-Luce or Mallows models: groups of raters, fitted by EM.
 
     Each rater belongs to one of G groups, and ranks as the model of that group says; a ranking
     without a rater is on its own. The probability of all rankings of a rater together is
@@ -65,7 +67,7 @@ class RankingMixture(BaseEstimator):
 
     Parameters
     ----------
-    model : PlackettLuce, Mallows, DavidsonLuce or BabingtonSmith, optional
+    model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
         G. See `choose_n_groups`.
@@ -90,8 +92,7 @@ class RankingMixture(BaseEstimator):
     log_likelihood_ : float
         The log-likelihood of the rankings that were fitted, without any penalty.
     history_ : ndarray
-        What EM increases, after each iteration of the best start; it never falls. It is the
-        log-likelihood less the penalties of the models, and of the rankings that groups share.
+        The log-likelihood less all penalties, after each iteration of the best start.
     n_raters_ : float
         The number of raters, and of rankings without one.
     n_parameters_ : int
@@ -111,8 +112,7 @@ class RankingMixture(BaseEstimator):
     References
     ----------
     Murphy and Martin (2003), Mixtures of distance-based models for ranking data. Computational
-    Statistics & Data Analysis 41. Gormley and Murphy (2006), Analysis of Irish third-level college
-    applications data. JRSS A 169.
+    Statistics & Data Analysis 41.
 
     Examples
     --------
@@ -186,11 +186,9 @@ class RankingMixture(BaseEstimator):
         self.n_iter_ = len(run.history)
         self.log_likelihood_ = state.log_likelihood
         self.n_raters_ = float(sample.counts.sum())
-        self.n_parameters_ = (
-            self.n_groups
-            - 1
-            + sum(_count_parameters(model, sample.rankings) for model in self.models_)
-        )
+        # Worths or a centre, and the spread of Mallows' model.
+        n_own = int(alike_items(sample.rankings).max()) + isinstance(self.models_[0], Mallows)
+        self.n_parameters_ = self.n_groups * (n_own + 1) - 1
         self.bic_ = -2 * self.log_likelihood_ + self.n_parameters_ * float(np.log(self.n_raters_))
         return self
 
@@ -221,13 +219,10 @@ class RankingMixture(BaseEstimator):
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking, if nothing is known about its rater."""
-        return np.asarray(logsumexp(self._log_joint(rankings), axis=1))
-
-    def _log_joint(self, rankings: Rankings) -> Floats:
-        """Return log w_g P(ranking; group g), one row per ranking."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
-        return log_probs_of(self.models_, rankings) + log_shares(self.weights_)
+        joint = log_probs_of(self.models_, rankings) + log_shares(self.weights_)
+        return np.asarray(logsumexp(joint, axis=1))
 
     def predict_proba(self, rankings: Rankings) -> Floats:
         """Return the probability of each group, one row per ranking.
@@ -268,17 +263,6 @@ class RankingMixture(BaseEstimator):
         ----------
         rankings : Rankings
             The rankings of the fit.
-
-        Examples
-        --------
-        >>> import rankshot as rs
-        >>> votes = rs.Rankings.from_orders(
-        ...     [["tea", "milk", "wine", "beer"], ["beer", "wine", "milk", "tea"],
-        ...      ["milk", "tea", "beer", "wine"]], weights=[40, 35, 9])
-        >>> mixture = rs.RankingMixture(random_state=0).fit(votes)
-        >>> shares, worths = mixture.standard_errors(votes)
-        >>> shares.round(3), worths.shape
-        (array([0.054, 0.054]), (2, 4))
         """
         check_is_fitted(self)
         if not isinstance(self.models_[0], PlackettLuce):
@@ -315,21 +299,11 @@ class RankingMixture(BaseEstimator):
         return Rankings.concatenate(parts)[place]
 
 
-def _count_parameters(model: Any, rankings: Rankings) -> int:
-    n_free = int(alike_items(rankings).max())
-    if isinstance(model, BabingtonSmith):
-        return n_free * (n_free + 1) // 2
-    return n_free + (1 if hasattr(model, "spread_") else len(getattr(model, "tie_parameters_", ())))
-
-
 def _choose_model(model: Any | None) -> Any:
     if model is None:
         return PlackettLuce()
-    if not isinstance(model, MODELS):
-        names = ", ".join(f"{kind.__name__}()" for kind in MODELS[:-1])
-        raise RankshotError(
-            f"model must be {names} or {MODELS[-1].__name__}(), not {short_repr(model)}"
-        )
+    if not isinstance(model, (PlackettLuce, Mallows)):
+        raise RankshotError(f"model must be PlackettLuce() or Mallows(), not {short_repr(model)}")
     return model
 
 
@@ -341,6 +315,17 @@ def _most_groups(counts: Floats) -> int:
 # ---- EM: the two steps, and the starts
 
 
+class NewtonStep(NamedTuple):
+    """The log-worths of classes where the last step of a group ended, and its curvature.
+
+    ``age`` is how many steps this curvature has made.
+    """
+
+    theta: Floats
+    curvature: Floats
+    age: int
+
+
 class State(NamedTuple):
     """A fit: the models and shares of the groups, and what they say of the rankings."""
 
@@ -350,6 +335,7 @@ class State(NamedTuple):
     memberships: Floats
     log_likelihood: float
     objective: float
+    steps: Mapping[int, NewtonStep] = MappingProxyType({})
 
 
 class EM:
@@ -361,7 +347,7 @@ class EM:
         shared = SHARED_WEIGHT if n_groups > 1 else 0.0
         self.shared = shared * weights / weights.sum()
         self.likelihood = (
-            GroupLikelihood(sample.rankings) if isinstance(model, PlackettLuce) else None
+            GroupLikelihood(sample.rankings, n_groups) if isinstance(model, PlackettLuce) else None
         )
 
     def draw(self, n_units: int, rng: np.random.Generator) -> EM:
@@ -375,12 +361,28 @@ class EM:
 
     def move(self, state: State) -> State:
         """Return a state of other units, such as some of these, for these."""
-        return self.evaluate(
-            state.models, log_probs_of(state.models, self.sample.rankings), state.shares
-        )
+        columns = [self.log_prob(model) for model in state.models]
+        return self.evaluate(state.models, np.column_stack(columns), state.shares)
+
+    def log_prob(self, model: Any) -> Floats:
+        """Return the log-probability of each ranking."""
+        if self.likelihood is None:
+            return np.asarray(model.log_prob(self.sample.rankings))
+        return self.likelihood.log_prob(model, model.log_worths_[self.likelihood.first])
 
     def _fit(self, weights: Floats) -> Any:
         return clone(self.model).fit(replace(self.sample.rankings, weights=weights))
+
+    def _start(self, weights: Floats) -> tuple[Any, Floats]:
+        """Return a model to start with, two steps of Newton's method from equal worths."""
+        if self.likelihood is None:
+            model = self._fit(weights)
+            return model, self.log_prob(model)
+        items = self.sample.rankings.items
+        model = copy(self.model)._with_log_worths(items, np.zeros(len(items)))
+        for _ in range(2):
+            model, log_prob, _ = self.likelihood.improve(model, weights, None)
+        return model, log_prob
 
     def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
         """E step: the probability of each group for each unit."""
@@ -405,24 +407,27 @@ class EM:
         One step of Newton's method is enough of an M step (generalised EM), except for the last.
         """
         weights, shares = self._weigh(memberships)
-        models, log_probs = list(state.models), state.log_probs.copy()
+        models, log_probs, steps = list(state.models), state.log_probs.copy(), dict(state.steps)
         for g, last in enumerate(state.models):
             if self.likelihood is None or to_the_end:
                 new = self._fit(weights[:, g])
-                new_log_probs = new.log_prob(self.sample.rankings)
+                new_log_probs = self.log_prob(new)
             else:
-                new, new_log_probs = self.likelihood.improve(last, weights[:, g])
+                improved = self.likelihood.improve(last, weights[:, g], steps.get(g))
+                new, new_log_probs, steps[g] = improved
             gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
             if gain >= penalty(new) - penalty(last):
                 models[g], log_probs[:, g] = new, new_log_probs
-        return self.evaluate(models, log_probs, shares)
+            else:
+                steps.pop(g, None)
+        return self.evaluate(models, log_probs, shares)._replace(steps=steps)
 
     def start_at_random(self, rng: np.random.Generator) -> State:
         """Start with random memberships."""
         memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
         weights, shares = self._weigh(memberships)
-        models = [self._fit(weights[:, g]) for g in range(self.n_groups)]
-        return self.evaluate(models, log_probs_of(models, self.sample.rankings), shares)
+        models, columns = zip(*(self._start(w) for w in weights.T), strict=True)
+        return self.evaluate(list(models), np.column_stack(columns), shares)
 
     def start_from_raters(self, rng: np.random.Generator) -> State:
         """Start with groups around units that are far apart, as k-means++ does.
@@ -430,14 +435,18 @@ class EM:
         The next unit is drawn in proportion to how much less probable it is, in the groups so
         far, than the most probable unit.
         """
-        copies, counts = self.sample.copies, self.sample.counts
+        rankings, copies, counts = self.sample
+        everybody = rankings.weights / rankings.weights.sum()
         models: list[Any] = []
         columns: list[Floats] = []
         chance = counts
         for _ in range(self.n_groups):
             seed = rng.choice(len(counts), p=chance / chance.sum())
-            models.append(self._fit(self._around(copies[[seed]].toarray()[0])))
-            columns.append(models[-1].log_prob(self.sample.rankings))
+            own = copies[[seed]].toarray()[0]
+            # Two thirds of the weight for the rankings of this unit, one third for all.
+            model, column = self._start(2 * own / own.sum() + everybody)
+            models.append(model)
+            columns.append(column)
             best = (copies @ np.column_stack(columns)).max(axis=1)
             chance = counts * (best.max() - best)
             if not chance.any():
@@ -445,47 +454,66 @@ class EM:
         shares = np.full(self.n_groups, 1 / self.n_groups)
         return self.evaluate(models, np.column_stack(columns), shares)
 
-    def _around(self, copies: Floats) -> Floats:
-        """Return weights of rankings: two thirds for those of one unit, one third for all."""
-        weights = self.sample.rankings.weights
-        return np.asarray(2 * copies / copies.sum() + weights / weights.sum())
-
 
 class GroupLikelihood(Likelihood):
     """The Plackett-Luce log-likelihood of the same rankings in any group, laid out once."""
 
-    def __init__(self, rankings: Rankings) -> None:
+    def __init__(self, rankings: Rankings, n_groups: int) -> None:
         self._rankings = rankings
         self._class_of = alike_items(rankings)
-        _, self._first = np.unique(self._class_of, return_index=True)
+        _, self.first = np.unique(self._class_of, return_index=True)
         # Weights from 1 on tell which rankings a block has.
         n = len(rankings)
-        super().__init__(replace(rankings, weights=np.arange(1.0, n + 1)), self._class_of)
+        numbered = replace(rankings, weights=np.arange(1.0, n + 1))
+        super().__init__(numbered, self._class_of, n_kept=2 * n_groups)
         self._rows = [block.weights.astype(np.intp) - 1 for block in self._blocks]
 
-    def improve(self, model: PlackettLuce, weights: Floats) -> tuple[PlackettLuce, Floats]:
-        """Return the model after a Newton step for these weights, and its log-probabilities."""
+    def improve(
+        self, model: PlackettLuce, weights: Floats, last: NewtonStep | None
+    ) -> tuple[PlackettLuce, Floats, NewtonStep]:
+        """Return the model after a Newton step for these weights, and its log-probabilities.
+
+        Curvatures change little from step to step, and each makes a few.
+        """
         weight = float(weights.sum())
         for block, rows in zip(self._blocks, self._rows, strict=True):
             block.reweigh(weights[rows] / weight)
-        self.wins = np.sum([b.single_wins + b.tied_wins for b in self._blocks], axis=0)
+        self.wins = np.sum([block.wins for block in self._blocks], axis=0)
+        start = model.log_worths_[self.first] if last is None else last.theta
+        if last is not None and last.age < OLDEST_CURVATURE:
+            curvature, age = last.curvature, last.age
+        else:
+            curvature, age = self.information(start), 0
+        n_evaluated = 0
+
+        def evaluate(theta: Floats) -> Point:
+            nonlocal n_evaluated
+            n_evaluated += 1
+            return self.evaluate(theta)
+
         found = maximize(
-            self.evaluate,
-            self.information,
-            model.log_worths_[self._first],
+            evaluate,
+            lambda _: curvature,
+            start,
             ridge=np.asarray(model.regularization / weight * self.counts, np.float64),
             invariant=np.ones(self.n_classes),
             max_iter=1,
         )
         theta = found.parameters - found.parameters.max()
-        moved = clone(model)._with_log_worths(model.items_, theta[self._class_of])
-        log_probs = np.empty(len(self._rankings))
+        moved = copy(model)._with_log_worths(model.items_, theta[self._class_of])
+        # A step that had to be halved shows that the curvature is another one by now.
+        age = age + 1 if n_evaluated == 2 else OLDEST_CURVATURE
+        return moved, self.log_prob(moved, theta), NewtonStep(theta, curvature, age)
+
+    def log_prob(self, model: PlackettLuce, theta: Floats) -> Floats:
+        """Return the log-probability of each ranking; ``theta`` has the log-worths of classes."""
+        theta, result = theta - theta.max(), np.empty(len(self._rankings))
         for block, rows in zip(self._blocks, self._rows, strict=True):
             if block.split(theta) == [block]:
-                log_probs[rows] = block.log_probs(theta)
+                result[rows] = block.sum_up(theta).log_probs
             else:
-                log_probs[rows] = moved.log_prob(self._rankings[rows])
-        return moved, log_probs
+                result[rows] = model.log_prob(self._rankings[rows])
+        return result
 
 
 class Run:
@@ -546,9 +574,6 @@ def penalty(model: Any) -> float:
     """Return what the fit of a model took from the log-likelihood."""
     if isinstance(model, Mallows):
         return 0.0
-    if isinstance(model, BabingtonSmith):
-        # Each pair is twice in the table.
-        return model.regularization / 4 * float(np.sum(model.log_odds_**2))
     return float(model.regularization / 2 * np.sum(model.log_worths_**2))
 
 
@@ -680,11 +705,9 @@ class GroupChoice:
     Examples
     --------
     >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders(
-    ...     [["tea", "milk", "wine", "beer"], ["beer", "wine", "milk", "tea"]], weights=[20, 15])
-    >>> found = rs.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0)
-    >>> found.n_groups, found.bic.round(1)
-    (2, array([233.7,  79.9]))
+    >>> votes = rs.Rankings.from_orders([["tea", "milk", "wine"], ["wine", "milk", "tea"]] * 9)
+    >>> rs.choose_n_groups(votes, rs.Mallows(), most=2, random_state=0).is_clear
+    True
     """
 
     n_groups: int
@@ -731,13 +754,10 @@ def choose_n_groups(
 ) -> GroupChoice:
     """Choose the number of groups of raters: the one with the smallest BIC.
 
-    If AIC finds another number, the rankings do not settle it: ``is_clear`` of the result is False,
-    and its table says so.
-
     Parameters
     ----------
     rankings : Rankings
-    model : PlackettLuce, Mallows, DavidsonLuce or BabingtonSmith, optional
+    model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default.
     most : int
         Mixtures of 1 to ``most`` groups are compared, or to as many as there are raters to fit.

@@ -38,7 +38,6 @@ from rankshot.ranking.models.plackett_luce_stages import (
     Block,
     TiedStages,
     add_up,
-    choose_tied,
     split_by_width,
 )
 from rankshot.ranking.models.tie_integral import TiedClasses
@@ -57,6 +56,8 @@ SMALL = 256
 """Matrices of up to this many classes are dense."""
 FIT_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
+KEPT_ENTRIES = 1 << 21
+"""For so many listed items, sums of worths are kept: 50 MB."""
 WIDEST_RANGE = 300.0
 """Log-worths of a fit differ by no more: the square of a worth must not be 0."""
 SPARSE_PART = 4
@@ -195,13 +196,12 @@ class _PairTable:
 def _sum_listed(block: Block, theta: Floats, table: _PairTable) -> tuple[float, Floats]:
     """Return E and y; add the numbers of the pairs that a ranking lists to the table of P."""
     C, order, has_rest = block.n_classes, block.order, block.stages.has_rest
-    worths, remaining = block.sum_remaining(theta)
+    worths, remaining, totals, choices, _ = block.sum_up(theta)
     rate = np.zeros(order.shape)
-    rate[: block.depth] = block.choices / block.totals(remaining) ** 2
+    rate[: block.depth] = block.choices / totals**2
     left_out = np.zeros(C + 1)
-    for tie in block.stages.ties:
+    for tie, choice in zip(block.stages.ties, choices, strict=True):
         weight, rest = block.weights[tie.column], remaining[tie.end, tie.column]
-        choice = choose_tied(tie, theta, np.log(rest))
         g = tie.members.shape[1]
         # Two later classes, two tied ones (each pair is met twice), and one of each.
         by_rest = choice.hessian[:, g, g] + choice.gradient.sum(axis=1)
@@ -233,8 +233,8 @@ def _sum_listed(block: Block, theta: Floats, table: _PairTable) -> tuple[float, 
 def _sum_complete(block: Block, theta: Floats) -> Floats:
     """Return B of a block."""
     C = block.n_classes
-    _, remaining = block.sum_remaining(theta)
-    rate = block.choices / block.totals(remaining) ** 2
+    _, remaining, totals, choices, _ = block.sum_up(theta)
+    rate = block.choices / totals**2
     add_up(rate)
     running = np.zeros((C + 1, len(block.weights)))
     column = np.arange(len(block.weights))
@@ -246,9 +246,9 @@ def _sum_complete(block: Block, theta: Floats) -> Floats:
         both[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
         both[a:, a] = both[a, a:]
     both *= v[:, None] * v
-    for tie in block.stages.ties:
+    for tie, choice in zip(block.stages.ties, choices, strict=True):
         rest = np.log(remaining[tie.end, tie.column])
-        both += _tie_hessian(block, theta, rest, tie, choose_tied(tie, theta, rest))
+        both += _tie_hessian(block, theta, rest, tie, choice)
     return both
 
 
@@ -323,18 +323,22 @@ class Likelihood(BaseLikelihood):
     the number of classes that they list.
     """
 
-    def __init__(self, rankings: Rankings, class_of: NDArray[np.intp] | None = None) -> None:
+    def __init__(
+        self, rankings: Rankings, class_of: NDArray[np.intp] | None = None, n_kept: int = 1
+    ) -> None:
         rankings = keep_counted_part(rankings)
+        # Sums at log-worths that are used again, as far as they take little memory.
+        n_kept = min(n_kept, KEPT_ENTRIES // max(rankings.codes.size, 1))
         self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
         if class_of is not None and class_of.max() + 1 < rankings.n_items:
             self.counts = np.bincount(class_of)
             rankings = _list_classes(rankings, class_of)
         self.n_classes = len(self.counts)
         self._blocks = [
-            Block(rankings[rows], self.counts, complete)
+            Block(rankings[rows], self.counts, complete, n_kept)
             for rows, complete in split_by_width(rankings.n_listed, self.n_classes, FIT_CELLS)
         ]
-        self.wins: Floats = np.sum([b.single_wins + b.tied_wins for b in self._blocks], axis=0)
+        self.wins: Floats = np.sum([block.wins for block in self._blocks], axis=0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Add up those of the blocks."""

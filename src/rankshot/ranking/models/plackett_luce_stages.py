@@ -132,11 +132,6 @@ def build_stages(
     return Stages(order, counts, chosen, has_rest, ties, log_ways)
 
 
-def choose_tied(tie: TiedStages, theta: Floats, log_rest: Floats) -> TiedClasses:
-    """Return the log-probabilities of tied stages, with derivatives by class."""
-    return TiedClasses(theta[tie.members], tie.counts, log_rest, tie.taken)
-
-
 class StageLogs:
     """A block of rankings at given log-worths, all in logarithms: right for any ratio of worths.
 
@@ -240,8 +235,10 @@ class Block:
     rankings: Rankings
     counts: NDArray[np.int64]
     complete: bool
+    n_kept: int = 0
 
     def __post_init__(self) -> None:
+        self._kept: dict[bytes, BlockSums] = {}
         self.stages: Stages = build_stages(self.rankings, self.counts, complete=self.complete)
         self.n_classes = len(self.counts)
         self.order = self.stages.order
@@ -257,12 +254,11 @@ class Block:
         C = self.n_classes
         self.rankings, self.weights = replace(self.rankings, weights=weights), weights
         self.choices = self.chosen * self.weights
-        self.single_wins = np.bincount(
+        self.wins = np.bincount(
             self.order[: self.depth].ravel(), self.choices.ravel(), minlength=C + 1
-        )[:C]
-        self.tied_wins = np.zeros(C)
+        )[:C].astype(np.float64)
         for tie in self.stages.ties:
-            np.add.at(self.tied_wins, tie.members, self.weights[tie.column][:, None] * tie.counts)
+            np.add.at(self.wins, tie.members, self.weights[tie.column][:, None] * tie.counts)
         self._last_split: tuple[NDArray[np.bool_], list[Block]] | None = None
 
     def split(self, theta: Floats) -> list[Block]:
@@ -287,8 +283,11 @@ class Block:
             self._last_split = small, blocks
         return self._last_split[1]
 
-    def sum_remaining(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return the worths in order, and the total worth of each item and all that follow."""
+    def sum_up(self, theta: Floats) -> BlockSums:
+        """Return what the log-worths determine; the last ``n_kept`` of these are kept."""
+        key = theta.tobytes() if self.n_kept else b""
+        if key in self._kept:
+            return self._kept[key]
         by_class = np.zeros(self.n_classes + 1)
         by_class[:-1] = self.counts * np.exp(theta)
         worths = by_class.take(self.order)
@@ -298,23 +297,21 @@ class Block:
         if self.has_rest:
             remaining[-1] = (by_class.sum() - worths.sum(axis=0)) * self.stages.has_rest
         add_up(remaining[::-1])
-        return worths, remaining
-
-    def totals(self, remaining: Floats) -> Floats:
-        """Return the total worth that each single item was chosen from, and 1 elsewhere."""
-        return np.where(self.chosen, remaining[: self.depth], 1.0)
-
-    def log_probs(self, theta: Floats) -> Floats:
-        """Return what `StageLogs.log_prob` is, several times faster."""
-        worths, remaining = self.sum_remaining(theta)
-        totals = self.totals(remaining)
-        counts = np.append(self.counts, 1).take(self.order[: self.depth])
-        shares = np.where(self.chosen, worths[: self.depth] / counts / totals, 1.0)
-        result: Floats = np.log(shares).sum(axis=0) - self.stages.log_ways
+        # What a single item was chosen from, and 1 elsewhere. A single item is a class of one.
+        totals = np.where(self.chosen, remaining[: self.depth], 1.0)
+        shares = np.where(self.chosen, worths[: self.depth] / totals, 1.0)
+        log_probs: Floats = np.log(shares).sum(axis=0) - self.stages.log_ways
+        choices = []
         for tie in self.stages.ties:
             rest = np.log(remaining[tie.end, tie.column])
-            np.add.at(result, tie.column, choose_tied(tie, theta, rest).log_prob)
-        return result
+            choices.append(TiedClasses(theta[tie.members], tie.counts, rest, tie.taken))
+            np.add.at(log_probs, tie.column, choices[-1].log_prob)
+        found = BlockSums(worths, remaining, totals, choices, log_probs)
+        if self.n_kept:
+            if len(self._kept) >= self.n_kept:
+                del self._kept[next(iter(self._kept))]
+            self._kept[key] = found
+        return found
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Return the weighted sum of `StageLogs.log_prob`, and the expected choices.
@@ -322,19 +319,19 @@ class Block:
         A fit spends most of its time here: plain sums of worths are several times faster than
         logarithms.
         """
-        C = self.n_classes
-        found = self._expect(theta)
+        C, sums = self.n_classes, self.sum_up(theta)
+        found = self._expect(sums)
         listed = np.bincount(self.order.ravel(), found.listed.ravel(), minlength=C + 1)
         expected: Floats = listed[:C].astype(np.float64, copy=False)
         expected += found.lost.sum() * (self.counts * np.exp(theta))
         for tie, slopes in zip(self.stages.ties, found.tied, strict=True):
             tied = self.weights[tie.column][:, None] * tie.counts - slopes
             np.add.at(expected, tie.members, tied)
-        return found.value, expected
+        return float(self.weights @ sums.log_probs), expected
 
     def gradients(self, theta: Floats) -> tuple[csr_array, Floats]:
         """Return the derivatives of each ranking, times its weight, as `Gradients` has them."""
-        found = self._expect(theta)
+        found = self._expect(self.sum_up(theta))
         slopes = -found.listed
         slopes[: self.depth] += self.choices
         n, columns = len(self.weights), [tie.column[:, None] for tie in self.stages.ties]
@@ -352,40 +349,47 @@ class Block:
         shape = (n, self.n_classes)
         return csr_array((slope[kept], (row[kept], item[kept])), shape=shape), found.lost
 
-    def _expect(self, theta: Floats) -> _Expected:
-        worths, remaining = self.sum_remaining(theta)
-        totals = self.totals(remaining)
-        log_totals = np.log(totals).sum(axis=0)
-        value = float(self.single_wins @ theta)
-        value -= float(self.weights @ (log_totals + self.stages.log_ways))
+    def _expect(self, sums: BlockSums) -> _Expected:
+        worths, remaining, totals, choices, _ = sums
         rate, tied = self.choices / totals, []
-        for tie in self.stages.ties:
-            weight = self.weights[tie.column]
-            total = remaining[tie.end, tie.column]
-            choice = choose_tied(tie, theta, np.log(total))
-            value += float(weight @ choice.log_prob)
-            tied.append(weight[:, None] * choice.gradient)
+        for tie, choice in zip(self.stages.ties, choices, strict=True):
+            tied.append(self.weights[tie.column][:, None] * choice.gradient)
             # For the items after it, a tie is a choice that they have lost.
+            total = remaining[tie.end, tie.column]
             np.add.at(rate, (tie.end, tie.column), tied[-1].sum(axis=1) / total)
         add_up(rate)
         lost = rate[-1] * self.stages.has_rest
         if self.has_rest:
             # All classes lose every choice of the ranking; a listed one only those before it.
             rate = rate - lost
-        worths[: self.depth] *= rate
-        worths[self.depth :] *= rate[-1]
-        return _Expected(value, worths, lost, tied)
+        listed = np.empty_like(worths)
+        np.multiply(worths[: self.depth], rate, out=listed[: self.depth])
+        np.multiply(worths[self.depth :], rate[-1], out=listed[self.depth :])
+        return _Expected(listed, lost, tied)
+
+
+class BlockSums(NamedTuple):
+    """What log-worths determine in a block, whatever the weights of its rankings.
+
+    ``worths`` are those of the cells of ``order``, ``remaining`` the total worth of each cell and
+    all that follow, ``totals`` what single items were chosen from, and ``choices`` the ties.
+    """
+
+    worths: Floats
+    remaining: Floats
+    totals: Floats
+    choices: list[TiedClasses]
+    log_probs: Floats
 
 
 class _Expected(NamedTuple):
-    """The log-likelihood of a block, and how often items are expected to be chosen.
+    """How often items of a block are expected to be chosen.
 
     ``listed`` has the expectations of the cells of ``order``, ``lost`` is what all classes have in
     proportion to their worths, and ``tied`` are the slopes of each tie in the log-worths of its
     members: observed minus expected choices.
     """
 
-    value: float
     listed: Floats
     lost: Floats
     tied: list[Floats]

@@ -216,12 +216,9 @@ def place_nodes(size: int, lowest: float = LOWEST) -> Floats:
 
 
 def _at_least(rung: Floats, count: int) -> Floats:
-    """Return P(N ≥ count), over axis 1: at most ``size - count`` have not rung."""
-    size = rung.shape[1]
-    if count == size:
+    """Return P(N ≥ count), over axis 1."""
+    if count == rung.shape[1]:
         return np.asarray(rung.prod(axis=1))
-    if size - count < count:
-        return np.asarray(_count_missed(rung, size - count).sum(axis=0))
     return np.asarray(_count_rung(rung, count)[-1])
 
 
@@ -236,21 +233,6 @@ def _count_rung(rung: Floats, most: int) -> Floats:
         np.multiply(state[:reached], rung[:, i], out=arrived[:reached])
         state[:reached] -= arrived[:reached]
         state[1 : reached + 1] += arrived[:reached]
-    return state
-
-
-def _count_missed(rung: Floats, most: int) -> Floats:
-    """Return P(c have not rung) for c up to ``most``, over axis 1."""
-    n, size, nodes = rung.shape
-    state, stayed = np.zeros((most + 1, n, nodes)), np.empty((most + 1, n, nodes))
-    state[0] = 1
-    for i in range(size):
-        reached = min(i + 1, most)
-        np.multiply(state, rung[:, i], out=stayed)
-        # What does not ring moves on by one; more than ``most`` are too many.
-        state -= stayed
-        stayed[1 : reached + 1] += state[:reached]
-        state, stayed = stayed, state
     return state
 
 
