@@ -221,7 +221,7 @@ def score(
     if is_table:
         _join_parts(Path(folder), table, plan, run, key)
     else:
-        _write_origin(folder, _describe_origin(plan, run))
+        _keep_origin(folder, ORIGIN, plan, run)
     return run
 
 
@@ -500,21 +500,19 @@ def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key
 
     write_skipped(str(table.parent), table.with_suffix(".skipped.csv").name, run.skipped)
     write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)
-    with replace_file(Path(f"{table}.json")) as stream:
-        done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
-        about = {"job": key, "table": fingerprint_files([table]), "run": done}
-        json.dump(about | _describe_origin(plan, run), stream)
+    done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
+    about = {"job": key, "table": fingerprint_files([table]), "run": done}
+    _keep_origin(str(table.parent), f"{table.name}.json", plan, run, about)
     shutil.rmtree(folder)
 
 
-def _describe_origin(plan: ScoringPlan, run: PartsRun) -> dict[str, Any]:
-    return {"origin": plan.origin, "skipped": run.count_reasons()}
-
-
-def _write_origin(folder: str, origin: Mapping[str, Any]) -> None:
+def _keep_origin(
+    folder: str, name: str, plan: ScoringPlan, run: PartsRun, more: dict[str, Any] | None = None
+) -> None:
     if not is_address(folder):
-        with replace_file(Path(folder, ORIGIN)) as stream:
-            json.dump(origin, stream)
+        with replace_file(Path(folder, name)) as stream:
+            origin = {"origin": plan.origin, "skipped": run.count_reasons()}
+            json.dump({**(more or {}), **origin}, stream)
 
 
 def read_origin(scores: Path) -> dict[str, str]:
