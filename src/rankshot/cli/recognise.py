@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 2"
 MANIFEST, LABELLED = "run.json", "labelled"
+MAX_TOKENS = 16_000
+"""Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": ScoreType.LOGITS,
     "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
@@ -333,7 +335,7 @@ def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
     """Write prompts for a language model, and print how better rankings are had in two minutes."""
     command = shlex.join(["rankshot", *sys.argv[1:]])
     names, _ = write_prompts(
-        classes, run.prompts, command, overwrite=True, question=question, max_tokens=8000
+        classes, run.prompts, command, overwrite=True, question=question, max_tokens=MAX_TOKENS
     )
     say(
         "rankings: from WordNet, since there are no answers of a language model yet. For better "
