@@ -161,4 +161,3 @@ def test_search_puts_research_after_guide_and_reference(chromium):
     pages = [link.removeprefix(SITE.as_uri() + "/") for link in links]
     later = [page.startswith(("paper", "reproduction", "research", "results/")) for page in pages]
     assert not any(later[:10])
-    assert any(later)
