@@ -27,7 +27,7 @@ from PIL.PngImagePlugin import PngInfo
 import rankshot
 from rankshot.datasets import CIFAR_SENSES, class_names
 from rankshot.survey import new_study
-from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "survey_pages")]
@@ -169,7 +169,7 @@ def simulate(study, database, n_people=16):
             is_hasty = person in {5, 11}
             now += 1.5 if is_hasty else rng.uniform(9, 25)
             places = draw_places(asked, rng, scatter=100 if is_hasty else 1.5)
-            visit.submit(rater, asked.number, asked.form, places)
+            visit.submit_all([Submission(rater, asked.number, asked.form, places)])
 
 
 def draw_places(asked, rng, scatter, k=5):

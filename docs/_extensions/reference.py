@@ -104,6 +104,15 @@ def link_short_name(
     return python.resolve_xref(env, node["refdoc"], app.builder, "obj", found[0], node, content)
 
 
+def remove_old_pages(app: Sphinx) -> None:
+    """Remove the pages of names that are no longer public: Sphinx keeps what it generated."""
+    pages = app.config.autosummary_filename_map
+    kept = {pages.get(name, name) for name in public_names()}
+    for path in (app.srcdir / "api" / "generated").glob("rankshot.*.rst"):
+        if path.stem not in kept:
+            path.unlink()
+
+
 def share_template() -> None:
     """Let numpydoc compile its template once, and not for each docstring."""
     make, made = docscrape_sphinx.SandboxedEnvironment, []
@@ -140,5 +149,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.config.numpydoc_xref_ignore = "all"
     app.config.numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | alias_classes(names)
     app.add_css_file("reference.css")
+    app.connect("builder-inited", remove_old_pages, priority=100)
     app.connect("missing-reference", link_short_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

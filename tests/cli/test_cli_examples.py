@@ -75,10 +75,10 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
     expected = head.predict_proba(MODEL)
     np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-9)
     a, b = head.example_weights_
-    assert f"examples: 3, with weight {b:.2f} beside the rankings with weight {a:.2f}\n" in done
+    assert f"examples: 3, with weight {b:.2f}; rankings with weight {a:.2f}\n" in done
     assert f"reference: it covers {head.coverage_.mean():.0%} of the seen classes" in done
     if with_evidence:
-        assert f"evidence: weight {head.evidence_weight_:.2f} beside the rankings" in done
+        assert f"evidence: weight {head.evidence_weight_:.2f} relative to the rankings" in done
 
 
 @pytest.mark.slow

@@ -109,7 +109,11 @@ REFERENCES = [
     (
         CLASSIFY.replace("scores.csv", "probabilities.csv")
         + " --score-type probabilities --reference usual.csv",
-        {"usual.csv": HEADER + 10 * "a,.2,.2,.2,.2,.2\n" + "b,.2,.2,.2,.2,.9\n"},
+        {
+            "usual.csv": HEADER
+            + "".join(f"a{i},.2,.2,.2,.2,.2\n" for i in range(10))
+            + "b,.2,.2,.2,.2,.9\n"
+        },
         "usual.csv: row 10: multiclass probabilities must add up to one, not 1.7",
     ),
     (

@@ -294,11 +294,11 @@ def test_evidence_is_rehearsed_and_then_needed(folder):
         write_scores(folder / name, 3 * own + rng.normal(size=own.shape), classes, ids)
     out = run_well(f"{WHOLE} --evidence seen_evidence.csv")
     weight = HeadSettings.read("settings.json").evidence_weight
-    assert f"evidence: weight {weight:.2f} beside the rankings" in out
+    assert f"evidence: weight {weight:.2f} relative to the rankings" in out
     assert "with one labelled example per class, rankings would have the weight" in out
     assert "--evidence EVIDENCE" in out
     check_refused(folder, WITH_REFERENCE, {}, "the head was rehearsed with evidence: give --evi")
     done = run_well(f"{WITH_REFERENCE} --evidence new_evidence.csv")
-    assert f"evidence: weight {weight:.2f} beside the rankings" in done
+    assert f"evidence: weight {weight:.2f} relative to the rankings" in done
     found = read_predictions("out.csv")
     assert np.mean(found.labels == NEW_LABELS) > 0.8

@@ -109,7 +109,7 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
     done = rankshot(command + again)
     assert done.status == 130
     without = " without again" if again else ""
-    assert f"stopped: 2 of 4 parts are finished, and the same command{without} goes" in done.out
+    assert f"2 of 4 parts are finished, and the same command{without} continues" in done.out
     assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
 
 

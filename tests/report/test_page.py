@@ -94,7 +94,7 @@ def test_every_number_and_name_is_on_the_page():
         dogcat|26.5%|30.0%|23.5%
         .110|110|102|1,000|50–100%
         17 places
-        image 17|62.3%|✗ wrong|The true class is dog|+1.27|−0.41|+0.330|21.4%|7.1%
+        image 17|62.3%|✗ wrong|The true class is dog|+1.27|−0.41|+0.33|21.4%|7.1%
         Why cat rather than the average class
         image 23|34.5%|lynx|true: dog|At random.
     """

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
 from rankshot.survey.study import Question, Study
 
 ITEMS = ("bus", "fox", "leopard")
@@ -60,5 +60,6 @@ class Visitors:
             self.now += seconds
             order = list(rank(asked.question, asked.shown))
             places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]
-            self.visits.submit(rater, asked.number, asked.form, places, skip=not order)
+            sent = Submission(rater, asked.number, asked.form, places, skip=not order)
+            assert self.visits.submit_all([sent]) == [None]
         return None

@@ -59,7 +59,9 @@ def open_participation(study, database):
 def submit(survey, rater, asked, order=None, **more):
     order = asked.shown[:2] if order is None else order
     places = [str(order.index(item) + 1) if item in order else "" for item in asked.shown]
-    survey.submit(rater, asked.number, asked.form, places, **more)
+    (problem,) = survey.submit_all([Submission(rater, asked.number, asked.form, places, **more)])
+    if problem is not None:
+        raise problem
 
 
 def answer_all(survey, rater):
@@ -228,7 +230,7 @@ def test_an_answer_takes_three_statements_and_the_next_question_one(database):
     rater = survey.start("none:id:ann")
     now = survey.current_question(rater)
     with noted_statements(database) as noted:
-        survey.submit(rater, now.number, now.form, ["1", "", ""])
+        submit(survey, rater, now, now.shown[:1])
     assert [statement.split()[0] for statement in noted] == ["SELECT", "UPDATE", "UPDATE"]
     with noted_statements(database) as noted:
         survey.current_question(rater)

@@ -10,7 +10,7 @@ import uvicorn
 
 from rankshot.survey.overview import read_answers
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import CurrentQuestion, Participation
+from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
 from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import Rates, create_app
 from rankshot.survey.web.server import open_port
@@ -63,7 +63,7 @@ class Survey:
         while isinstance(asked := visit.current_question(rater), CurrentQuestion):
             now += seconds
             places = [str(1 + asked.question.items.index(item)) for item in asked.shown]
-            visit.submit(rater, asked.number, asked.form, places)
+            visit.submit_all([Submission(rater, asked.number, asked.form, places)])
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def test_a_lost_connection_loses_nothing(open_page, survey):
     page.context.set_offline(True)
     send(page)
     page.wait_for_timeout(200)
-    assert status(page).startswith("There is no connection to the internet. Your order is kept")
+    assert status(page).startswith("There is no connection to the internet. Your ranking is kept")
     assert ranked_names(page) == (b, a)
     page.context.set_offline(False)
     send(page)

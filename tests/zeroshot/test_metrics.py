@@ -14,7 +14,6 @@ from peak_memory import peak_of
 from rankshot.zeroshot import metrics as m
 
 CLASSES = ["cat", "dog", "fox", "ship", "truck"]
-LOG = np.log
 
 
 def labelled(rng, n=60, classes=CLASSES):
@@ -123,18 +122,6 @@ def test_a_tie_counts_as_the_mean_over_all_ways_to_break_it(rng, k):
     assert m.top_k_accuracy(y_true, proba, CLASSES[:4], k) == pytest.approx(np.mean(shares))
 
 
-# -------------------------------------------------------------------- log loss
-
-
-def test_negative_log_likelihood_is_that_of_scikit_learn(rng):
-    y_true, proba = labelled(rng), distinct(rng)
-    assert m.negative_log_likelihood(y_true, LOG(proba), CLASSES) == pytest.approx(
-        sk.log_loss(y_true, proba, labels=CLASSES)
-    )
-    never = [[0.0, -np.inf], [LOG(0.5), LOG(0.5)]]
-    assert m.negative_log_likelihood(["dog", "dog"], never, ["cat", "dog"]) == np.inf
-
-
 # -------------------------------------------------------------------- calibration
 
 
@@ -179,9 +166,6 @@ def test_a_confidence_on_an_edge_belongs_below_it(n_bins):
 def test_a_softmax_in_single_precision_may_round_above_one():
     found = m.reliability(["cat"], [[1.0000001, 0.0]], ["cat", "dog"])
     assert found.confidence[-1] == found.accuracy[-1] == 1
-    assert m.negative_log_likelihood(["cat"], [[1e-7, -20.0]], ["cat", "dog"]) == pytest.approx(
-        0, abs=1e-6
-    )
 
 
 # -------------------------------------------------------------------- pairs
@@ -236,13 +220,11 @@ def test_memory_does_not_grow_with_pairs_of_classes_times_inputs(rng):
 def figures(y_true, proba, classes):
     """Every metric that takes a table; the matrix as a mapping from pairs of names."""
     diagram = m.reliability(y_true, proba, classes, 4)
-    with np.errstate(divide="ignore"):
-        loss = m.negative_log_likelihood(y_true, LOG(proba), classes)
     square = m.pairwise_accuracy(y_true, proba, classes)
     pairs = {(a, b): square[i, j] for i, a in enumerate(classes) for j, b in enumerate(classes)}
     tops = [m.top_k_accuracy(y_true, proba, classes, k) for k in range(1, len(classes) + 1)]
     ece = m.expected_calibration_error(y_true, proba, classes)
-    numbers = [*tops, loss, ece, *diagram.confidence, *diagram.accuracy, *diagram.count]
+    numbers = [*tops, ece, *diagram.confidence, *diagram.accuracy, *diagram.count]
     return numbers + [pairs[pair] for pair in sorted(pairs)]
 
 
@@ -259,7 +241,6 @@ ZEROS = [[0.0, 0.0]]  # fit to be probabilities and to be their logarithms
 CAT_DOG = ["cat", "dog"]
 READS_A_TABLE = [
     lambda y, p, c: m.top_k_accuracy(y, p, c, 1),
-    m.negative_log_likelihood,
     m.reliability,
     m.expected_calibration_error,
     m.pairwise_accuracy,
@@ -304,10 +285,6 @@ def test_bad_labels(y_true, y_pred, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: m.negative_log_likelihood(["cat"], ROW, CAT_DOG),
-            "row 0, class 'cat': a log-prob.*not 0.6",
-        ),
         (lambda: m.reliability(["cat"], ROW, CAT_DOG, 0), "n_bins must be .* not 0"),
         (lambda: m.top_k_accuracy(["cat"], ROW, CAT_DOG, 3), "k must be .* 1 to 2, not 3"),
         (lambda: m.wilson_interval(3, 2), "correct must be 0 or more and at most 2, not 3"),

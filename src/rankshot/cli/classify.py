@@ -81,10 +81,10 @@ def classify(
     reject_below
         Label an input `rejected` if the probability of every class is below this.
     batch
-        Decide all inputs together: where the inputs of the new classes are, without labels, tells
-        more than the rankings. Inputs of all new classes must occur. With auto, this is done if
-        there are at least five inputs per class and the answers stay near those of single inputs.
-        It is printed how many labels change.
+        Classify all inputs together: the scores of unlabelled inputs refine what the rankings say
+        about each class. Every new class must occur among the inputs. With auto, this is done if
+        there are at least five inputs per class and the labels stay close to those of single
+        inputs. The number of labels that change is printed.
     top
         Write only the N most probable classes of each input: label, label_2, … with probability,
         probability_2, …, instead of one column per class. `rankshot report` needs all columns.

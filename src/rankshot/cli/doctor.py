@@ -46,10 +46,10 @@ def doctor(
 ) -> None:
     """Check a network and its rankings, and list what helps next.
 
-    The output is one page: what the network itself says, its accuracy on labelled inputs of seen
-    classes, how far a reference covers the seen classes, the sources, each with the accuracy that
-    a rehearsal predicts for it alone, new classes whose rankings are alike, and the next steps,
-    the most useful first, each with its command. Of many inputs, 2,000 are used for it.
+    The output is one page: what the network predicts, its accuracy on labelled inputs of seen
+    classes, how much of the seen classes a reference covers, the accuracy that a rehearsal
+    predicts for each source alone, new classes with similar rankings, and the next steps, the most
+    useful first, each with its command. At most 2,000 inputs are used.
 
     Example: rankshot doctor photos.rankshot-run
 

@@ -254,11 +254,11 @@ def print_weights(head: Any, n_examples: int) -> None:
         n = head.n_features_ - len(head.evidence_classes_)
         by = f", compared by {n:,} features" if n else ""
         say(
-            f"examples: {n_examples:,}{by}, with weight {by_examples:.2f} beside the rankings with "
-            f"weight {by_rankings:.2f}"
+            f"examples: {n_examples:,}{by}, with weight {by_examples:.2f}; rankings with weight "
+            f"{by_rankings:.2f}"
         )
     if getattr(head, "evidence_weight_", None) is not None:
         say(
-            f"evidence: weight {head.evidence_weight_:.2f} beside the rankings (`rankshot classify "
-            "--set evidence_weight=NUMBER` changes it)"
+            f"evidence: weight {head.evidence_weight_:.2f} relative to the rankings (`rankshot "
+            "classify --set evidence_weight=NUMBER` changes it)"
         )

@@ -217,8 +217,8 @@ def export(
 
     The outputs are the probabilities of the classes, and the number of the most probable class.
     The names of the classes are in the metadata. Before the file is written, its probabilities
-    are compared with those of the head. If it is known how a picture becomes the input of the
-    network, the metadata says this, and lines of Python that do it are printed.
+    are compared with those of the head. If the preprocessing of images is known,
+    it is stored in the metadata, and Python code that does the same is printed.
 
     Example: rankshot export new-classes.rankshot --attach network.onnx -o zero-shot.onnx
 
@@ -229,13 +229,13 @@ def export(
     output
         The file to write (.onnx).
     attach
-        A network (.onnx) whose outputs are the scores of the seen classes: the file then has the
+        A network (.onnx) that computes the scores of the seen classes: the file then contains the
         network and the head, from the network's inputs to the new classes.
     network_output
         The output of the network to use, if several may be the scores.
     preprocessing : <name or file>
-        How a picture becomes the input of the network, as for `rankshot score`. Not needed if the
-        network has it, or a file preprocessor_config.json is next to it.
+        How images are preprocessed for the network, as for `rankshot score`. Not needed if the
+        network's metadata or a file preprocessor_config.json next to it describes this.
     """
     import json
 
@@ -276,7 +276,7 @@ def export(
         say(f"the last columns of the input 'features' are the evidence of {names}")
     say(f"largest difference from the head in a probability: {exported.difference:.1g}")
     if made is not None:
-        say(f"preprocessing: {made}; the same in Python, for a picture without transparent parts:")
+        say(f"preprocessing: {made}; the same in Python, for an image without transparent parts:")
         say("\n".join(f"  {line}" for line in made.to_python()))
 
 

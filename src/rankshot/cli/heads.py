@@ -89,22 +89,22 @@ class HeadOptions:
             `rankshot rank`; for --head direct and --head conse, the similarities (.csv, .parquet)
             that `rankshot rank --similarity-out` writes.
         head : <{methods}|FILE.rankshot>
-            The method that decides between new classes; or a fitted head that `rankshot fit`
-            wrote, in place of all other options that fit one.
+            The method that decides between new classes; or a head that `rankshot fit` has fitted,
+            instead of all other options of a fit.
         set : <name=value>
             A setting of the head; may be repeated. {settings}
         settings
-            The settings that `rankshot rehearse -o` wrote (.json), in place of --head and --set.
-            Sources count as much as the rehearsal found.
+            The settings that `rankshot rehearse -o` wrote (.json), instead of --head and --set.
+            They include the weights of the sources.
         reference
             The scores of inputs of seen classes, several per class, with the same columns as the
-            scores to classify (.csv, .parquet, .npz; read into memory). Scores are then measured
-            from their mean there, in standard deviations. For --head weighted-mean, and for --head
-            probabilistic, except with posterior=sum.
+            scores to classify (.csv, .parquet, .npz; read into memory). Scores are standardised
+            by their mean and standard deviation there. For --head weighted-mean, and for --head
+            probabilistic unless posterior=sum.
         classes
-            Predict new classes only, or new and seen classes together. An input of none of them
-            gets the class `none of these` with new-or-none, or with all-or-none, which needs a
-            reference. With a reference, it is better known what is usual for seen classes.
+            Predict new classes only, or new and seen classes together. With new-or-none, and with
+            all-or-none, which needs a reference, an input that belongs to none of them gets the
+            class `none of these`. A reference makes it easier to recognise seen classes.
         examples
             The classes of some inputs of new classes, for --head weighted-mean: a table with
             columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
@@ -112,8 +112,8 @@ class HeadOptions:
         evidence
             What another model says about the new classes, for --head weighted-mean: one column per
             new class, with log-probabilities, probabilities, cosines or other scores, and the ids
-            of the scores (.csv, .parquet, .npz; read into memory). A fitted head that has evidence
-            needs that of each input.
+            of the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
+            evidence needs it for each input.
         """
         given: dict[str, Any] = {
             "rankings": rankings,

@@ -1,4 +1,4 @@
-"""``rankshot recognise``: from a model and a folder of pictures, or texts, to new classes."""
+"""``rankshot recognise``: from a model and a folder of images, or texts, to new classes."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 2"
 MANIFEST, LABELLED = "run.json", "labelled"
+MAX_TOKENS = 16_000
+"""Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": ScoreType.LOGITS,
     "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
@@ -82,10 +84,10 @@ def recognise(
 ) -> None:
     """Recognise new classes in images or texts with your own model.
 
-    This is `rankshot score`, `rank`, `rehearse`, `fit` and `classify` in one go, with the best that
-    is possible for what is given: it is printed what was done, and why. What they make is kept in a
-    folder: a run that was stopped goes on when the same command is given again, only new inputs are
-    scored, and a run with other new classes uses the same scores.
+    This combines `rankshot score`, `rank`, `rehearse`, `fit` and `classify`. It makes the best use
+    of the files that you give, and prints each choice with its reason. Results are kept in a
+    folder: an interrupted run continues when the same command is run again, only new inputs are
+    scored, and a run with other new classes reuses the scores.
 
     Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
     -o predictions.csv
@@ -96,9 +98,9 @@ def recognise(
     Parameters
     ----------
     inputs
-        A folder of pictures (with all its folders), a picture, a list of paths or texts (.txt, one
-        per line), or a table with a column text, or path, and optionally id (.csv, .jsonl). In a
-        table with a single column besides id, this column may have any name.
+        A folder of images (subfolders included), an image, a list of paths or texts (.txt, one per
+        line), or a table with a column text or path, and optionally id (.csv, .jsonl). If there is
+        only one column besides id, it may have any name.
     output
         The predictions to write (.csv, .parquet).
     examples
@@ -107,26 +109,26 @@ def recognise(
     evidence : <file or words>
         What another model says about the new classes: a table with one column per new class and the
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
-        names of the classes, which needs nothing else.
+        names of the classes; no file is needed.
     new : <names or file>
         The new classes: names separated by commas, or a file with one name per line.
     source : <source>
         Where the rankings of the model's classes come from, as for `rankshot rank`; may be
-        repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. By default the answers of a
-        language model to the prompts that are kept in the folder, if they are there, and wordnet.
+        repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. The default is the answers
+        to the prompts in the folder of the run, if there are any, and otherwise wordnet.
     rehearse : <folder or table>
-        Labelled inputs of the model's own classes, which it was not trained on: a folder with one
-        folder of pictures per class, or a table with a column label and a column text, path or id
-        (.csv, .parquet). Their classes are ranked and held out, to choose settings, to calibrate
-        and to predict the accuracy; the inputs are the reference as well.
+        Labelled inputs of seen classes that were not used for training: a folder with one
+        subfolder of images per class, or a table with a column label and a column text, path or id
+        (.csv, .parquet). Their classes are held out to choose settings, to calibrate the
+        probabilities and to predict the accuracy; the inputs are also the reference.
     batch
-        Decide all inputs together: where the inputs of the new classes are, without labels, tells
-        more than the rankings. Inputs of all new classes must occur. With auto, this is done if
-        there are at least five inputs per class and the answers stay near those of single inputs.
-        It is printed how many labels change.
+        Classify all inputs together: the scores of unlabelled inputs refine what the rankings say
+        about each class. Every new class must occur among the inputs. With auto, this is done if
+        there are at least five inputs per class and the labels stay close to those of single
+        inputs. The number of labels that change is printed.
     folder
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
-        is beside the output and named after the inputs, such as photos.rankshot-run.
+        is next to the output, named after the inputs, such as photos.rankshot-run.
     """
     from rankshot.core.files import remove_leftovers
     from rankshot.inference import recognise as recognise_scores
@@ -333,7 +335,7 @@ def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
     """Write prompts for a language model, and print how better rankings are had in two minutes."""
     command = shlex.join(["rankshot", *sys.argv[1:]])
     names, _ = write_prompts(
-        classes, run.prompts, command, overwrite=True, question=question, max_tokens=8000
+        classes, run.prompts, command, overwrite=True, question=question, max_tokens=MAX_TOKENS
     )
     say(
         "rankings: from WordNet, since there are no answers of a language model yet. For better "

@@ -209,7 +209,7 @@ def _print_choice(rehearsal: Rehearsal) -> None:
     if len(weights) > 1:
         say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
     if settings.evidence_weight is not None:
-        say(f"evidence: weight {settings.evidence_weight:.2f} beside the rankings")
+        say(f"evidence: weight {settings.evidence_weight:.2f} relative to the rankings")
     if (prior := settings.others.get("example_prior")) is not None:
         say(
             f"with one labelled example per class, rankings would have the weight {prior[0]:.2f} "

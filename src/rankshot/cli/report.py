@@ -98,7 +98,7 @@ def report(
     """Write an HTML page about predictions and their accuracy.
 
     The page is one self-contained HTML file. It begins with the accuracy in one sentence; then
-    come pictures (--images), confusions, the calibration and the accuracy of each class.
+    come images (--images), confusions, the calibration and the accuracy of each class.
 
     With --rankings, the page names the new classes whose rankings are most alike, and shows what
     the rankings of each class agree on. With --scores as well, it explains some predictions by the
@@ -123,8 +123,8 @@ def report(
         The scores that `classify` read (.csv, .parquet, .npz, or a folder of parts). They need
         --rankings, or a fitted --head.
     images
-        A folder of the inputs' pictures (JPEG, PNG, GIF, WebP): some are shown with their
-        predictions. The id of an input is the path of its picture below this folder, with or
+        A folder of the input images (JPEG, PNG, GIF, WebP): some are shown with their
+        predictions. The id of an input is the path of its image below this folder, with or
         without the ending.
     title
         The heading of the page.
@@ -329,7 +329,7 @@ def _read_pictures(
     missing = [name for name, row in rows.items() if row not in files][::-1]
     refuse(
         not files,
-        f"{images}: there is no picture of any input; ids must be paths below this folder, "
+        f"{images}: there is no image of any input; ids must be paths below this folder, "
         f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}",
     )
     candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
@@ -342,9 +342,9 @@ def _read_pictures(
     notes = []
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
-        notes.append(f"There is no picture for {some}: {quote_names(missing, 3)}.")
+        notes.append(f"There is no image for {some}: {quote_names(missing, 3)}.")
     if unreadable:
-        some = format_count(len(unreadable), "picture")
+        some = format_count(len(unreadable), "image")
         notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
     for note in notes:
         say(f"{images}: {note}")

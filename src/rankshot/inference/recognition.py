@@ -147,7 +147,7 @@ def recognise(
             return given
         if isinstance(given, Scores):
             ids = np.arange(len(given)).astype(str).astype(object)
-            return ScoredInputs(given, ids, (), plain_labels(given.items))
+            return ScoredInputs(given, ids, (), ClassLabels.from_names(given.items))
         if model is None:
             raise RankshotError(
                 f"without a model, inputs must be Scores or ScoredInputs, not {short_repr(given)}"
@@ -206,11 +206,6 @@ def _fit_head(
     predicted = rehearsal.predict_accuracy(new)
     notes += _describe_rehearsal(rehearsal, predicted, new)
     return rehearsal.fit_head(new, **more), rehearsal, predicted
-
-
-def plain_labels(names: tuple[str, ...]) -> ClassLabels:
-    """Return classes of which nothing but the names is known."""
-    return ClassLabels(names, (None,) * len(names), tuple((name,) for name in names), names)
 
 
 def _rank(

@@ -25,7 +25,6 @@ from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
 from rankshot.inference.model import fingerprint_files, open_model
 from rankshot.inference.pictures import Preprocessing
-from rankshot.inference.recognition import plain_labels
 from rankshot.inference.scoring import (
     BATCH,
     ON_ERROR,
@@ -64,6 +63,7 @@ from rankshot.jobs.storage import (
     list_parts,
     read_footer,
 )
+from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
     ENDINGS,
     Block,
@@ -221,7 +221,7 @@ def score(
     if is_table:
         _join_parts(Path(folder), table, plan, run, key)
     else:
-        _write_origin(folder, _describe_origin(plan, run))
+        _keep_origin(folder, ORIGIN, plan, run)
     return run
 
 
@@ -413,7 +413,7 @@ class _ScoreJob(PartJob):
     def load(self, content: bytes) -> ScoringPlan:
         opened = set_preprocessing(open_model(self.source), self.preprocessing)
         names = tuple(json.loads(content))
-        plan = ScoringPlan(opened, plain_labels(names))
+        plan = ScoringPlan(opened, ClassLabels.from_names(names))
         for what, value in describe_plan(plan).items():
             if value != self.plan[what]:
                 raise RankshotError(f"{self.source}: not the same {what} as where the job began")
@@ -500,21 +500,19 @@ def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key
 
     write_skipped(str(table.parent), table.with_suffix(".skipped.csv").name, run.skipped)
     write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)
-    with replace_file(Path(f"{table}.json")) as stream:
-        done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
-        about = {"job": key, "table": fingerprint_files([table]), "run": done}
-        json.dump(about | _describe_origin(plan, run), stream)
+    done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
+    about = {"job": key, "table": fingerprint_files([table]), "run": done}
+    _keep_origin(str(table.parent), f"{table.name}.json", plan, run, about)
     shutil.rmtree(folder)
 
 
-def _describe_origin(plan: ScoringPlan, run: PartsRun) -> dict[str, Any]:
-    return {"origin": plan.origin, "skipped": run.count_reasons()}
-
-
-def _write_origin(folder: str, origin: Mapping[str, Any]) -> None:
+def _keep_origin(
+    folder: str, name: str, plan: ScoringPlan, run: PartsRun, more: dict[str, Any] | None = None
+) -> None:
     if not is_address(folder):
-        with replace_file(Path(folder, ORIGIN)) as stream:
-            json.dump(origin, stream)
+        with replace_file(Path(folder, name)) as stream:
+            origin = {"origin": plan.origin, "skipped": run.count_reasons()}
+            json.dump({**(more or {}), **origin}, stream)
 
 
 def read_origin(scores: Path) -> dict[str, str]:

@@ -69,25 +69,16 @@ def format_interval(interval: Interval) -> str:
     return f"{estimate}% [{low}, {high}]"
 
 
-def format_column(values: Sequence[float], *, signed: bool = False) -> list[str]:
-    """Return the numbers of a column, all with the decimals that the largest of them needs.
+def format_signed(value: float) -> str:
+    """Return a number with its sign and two decimals, as explanations print it.
 
     Examples
     --------
-    >>> from rankshot.report.formatting import format_column
-    >>> format_column([12.5, 3]), format_column([1200, 3])
-    (['12.5', '3.0'], ['1,200', '3'])
-    >>> format_column([1.234, -0.5, 0], signed=True)
-    ['+1.23', '−0.50', '0.00']
+    >>> from rankshot.report.formatting import format_signed
+    >>> format_signed(1.234), format_signed(-0.5)
+    ('+1.23', '−0.50')
     """
-    largest = max(map(abs, values), default=0)
-    decimals = min(max(2 - math.floor(math.log10(largest)), 0), 12) if largest else 2
-    if all(float(value).is_integer() for value in values) and not signed:
-        decimals = 0
-    rounded = [round(value, decimals) + 0.0 for value in values]
-    plus = "+" if signed else ""
-    signs = [plus if value > 0 else MINUS if value < 0 else "" for value in rounded]
-    return [f"{s}{abs(v):,.{decimals}f}" for s, v in zip(signs, rounded, strict=True)]
+    return f"{value:+.2f}".replace("-", MINUS)
 
 
 class Bar(NamedTuple):

@@ -16,10 +16,10 @@ from rankshot.report.contents import ExplainedInput, MethodComparison, Report
 from rankshot.report.formatting import (
     MINUS,
     Bar,
-    format_column,
     format_interval,
     format_name,
     format_percent,
+    format_signed,
     make_bars,
     shorten,
 )
@@ -142,15 +142,9 @@ def _make_environment(jinja2: Any) -> Any:
 
 
 def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
-    """Return the rows by method, the best estimate of each method and of all."""
-    methods = comparison.by_method()
-    bests = {method: max(row.accuracy.estimate for row in rows) for method, rows in methods.items()}
-    return {
-        "caption": comparison.caption,
-        "methods": methods,
-        "bests": bests,
-        "best": max(bests.values()),
-    }
+    """Return the rows by method, and the best estimate."""
+    best = max(row.accuracy.estimate for row in comparison.rows)
+    return {"caption": comparison.caption, "methods": comparison.by_method(), "best": best}
 
 
 # ---- Explanations
@@ -178,18 +172,17 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
     tables = []
     for group in groups:
         shown = sorted(group.shown, key=lambda pair: (-pair[1], pair[0]))
-        *texts, total = format_column([*(value for _, value in shown), group.total], signed=True)
         heading = shorten(group.heading, 160)
-        caption = f"{heading[:1].upper()}{heading[1:]}, together {total}"
+        caption = f"{heading[:1].upper()}{heading[1:]}, together {format_signed(group.total)}"
         note = f"{group.describe_rest()}.".replace("-", MINUS) if group.rest else ""
-        bars = make_bars(shown, texts, longest)
+        bars = make_bars(shown, [format_signed(value) for _, value in shown], longest)
         tables.append({"caption": caption, "bars": bars, "note": note})
     if why.sources:
         by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
         shown = sorted(by_size[:MAX_SHOWN], key=lambda pair: (-pair[1], pair[0]))
-        texts = format_column([value for _, value in shown], signed=True)
+        bars = make_bars(shown, [format_signed(value) for _, value in shown])
         rest = len(by_size) - len(shown)
         note = f"{rest:,} others would give less." if rest else ""
         caption = "What each source alone would give"
-        tables.append({"caption": caption, "bars": make_bars(shown, texts), "note": note})
+        tables.append({"caption": caption, "bars": bars, "note": note})
     return tables

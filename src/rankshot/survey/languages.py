@@ -41,10 +41,6 @@ class Catalogue:
     direction: Literal["ltr", "rtl"]
     texts: dict[str, Text]
 
-    def text(self, key: str, **fields: object) -> str:
-        """Return a text with its fields replaced."""
-        return self.texts[key].format(**self.isolate(fields))
-
     def isolate(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return fields so that an English name in an Arabic sentence does not move its words."""
         if self.direction == "ltr":
@@ -62,7 +58,7 @@ class ParticipantError(RankshotError):
     """
 
     def __init__(self, key: str, **fields: Any) -> None:
-        super().__init__(load_catalogue(ENGLISH).text(key, **fields))
+        super().__init__(load_catalogue(ENGLISH).texts[key].format(**fields))
         self.key = key
         self.fields = fields
 

@@ -33,7 +33,6 @@ __all__ = [
     "generalized_accuracy",
     "mean_class_accuracy",
     "mean_class_interval",
-    "negative_log_likelihood",
     "pairwise_accuracy",
     "per_class_accuracy",
     "reliability",
@@ -291,37 +290,6 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
     """
     scored = require_scored_table(y_true, proba, classes)
     return scored.top_k_accuracy(require_whole_number("k", k, most=scored.values.shape[1]))
-
-
-def negative_log_likelihood(
-    y_true: ArrayLike, log_proba: ArrayLike, classes: Iterable[Any]
-) -> float:
-    """Return the mean of -log P(true class); infinite if a true class has probability 0.
-
-    This is the cross-entropy that `sklearn.metrics.log_loss` computes. That function takes
-    probabilities and clips them away from 0; this one takes their logarithms, so that
-    small probabilities keep their value.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true class of each input.
-    log_proba : array-like of shape (n, L)
-        The natural logarithm of the probability of each class.
-    classes : iterable of names
-        The L classes, in the order of the columns.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankshot.zeroshot.metrics import negative_log_likelihood
-    >>> log_proba = np.log([[.5, .5], [.2, .8]])
-    >>> round(negative_log_likelihood(["cat", "dog"], log_proba, ["cat", "dog"]), 4)
-    0.4581
-    """
-    rule = "a log-probability is at most 0 (np.log of a probability)"
-    scored = require_scored_table(y_true, log_proba, classes, -np.inf, ROUNDING, rule)
-    return float(0 - scored.of_truth.mean())  # not -mean, which gives -0.0 for a perfect score
 
 
 def reliability(

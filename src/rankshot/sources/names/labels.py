@@ -79,6 +79,11 @@ class ClassLabels:
     given: tuple[str, ...]
     changes: tuple[str, ...] = ()
 
+    @classmethod
+    def from_names(cls, names: tuple[str, ...]) -> ClassLabels:
+        """Return classes of which nothing but the ``names`` is known."""
+        return cls(names, (None,) * len(names), tuple((name,) for name in names), names)
+
     def __len__(self) -> int:
         return len(self.names)
 

@@ -390,14 +390,6 @@ class Participation:
                 insert_questions(connection, self._study, rater, keys, self._rng)
         record_activity(connection, rater, now)
 
-    def submit(
-        self, rater: str, number: int, form: str, places: Sequence[str], **more: Any
-    ) -> None:
-        """Store an answer, or raise why it is not stored: see `submit_all`."""
-        (problem,) = self.submit_all([Submission(rater, number, form, places, **more)])
-        if problem is not None:
-            raise problem
-
     def submit_all(self, sent: Sequence[Submission]) -> list[Exception | None]:
         """Store answers. When this returns, they are on disk, but for those with a problem.
 
