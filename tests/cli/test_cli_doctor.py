@@ -110,6 +110,8 @@ def test_a_folder_of_recognise(folder):
     out = run_well("doctor photos.rankshot-run")
     assert "line: ranks 3 of 3 new classes" in out
     assert "rankshot suggest photos.rankshot-run/scores --rankings photos.rankshot-run/pred" in out
+    (_, _, ask), *_ = read_steps(out)
+    assert "written to prompts" in run_well(ask.removeprefix("rankshot "))
     # With --rehearse, it has labelled inputs as well.
     (kept / "labelled").mkdir()
     seen, labels = read_seen(folder)

@@ -122,7 +122,8 @@ def read_seen_labels(seen: str) -> ClassLabels:
     from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
     path = Path(seen)
-    is_table = path.suffix in ENDINGS and path.is_file()
+    # A folder of parts, not that of a model.
+    is_table = (path.suffix in ENDINGS and path.is_file()) or any(path.glob("*.parquet"))
     if is_table and path.suffix == ".csv":
         # A CSV file with one column is a list of names.
         with path.open(encoding="utf-8-sig", errors="replace") as file:
