@@ -71,8 +71,7 @@ class NetworkCheck(NamedTuple):
         if enough and self.mean_correlation > LARGEST_CORRELATION:
             found.append(
                 "the scores of different inputs are almost the same (mean correlation "
-                f"{format_share(self.mean_correlation)}, usually below "
-                f"{format_share(LARGEST_CORRELATION)}): unless all inputs are of one kind, check "
+                f"{format_share(self.mean_correlation)}): unless all inputs are of one kind, check "
                 "the preprocessing"
             )
         lowest = max(LOWEST_ACCURACY, 2 / max(self.n_classes, 1))

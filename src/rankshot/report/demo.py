@@ -203,16 +203,10 @@ CONSENSUS_NOTE = (
     "distances are those of all raters and sources."
 )
 PANEL_NOTE = (
-    "The panel consists of 18 raters. Each is a run of a language model, not a person. Eight "
-    "ordered the ten seen classes that look most similar to a new class. Six ordered the 15 that a "
-    "classifier would say for photographs of it, and four those that it would say for this new "
-    "class rather than for the others. They saw no image; a language model may have read about "
-    "these data sets."
+    "The 18 raters of the panel are runs of a language model, not people. They saw no image, but "
+    "may have read about these data sets."
 )
-DATA_NOTE = (
-    "The data in the package are features of a few thousand images. The results differ from those "
-    "on the complete data sets."
-)
+DATA_NOTE = "On the complete data sets, of which the package has a part, the results differ."
 
 
 def demo_report(demo: Demo) -> Report:

@@ -240,11 +240,7 @@ def write_verdict(
 def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
     """Return labels and values of the cards below the verdict."""
     if isinstance(found, PredictionOverview):
-        n_predicted = sum(count > 0 for count in found.counts)
-        return [
-            ("predicted classes", f"{n_predicted:,} of {len(found.classes):,}"),
-            ("median confidence", format_percent(found.median_confidence)),
-        ]
+        return [("median confidence", format_percent(found.median_confidence))]
     return [
         ("mean of classes", format_percent(found.mean_class_accuracy.estimate)),
         *((f"top-{k} accuracy", format_percent(share)) for k, share in found.top_k),
