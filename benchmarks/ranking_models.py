@@ -8,7 +8,6 @@ compared before they count.
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import process_time
 from typing import Any
 
 import choix
@@ -35,10 +34,8 @@ def subsets(
     lists = draw_subsets(rng, n, k, 1000)
     data = [tuple(row) for row in lists.tolist()]
     rankings = rs.Rankings.from_orders(data, items=range(1000), kind="subset")
-    ours, model = measure_time(
-        lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3, clock=process_time
-    )
-    theirs, params = measure_time(lambda: peer(1000, data), clock=process_time)
+    ours, model = measure_time(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
+    theirs, params = measure_time(lambda: peer(1000, data))
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-5
     return Result(
         f"Plackett-Luce MLE, {n:,} {what} of 1,000", f"choix.{peer.__name__}", ours, theirs, 5
@@ -49,13 +46,11 @@ def equal_lists(rng: np.random.Generator) -> Result:
     worths = 0.3 * rng.normal(size=20)
     lists = np.argsort(-(worths + rng.gumbel(size=(1_000_000, 20))), axis=1)[:, :3]
     rankings = rs.Rankings.from_item_numbers(lists, items=range(20))
-    ours, model = measure_time(
-        lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3, clock=process_time
-    )
+    ours, model = measure_time(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
     some = rng.integers(0, len(lists), 10_000)
     complete = [(row, np.setdiff1d(np.arange(20), row).tolist()) for row in lists[some].tolist()]
     data = [(row[i], row[i + 1 :] + rest) for row, rest in complete for i in range(3)]
-    theirs, params = measure_time(lambda: choix.ilsr_top1(20, data), clock=process_time)
+    theirs, params = measure_time(lambda: choix.ilsr_top1(20, data))
     fitted = rs.PlackettLuce(regularization=0).fit(rankings[some])
     assert np.abs(fitted.log_worths_ - (params - params.mean())).max() < 1e-5
     assert np.abs(model.log_worths_ - fitted.log_worths_).max() < 0.2
@@ -76,10 +71,9 @@ def few_lists(rng: np.random.Generator) -> Result:
     ours, models = measure_time(
         lambda: [rs.PlackettLuce(regularization=0).fit(rankings) for _ in range(times)],
         repeat=5,
-        clock=process_time,
     )
     theirs, params = measure_time(
-        lambda: [choix.ilsr_rankings(5, data) for _ in range(times)], repeat=5, clock=process_time
+        lambda: [choix.ilsr_rankings(5, data) for _ in range(times)], repeat=5
     )
     assert np.abs(models[0].log_worths_ - (params[0] - params[0].mean())).max() < 1e-5
     return Result(
@@ -93,12 +87,10 @@ def one_list() -> Result:
     many, few = (rs.Rankings.from_orders([order], items=range(C)) for C in (1000, 11))
     times = 20
     ours, found = measure_time(
-        lambda: [rs.PlackettLuce().fit(many) for _ in range(times)], repeat=3, clock=process_time
+        lambda: [rs.PlackettLuce().fit(many) for _ in range(times)], repeat=3
     )
     data = [(item, list(range(item + 1, 1000))) for item in order]
-    theirs, params = measure_time(
-        lambda: choix.opt_top1(1000, data, alpha=0.005, method="BFGS"), clock=process_time
-    )
+    theirs, params = measure_time(lambda: choix.opt_top1(1000, data, alpha=0.005, method="BFGS"))
     assert np.abs(found[0].log_worths_ - (params - params.mean())).max() < 1e-2
     assert len(rs.PlackettLuce().fit(few).worths_) == 11
     return Result(
@@ -135,8 +127,8 @@ def from_file(rng: np.random.Generator, n: int) -> Result:
         path = Path(folder, "votes.csv")
         draw_votes(rng, n, 200).drop(columns=["x0", "x1", "x2", "x3"]).to_csv(path, index=False)
         rs.leaderboard(path)
-        ours, found = measure_time(lambda: board(path), repeat=3, clock=process_time)
-        theirs, ratings = measure_time(lambda: peer(path), repeat=3, clock=process_time)
+        ours, found = measure_time(lambda: board(path), repeat=3)
+        theirs, ratings = measure_time(lambda: peer(path), repeat=3)
     theta = np.log(ratings.scores[list(found.items)].to_numpy())
     assert np.abs(found.log_worths - (theta - theta.mean())).max() < 0.01
     work = f"leaderboard from CSV, {n:,} votes of 200 by judges"
@@ -147,9 +139,7 @@ def with_covariates(rng: np.random.Generator) -> Result:
     votes = draw_votes(rng, 200_000, 100)
     votes = votes[votes.winner != "tie"].reset_index(drop=True)
     names = ["x0", "x1", "x2", "x3"]
-    ours, board = measure_time(
-        lambda: rs.leaderboard(votes, covariates=names), repeat=3, clock=process_time
-    )
+    ours, board = measure_time(lambda: rs.leaderboard(votes, covariates=names), repeat=3)
 
     def peer() -> LogisticRegression:
         codes, items = pd.factorize(pd.concat([votes.model_a, votes.model_b]), sort=True)
@@ -160,7 +150,7 @@ def with_covariates(rng: np.random.Generator) -> Result:
         model = LogisticRegression(C=100.0, fit_intercept=False, tol=1e-8, max_iter=1000)
         return model.fit(X, votes.winner == "model_a")
 
-    theirs, model = measure_time(peer, clock=process_time)
+    theirs, model = measure_time(peer)
     effects = [board.effects[name].value for name in names]
     assert np.abs(model.coef_[0, -4:] - effects).max() < 1e-3
     return Result(

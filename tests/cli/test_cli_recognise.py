@@ -8,6 +8,7 @@ import sys
 from itertools import count
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pyarrow import parquet
 
@@ -130,6 +131,8 @@ def test_rankings_that_were_corrected_by_hand_are_used(idle):
     assert [row["label"] for row in read("p.csv")] == wanted.tolist()
     # The same classes from another source are ranked again.
     assert "covers 100% of all pairs" in run_well([*RUN, "--source", "wordnet:wup"])
+    kept = rs.read_rankings(FOLDER / "p.rankings.before.jsonl", items=CLASSES)
+    np.testing.assert_array_equal(kept.codes, found.codes)
 
 
 def test_what_is_kept_after_ctrl_c(place, monkeypatch):

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.scores import Kind, Scores
 
 ENDING = ".rankshot-run"
-FORMAT = "rankshot run 2"
+FORMAT = "rankshot run 3"
 MANIFEST, LABELLED = "run.json", "labelled"
 MAX_TOKENS = 16_000
 """Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
@@ -436,7 +435,7 @@ class RunFolder:
         self.prompts = path / f"{output.stem}.prompts"
         self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.npz"
-        self._made: dict[str, dict[str, str]] = {}
+        self._made: dict[str, str] = {}
 
     @property
     def default_sources(self) -> list[str]:
@@ -462,22 +461,22 @@ class RunFolder:
 
     def has_rankings(self, fingerprint: str) -> bool:
         """Tell whether the rankings are there that the fingerprint describes."""
-        made = self._made.get(self.rankings.name, {})
-        return self.rankings.is_file() and made.get("from") == fingerprint
+        return self.rankings.is_file() and self._made.get(self.rankings.name) == fingerprint
 
     @contextmanager
     def replace_rankings(self, fingerprint: str) -> Iterator[None]:
         """Record the fingerprint of rankings that the block writes.
 
         The old one is removed before: if the process is killed in between, the rankings are
-        those of no run, and are made again. Rankings that were corrected by hand are kept beside.
+        those of no run, and are made again. The former rankings, which may have been corrected by
+        hand, are kept beside.
         """
         name = self.rankings.name
-        self._keep_corrected(name)
-        self._made.pop(name, None)
+        if self._made.pop(name, None) and self.rankings.is_file():
+            self.rankings.replace(self.rankings.with_suffix(".before.jsonl"))
         self._write()
         yield
-        self._made[name] = {"from": fingerprint, "written": _hash(self.rankings)}
+        self._made[name] = fingerprint
         self._write()
 
     def _begin(self, plan: ScoringPlan) -> None:
@@ -505,28 +504,11 @@ class RunFolder:
             raise RankshotError(f"{error}; give another --folder, or remove this one") from None
         self._write()
 
-    def _keep_corrected(self, name: str) -> None:
-        """Give rankings that are not as they were written another name, and say it."""
-        rankings, made = self.path / name, self._made.get(name)
-        if made is None or not rankings.is_file() or _hash(rankings) == made["written"]:
-            return
-        stem = name.removesuffix(".jsonl")
-        names = (f"{stem}.corrected{f'-{n}' if n > 1 else ''}.jsonl" for n in count(1))
-        copy = next(path for name in names if not (path := rankings.with_name(name)).exists())
-        rankings.rename(copy)
-        say(f"rankings: those in {rankings} were corrected by hand; they are kept as {copy}")
-
     def _write(self) -> None:
         from rankshot.core.files import replace_file
 
         with replace_file(self.path / MANIFEST) as stream:
             json.dump({"format": FORMAT, "rankings": self._made}, stream, indent=1)
-
-
-def _hash(path: Path) -> str:
-    from rankshot.inference.model import fingerprint_files
-
-    return fingerprint_files([path])
 
 
 @contextmanager

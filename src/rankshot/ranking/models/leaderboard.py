@@ -708,7 +708,8 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
         )
     by_rater = units.n_raters > 0 and units.n > 1
     if halved or by_rater or not units.weights_are_counts:
-        covariance = clustered_covariance(fitted, merged, units, one_sided, half_ties=halved)
+        tied_rows = merged.rows_with_ties if halved else None
+        covariance = clustered_covariance(fitted, data, units, one_sided, tied_rows)
         degrees = max(units.n - 1, 1.0)
     else:
         covariance, degrees = fitted.covariance(data), 2 * max(weight, 1.0)

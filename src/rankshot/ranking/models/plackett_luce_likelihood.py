@@ -390,12 +390,13 @@ class PartsLikelihood(BaseLikelihood):
         """Add up those of the parts."""
         # A fit ends with the log-worths that it has tried last.
         if self._last is None or not np.array_equal(self._last[0], theta):
-            self._last = theta.copy(), self._add_up(_value_of_part, theta)
+            self._last = theta.copy(), self._add_up(_ask_part, "value_and_expected", theta)
         return self._last[1]
 
     def curvature(self, theta: Floats) -> Curvature:
         """Add up those of the parts."""
-        return self._add_up(_curvature_of_part, theta)
+        found: Curvature = self._add_up(_ask_part, "curvature", theta)
+        return found
 
     def _add_up(self, function: Callable[..., T], *arguments: Any) -> T:
         return reduce_parts(self._rankings, function, self._class_of, *arguments)
@@ -405,14 +406,8 @@ def _wins_of_part(part: Rankings, class_of: NDArray[np.intp]) -> Floats:
     return Likelihood(part, class_of).wins
 
 
-def _value_of_part(
-    part: Rankings, class_of: NDArray[np.intp], theta: Floats
-) -> tuple[float, Floats]:
-    return Likelihood(part, class_of).value_and_expected(theta)
-
-
-def _curvature_of_part(part: Rankings, class_of: NDArray[np.intp], theta: Floats) -> Curvature:
-    return Likelihood(part, class_of).curvature(theta)
+def _ask_part(part: Rankings, class_of: NDArray[np.intp], what: str, theta: Floats) -> Any:
+    return getattr(Likelihood(part, class_of), what)(theta)
 
 
 def build_likelihood(

@@ -78,18 +78,16 @@ def clustered_covariance(
     rankings: Rankings,
     units: Units,
     one_sided: NDArray[np.bool_],
-    *,
-    half_ties: bool,
+    halved: NDArray[np.bool_] | None = None,
 ) -> Floats:
     """Return the covariance of log-worths; ``rankings`` are the different ones.
 
-    With ``half_ties``, a tie of two items is half a win of each. Items that always won or always
+    If they come from `halve_ties`, ``halved`` says which were ties. Items that always won or always
     lost keep at least the error that the information gives them: their derivatives are nearly 0.
     """
-    data = halve_ties(rankings) if half_ties else rankings
-    inverse, gradients = model.inverse_and_gradients(data)
-    if half_ties:
-        gradients = _average_halves(gradients, rankings.rows_with_ties)
+    inverse, gradients = model.inverse_and_gradients(rankings)
+    if halved is not None:
+        gradients = _average_halves(gradients, halved)
     found = sandwich(inverse, sum_squares(units, gradients), units.n)
     C = len(model.items_)
     if not one_sided.any():
