@@ -71,7 +71,6 @@ def test_exclude_and_restore(folder, raters):
     people, events, _ = read_all(folder)
     assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
     assert {event.rater for event in events} == set(list(raters.values())[1:])
-    assert "excluded:" in run(folder, "participants")
     both = f"{raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}"
     out = run(folder, f"restore {both}")
     assert "1 participant restored.\n1 participant not excluded: nothing" in out
