@@ -10,7 +10,7 @@ from strategies import tied_groups
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.ranking.matrices import ABSENT, levels
+from rankshot.ranking.matrices import ABSENT, alike_items, levels
 from rankshot.ranking.models import (
     plackett_luce,
     plackett_luce_likelihood,
@@ -186,3 +186,11 @@ def test_the_estimate_exists_if_the_graph_of_all_pairs_is_strongly_connected(ran
     else:
         with pytest.raises(rs.RankshotError, match="does not exist"):
             require_estimable(rankings)
+
+
+@pytest.mark.parametrize("kind", ["top", "subset"])
+def test_items_are_alike_if_every_ranking_has_them_at_the_same_level(random_rankings, rng, kind):
+    for _ in range(30):
+        rankings = random_rankings(n_items=6, n=3, kind=kind).top(rng.integers(1, 7, 3))
+        by_item, number = levels(rankings).T, alike_items(rankings)
+        assert np.array_equal(number[:, None] == number, (by_item[:, None] == by_item).all(axis=2))

@@ -1,4 +1,4 @@
-"""What researchers do with participants: exclude, restore, reopen, withdraw, delete, reset."""
+"""What researchers do with participants: exclude, restore, withdraw, delete, reset."""
 
 import time
 from collections import Counter
@@ -25,7 +25,6 @@ from rankshot.survey.store.people import (
     exclude,
     find_raters,
     read_events,
-    reopen_participants,
     restore,
 )
 from rankshot.survey.study import ExtraQuestion, Question
@@ -106,7 +105,7 @@ def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
     for name, rater in (("ann", ann), ("bob", bob)):
         assert stopped(survey, survey.start, name) == "withdrawn"
         assert stopped(survey, survey.visits.current_question, rater) == "withdrawn"
-    reopen_participants(survey.database, [ann])
+    delete_participants(survey.database, [ann])
     assert survey.start("ann") == ann
     assert survey.answer(ann).n_counted == 4
     with pytest.raises(NotAssignedError):

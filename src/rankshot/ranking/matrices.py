@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.arrays import CACHED_CELLS, row_blocks
+from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
 from rankshot.ranking.entries import Entries, number_rows, row_starts
 from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
@@ -71,23 +71,20 @@ def _refine(a: NDArray[np.intp], b: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _alike_items(rankings: Rankings) -> NDArray[np.intp]:
-    C, begin = rankings.n_items, 0
+    C = rankings.n_items
     if np.any((rankings.n_listed >= C - 1) & ~rankings.rows_with_ties):
         # A strict ranking of all items but one tells all of them apart.
         return np.arange(C)
-    number = np.zeros(C, np.intp)
-    # Few rankings tell most items apart: the first block is small.
-    size, largest = 8, max(8, CACHED_CELLS // C)
-    while begin < len(rankings):
-        block = rankings if size >= len(rankings) else rankings[begin : begin + size]
-        table = np.vstack([number.astype(np.int32), levels(block)])
-        # Columns as bytes: faster than np.unique over an axis.
-        columns = np.ascontiguousarray(table.T).view(np.dtype((np.void, 4 * len(table))))
-        number = np.unique(columns.ravel(), return_inverse=True)[1]
-        if number.max() + 1 == C:
-            return np.arange(C)
-        begin, size = begin + size, min(2 * size, largest)
-    return number
+    # Items are alike if the sums of their levels, each times a random number of the ranking, are
+    # equal: whole numbers modulo 2^64. The level of items that are not listed counts as 0.
+    rng, sums = np.random.default_rng(0), np.zeros(C, np.uint64)
+    for block in iterate_blocks(rankings, int(rankings.n_listed.max(initial=1))):
+        factors = rng.integers(2**63, size=len(block), dtype=np.uint64)
+        rows, after_last = block.entry_rows, block.places[block.starts[1:] - 1] + 1
+        shifts = block.places - np.where(block.is_subset, ABSENT, after_last)[rows]
+        np.add.at(sums, block.codes, factors[rows] * shifts.astype(np.int64).view(np.uint64))
+    number = np.unique(sums, return_inverse=True)[1]
+    return np.arange(C) if number.max() + 1 == C else number
 
 
 def completed_orders(rankings: Rankings) -> NDArray[np.int32]:

@@ -198,10 +198,6 @@ CAPTION = (
     f"K = {K}, except for Weighted Mean, the default head. It uses 15 places and a reference: the "
     "scores of validation images of seen classes."
 )
-CONSENSUS_NOTE = (
-    f"Consensus: the order is the panel’s, in the first {K} places. The agreement and the "
-    "distances are those of all raters and sources."
-)
 PANEL_NOTE = (
     "The 18 raters of the panel are runs of a language model, not people. They saw no image, but "
     "may have read about these data sets."
@@ -257,7 +253,6 @@ def demo_report(demo: Demo) -> Report:
         notes=(
             describe_rehearsal(demo),
             f"Accuracy on held-out images of the seen classes: {demo.seen_accuracy:.1%}.",
-            CONSENSUS_NOTE,
             PANEL_NOTE,
             DATA_NOTE,
         ),

@@ -225,11 +225,8 @@ def write_verdict(
     classes = format_count(len(found.classes), f"{kind} class")
     before = "" if predicted is None else f"; predicted beforehand {format_interval(predicted)}"
     if isinstance(found, PredictionOverview):
-        inputs = format_count(found.n_inputs, "prediction")
-        return (
-            f"{inputs} of {classes}{before}. The true classes are not given, so the accuracy is "
-            "not known."
-        )
+        unknown = "The true classes are not given, so the accuracy is not known."
+        return f"{format_count(found.n_inputs, 'prediction')} of {classes}{before}. {unknown}"
     inputs = format_count(sum(found.n_inputs), "input")
     return (
         f"Recognises {format_interval(found.accuracy)} of {inputs} of {classes}; random guessing "
