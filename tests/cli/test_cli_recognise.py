@@ -221,7 +221,7 @@ import rankshot.cli.fit, rankshot.inference.recognition, rankshot.inference.netw
 import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])
-score_parts.list_inputs.__defaults__ = (None, None, 2)
+score_parts.list_inputs.__defaults__ = (None, None, 2, None)
 score_parts.MIN_BATCHES = 1
 sync, n_files = os.fsync, 0
 
