@@ -13,7 +13,6 @@ from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
-from time import perf_counter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -452,15 +451,12 @@ class _ScoreJob(PartJob):
                 counts[PROBABILITIES] = n_rows
             metadata.update(format_work(counts, skipped))
 
-        begin = perf_counter()
         with _model_lock, closing(self.score(plan, part, source)) as batches:
-            waited = perf_counter()
             names, kind = plan.classes.names, plan.model.kind
             n_rows = write_score_table(target, names, blocks(), kind, metadata)
-            seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
         # In one process, parts are done in order: the first scores tell for all what they are.
         self.has_probabilities = plan.has_probabilities
-        return Work(n_rows, counts, skipped, seconds)
+        return Work(n_rows, counts, skipped)
 
     def score(self, plan: ScoringPlan, part: Part, source: Any) -> Any:
         """Yield the scores of the inputs of a part in batches."""
