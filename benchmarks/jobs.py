@@ -153,10 +153,9 @@ def compare_with_plain(folder: Path, numbers: list[int], n_parts: int) -> list[b
             empty = measure_empty_function(scores)
         best = min(runs, key=lambda run: run.elapsed)
         elapsed[n] = best.elapsed
-        stages = ", ".join(f"{name} {value:.1f} s" for name, value in best.seconds.items())
         print(
             f"classify, {n} workers: {best.elapsed:.1f} s, {n_rows / best.elapsed:,.0f} rows per "
-            f"second ({stages}), {cpu[n]:.1f} s of CPU; map_partitions of an empty function takes "
+            f"second, {cpu[n]:.1f} s of CPU; map_partitions of an empty function takes "
             f"{empty:.1f} s"
         )
     kept = [

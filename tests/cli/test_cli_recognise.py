@@ -77,9 +77,9 @@ def test_one_command_does_what_four_do(place):
         "p.prompts",
     }
     (place / "seen.txt").write_text("\n".join(CLASSES) + "\n")
-    run_well("score photos --model net.onnx -o s.npz")
+    run_well("score photos --model net.onnx -o s.parquet")
     run_well(["rank", "--seen", "seen.txt", "--new", "cat, truck", "-o", "r.jsonl"])
-    run_well("classify s.npz --rankings r.jsonl -o four.csv")
+    run_well("classify s.parquet --rankings r.jsonl -o four.csv")
     assert Path("four.csv").read_bytes() == Path("p.csv").read_bytes()
     assert Path("r.jsonl").read_bytes() == (FOLDER / "p.rankings.jsonl").read_bytes()
 
@@ -221,7 +221,7 @@ import rankshot.cli.fit, rankshot.inference.recognition, rankshot.inference.netw
 import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])
-score_parts.list_inputs.__defaults__ = (None, None, 2)
+score_parts.list_inputs.__defaults__ = (None, None, 2, None)
 score_parts.MIN_BATCHES = 1
 sync, n_files = os.fsync, 0
 

@@ -85,13 +85,13 @@ def test_all_inputs_are_decided_together(zoo):
     assert share_right() == 1
     explain = next(line for line in out.splitlines() if line.startswith("  rankshot explain"))
     assert "other inputs of the batch: " in run_well(explain.removeprefix("  rankshot "))
-    run_well("score t.csv --model zoo.skops -o s.npz")
-    run_well(f"report p.csv --scores s.npz --head {FOLDER}/p.rankshot -o page.html")
+    run_well("score t.csv --model zoo.skops -o s.parquet")
+    run_well(f"report p.csv --scores s.parquet --head {FOLDER}/p.rankshot -o page.html")
     assert "jaguar" in Path("page.html").read_text()
     out = run_well([*RUN, "--batch", "no"])
     assert "batch" not in out
     assert isinstance(rs.load_head(FOLDER / "p.rankshot"), rs.WeightedMean)
-    words = f"classify s.npz --rankings {FOLDER}/p.rankings.jsonl -o"
+    words = f"classify s.parquet --rankings {FOLDER}/p.rankings.jsonl -o"
     run_well(f"{words} alone.csv")
     assert Path("alone.csv").read_bytes() == Path("p.csv").read_bytes()
     assert "decided together" in run_well(f"{words} together.csv --batch auto")

@@ -69,7 +69,7 @@ def is_read_as(path, whole):
     np.testing.assert_array_equal(values, whole[1])
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "npz"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_table_has_what_score_returns(place, ending):
     done = run(place, f"scores.{ending}")
     found = rs.inference.score(
@@ -193,23 +193,27 @@ def test_probabilities_stay_so_after_a_stop(tmp_path):
     """The first batch after the stop has rows that alone do not say what they are."""
     write_pictures(tmp_path / "photos", 12)
     write_onnx(tmp_path / "net.onnx", softmax=True, metadata={"classes": CLASSES})
-    assert run(tmp_path, "whole.npz").counts == {"probabilities": 12}
+    assert run(tmp_path, "whole.parquet").counts == {"probabilities": 12}
     with pytest.raises(StopError):
-        run(tmp_path, "s.npz", progress=stop_after(2))
-    assert run(tmp_path, "s.npz").counts == {"probabilities": 12}
-    np.testing.assert_array_equal(read(tmp_path / "s.npz")[1], read(tmp_path / "whole.npz")[1])
+        run(tmp_path, "s.parquet", progress=stop_after(2))
+    assert run(tmp_path, "s.parquet").counts == {"probabilities": 12}
+    np.testing.assert_array_equal(
+        read(tmp_path / "s.parquet")[1], read(tmp_path / "whole.parquet")[1]
+    )
 
 
 def test_one_vs_one_scores_keep_their_kind(tmp_path, rng):
     X, y = rng.normal(size=(20, 3)), np.repeat(list("abcd"), 5)
     model = SVC().fit(X, y)
-    for name in ("s.npz", "s.parquet", "parts"):
+    for name in ("s.parquet", "parts"):
         score(model, X, tmp_path / name)
         _, values, items, kind = read(tmp_path / name)
         assert (items, kind) == (tuple("abcd"), "one-vs-one")
         np.testing.assert_array_equal(values, rs.scores_of(model, X).values)
     with pytest.raises(rs.RankshotError, match=r"one-vs-one .*write .parquet"):
         score(model, X, tmp_path / "s.csv")
+    with pytest.raises(rs.RankshotError, match=r"'.npz'; known are .csv, .parquet"):
+        score(model, X, tmp_path / "s.npz")
 
 
 def test_odd_ids_are_read_back(tmp_path):
@@ -219,7 +223,7 @@ def test_odd_ids_are_read_back(tmp_path):
     (tmp_path / "t.jsonl").write_text("\n".join(rows))
     model = rs.inference.open_model(lambda texts: [[1.5, 2.5]] * len(texts))
     model = replace(model, takes="texts")
-    for table in (tmp_path / f"s.{ending}" for ending in ("csv", "parquet", "npz")):
+    for table in (tmp_path / f"s.{ending}" for ending in ("csv", "parquet")):
         score(model, tmp_path / "t.jsonl", table, ["one", "two\rthree"], on_error="skip")
         assert read(table)[0] == ids
     with (tmp_path / "s.skipped.csv").open(newline="") as stream:

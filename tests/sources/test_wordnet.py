@@ -106,7 +106,7 @@ def test_sizes_and_information_count_a_synset_and_all_its_kinds(nouns):
     ],
 )
 def test_names_are_found_in_many_spellings(nouns, name, sense, note):
-    found = find_candidates(nouns, name, None)
+    found = find_candidates(nouns, name)
     assert nouns.synset(sense) in found.synsets
     assert found.note == note
 
@@ -114,7 +114,7 @@ def test_names_are_found_in_many_spellings(nouns, name, sense, note):
 def test_every_lemma_is_found_as_itself(nouns):
     """Also those of several words, joined by underscores and hyphens, as ImageNet has them."""
     for lemma in nouns.lemmas[::70]:
-        found, own = find_candidates(nouns, lemma, None), nouns.senses(lemma)
+        found, own = find_candidates(nouns, lemma), nouns.senses(lemma)
         assert list(found.synsets[: len(own)]) == own
         assert found.note is None
         others = {other for other in nouns.spellings(lemma) if other != lemma}
@@ -132,7 +132,7 @@ def test_plurals_of_usual_nouns_are_read_as_those_nouns(nouns):
             plural = noun[:-1] + "ies"
         if plural in nouns:
             continue
-        found, own = find_candidates(nouns, plural, None), nouns.senses(noun)
+        found, own = find_candidates(nouns, plural), nouns.senses(noun)
         if list(found.synsets[: len(own)]) != own:
             wrong.append((plural, found.note))
     assert len(usual) > 5000
@@ -149,13 +149,8 @@ def test_names_of_all_synsets_lead_back_to_them(nouns, rng):
     ("call", "message"),
     [
         (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'lch', 'wup'"),
-        (lambda: rs.WordNet(categories="animal"), "categories must be a sequence of names"),
         (lambda: rs.WordNet().senses(["cat", "n99999999"]), "'n99999999' is not the id of a noun"),
         (lambda: rs.WordNet().senses(["xyzzy"]), r"WordNet has no noun 'xyzzy'\. Pin such a name"),
-        (
-            lambda: rs.WordNet(categories=["plant"]).senses(["dog"]),
-            "'dog' has no sense in 'plant', only in 'animal'",
-        ),
         (
             lambda: rs.WordNet(senses={"dgo": "dog.n.01"}).similarity(["cat"], ["dog"]),
             r"'dgo' is pinned, but is neither a target nor an item \(did you mean 'dog'",

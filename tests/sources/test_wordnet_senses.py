@@ -205,7 +205,7 @@ def brute_log_odds(nouns, options, posterior):
 def test_the_model_by_its_definition(nouns, rng):
     names = ["Turkey", "crane", "seal", "Cardigan", "cardigan", "mole"]
     names.append("goldfish, Carassius auratus")
-    options = [find_candidates(nouns, name, None) for name in names]
+    options = [find_candidates(nouns, name) for name in names]
     listed = _SenseList(nouns, options)
     posterior = listed.normalize(rng.normal(size=listed.owner.size))
     assert np.bincount(listed.owner, posterior) == pytest.approx(1)

@@ -71,7 +71,6 @@ def test_exclude_and_restore(folder, raters):
     people, events, _ = read_all(folder)
     assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
     assert {event.rater for event in events} == set(list(raters.values())[1:])
-    assert "excluded:" in run(folder, "participants")
     both = f"{raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}"
     out = run(folder, f"restore {both}")
     assert "1 participant restored.\n1 participant not excluded: nothing" in out
@@ -229,11 +228,3 @@ Here, but not in Prolific's list: 1
     (folder / "other.csv").write_text("id,status\nann,APPROVED\n")
     said = run(folder, f"payments --prolific {folder}/other.csv", status=2)
     assert "Participant id" in said
-
-
-def test_ids_that_the_first_version_did_not_store_were_not_erased(folder):
-    with closing(Database(folder / "study.sqlite", create=True)) as database:
-        people = Visitors(STUDY, database)
-        people.answer(people.start("ann"))
-    said = run(folder, f"payments --approve -o {folder}/x.csv", status=2)
-    assert "the ids of 1 participant were never stored: they took part with rankshot 0.1.0" in said

@@ -148,7 +148,7 @@ def classify_table(
     score_type = infer_score_type(table, score_type)
     with progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
-        done = classify_to_file(
+        counts = classify_to_file(
             table,
             model,
             score_type,
@@ -157,7 +157,7 @@ def classify_table(
             top,
             advance=lambda n_rows: bar.advance(task, n_rows),
         )
-    _print_counts(done.counts, model, table.items, str(output))
+    _print_counts(counts, model, table.items, str(output))
 
 
 # ---- A dataset of many parts

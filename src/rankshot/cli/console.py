@@ -283,9 +283,8 @@ def print_parts(run: PartsRun, done: str, output: str) -> None:
     earlier = f", {run.n_resumed:,} finished earlier" if run.n_resumed else ""
     say(f"parts: {run.n_done:,} {done}{earlier}, {len(run.failed):,} failed")
     if run.n_done:
-        stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in run.seconds.items())
         rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
-        say(f"time: {run.elapsed:.1f} s ({rate}); of all workers: {stages}")
+        say(f"time: {run.elapsed:.1f} s ({rate})")
     for name, reason in run.failed[:FAILED_SHOWN]:
         # Most reasons begin with the address of the part.
         say(f"failed: {reason}" if name in reason else f"failed: {name}: {reason}")

@@ -276,7 +276,7 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
     if options.examples is not None:
         classes |= {label.name for label in read_labels(options.examples).values()}
     found = word_evidence(list(texts.values()), sorted(classes))
-    write_score_table(run.evidence, found.items, lambda: [(list(texts), found.values)])
+    write_score_table(run.evidence, found.items, [(list(texts), found.values)])
     return replace(options, evidence=run.evidence)
 
 
@@ -434,7 +434,7 @@ class RunFolder:
         self.labelled = path / LABELLED
         self.prompts = path / f"{output.stem}.prompts"
         self.follow_ups = path / f"{output.stem}.follow-up"
-        self.evidence = path / f"{output.stem}.evidence.npz"
+        self.evidence = path / f"{output.stem}.evidence.parquet"
         self._made: dict[str, str] = {}
 
     @property

@@ -74,7 +74,7 @@ def score(
         A network (.onnx), a transformers model (a folder or its name on the hub), a scikit-learn
         pipeline (.skops), or efficientnet-lite0, which was trained on ImageNet.
     output
-        The scores to write (.parquet, .csv, .npz); or a folder for many parts, or its address.
+        The scores to write (.parquet, .csv); or a folder for many parts, or its address.
     seen : <file or imagenet-1k>
         The names of the classes in the order of the model's outputs: a file, or imagenet-1k. Not
         needed if they are in the model.

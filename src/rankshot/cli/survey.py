@@ -19,7 +19,6 @@ from rankshot.cli.survey_people import (
     delete,
     exclude,
     forget_ids,
-    participants,
     pause,
     payments,
     pilot,
@@ -218,7 +217,7 @@ def serve(
 
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(new, catalogue, serve, status, export, backup, pilot, pause, close, reopen, reset),
-    *(participants, exclude, restore, delete, payments, forget_ids),
+    *(exclude, restore, delete, payments, forget_ids),
 )
 SHARED: tuple[Callable[..., None], ...] = (status, delete)
 """The commands with the texts of options that several have."""

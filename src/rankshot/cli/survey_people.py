@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,6 @@ from rankshot.cli.survey_database import find_database, open_survey, warn
 from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
-    from rankshot.survey.overview import Participant
     from rankshot.survey.store.database import Database
     from rankshot.survey.store.people import State
     from rankshot.survey.study import Study
@@ -75,25 +73,13 @@ def close(study: Path, *, database: str | None = None) -> None:
     say("The study is closed. Open it again with `rankshot survey reopen`.")
 
 
-def reopen(study: Path, ids: list[str] | None = None, *, database: str | None = None) -> None:
-    """Open the study again, or let participants go on.
-
-    Without ids, the study is open again after a pilot, a pause or its end. With ids, these
-    participants get the questions that they skipped again, and those who withdrew may start again.
+def reopen(study: Path, *, database: str | None = None) -> None:
+    """Open the study again after a pilot, a pause or its end.
 
     Example: rankshot survey reopen study.toml
     """
-    from rankshot.survey.store.people import reopen_participants
-
-    if not ids:
-        _set_state(study, database, "open")
-        say("The study is open. Answers of a pilot stay marked until `rankshot survey reset`.")
-        return
-    with _find(study, database, ids) as (_, answers, raters):
-        changed = reopen_participants(answers, raters)
-    _say_count(len(changed), "may go on.")
-    n = len(raters) - len(changed)
-    _say_count(n, "skipped nothing and did not withdraw: nothing changes.")
+    _set_state(study, database, "open")
+    say("The study is open. Answers of a pilot stay marked until `rankshot survey reset`.")
 
 
 def reset(
@@ -127,53 +113,6 @@ def reset(
 
 
 # ---- Participants
-
-
-def participants(
-    study: Path,
-    ids: list[str] | None = None,
-    *,
-    pilot: bool = False,
-    database: str | None = None,
-) -> None:
-    """List the participants and how far they are.
-
-    With ids, only these.
-
-    Example: rankshot survey participants study.toml
-    """
-    from rankshot.survey.overview import read_overview
-    from rankshot.survey.store.people import describe_state, find_raters
-
-    with open_survey(study, database, read_only=True) as (definition, answers):
-        view = read_overview(definition, answers, time.time(), pilot=pilot)
-        people = list(view.people.values())
-        if ids:
-            with answers.begin_read() as connection:
-                wanted = find_raters(connection, answers.identity, definition.platform, ids)
-            people = [person for person in people if person.rater in wanted]
-    seconds: defaultdict[str, float] = defaultdict(float)
-    for answer in (*view.answers, *view.excluded_answers):
-        seconds[answer.rater] += answer.seconds or 0.0
-    rows = [("rater", "code", "id", "answers", "skipped", "minutes", "state")]
-    rows += [
-        (
-            person.rater,
-            view.codes[person.rater],
-            person.platform_id or "-",
-            f"{person.n_answers:,}",
-            f"{person.n_skipped:,}",
-            f"{seconds[person.rater] / 60:.1f}",
-            _describe_state(person),
-        )
-        for person in people
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        say("  ".join(cells).rstrip())
-    who = "pilot participant" if pilot else "participant"
-    say(f"{format_count(len(people), who)}; the study is {describe_state(view.state)}")
 
 
 def exclude(study: Path, ids: list[str], *, why: str, database: str | None = None) -> None:
@@ -299,15 +238,9 @@ def payments(
         which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
         listed = [row for row in found if row["decision"] in which]
         if lost := sum(row["id"] is None for row in listed):
-            is_erased = any(event.action == "forget-ids" for event in view.events)
-            why = (
-                "were erased (`rankshot survey forget-ids`)"
-                if is_erased
-                else "were never stored: they took part with rankshot 0.1.0, which kept none"
-            )
             raise RankshotError(
-                f"the ids of {format_count(lost, 'participant')} {why}; the platform cannot pay by "
-                "this list"
+                f"the ids of {format_count(lost, 'participant')} were erased (`rankshot survey "
+                "forget-ids`) or never stored; the platform cannot pay by this list"
             )
         is_plain = output.suffix == ".txt"
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
@@ -394,9 +327,3 @@ def _read_payments(study: Study, answers: Database, *, pilot: bool = False) -> l
 def _confirm(question: str, *, yes: bool) -> None:
     if not yes:
         typer.confirm(question, abort=True)
-
-
-def _describe_state(person: Participant) -> str:
-    if person.excluded_at is None:
-        return person.state
-    return f"{person.state}, excluded: {person.excluded_why}".removeprefix("excluded, ")

@@ -220,7 +220,7 @@ class _ClassifyJob(PartJob):
                     "(score_type)"
                 )
 
-        done = classify_to_file(
+        counts = classify_to_file(
             table,
             head,
             self.score_type,
@@ -229,9 +229,9 @@ class _ClassifyJob(PartJob):
             self.top,
             id_prefix=f"{part.stem}:",
             check_first=check_first,
-            describe=lambda done: {**metadata, **format_work(done.counts)},
+            describe=lambda counts: {**metadata, **format_work(counts)},
         )
-        return Work(done.counts.total(), done.counts, seconds=done.seconds)
+        return Work(counts.total(), counts)
 
 
 def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: str) -> str:

@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from socket import gethostname
 from threading import Lock
-from time import perf_counter
 from typing import Any, Protocol
 
 from rankshot.core.errors import OutputError, RankshotError, quote_names
@@ -44,7 +40,6 @@ from rankshot.jobs.storage import (
 )
 
 MANIFEST, FAILED, SKIPPED = "_rankshot.json", "_failed.csv", "_skipped.csv"
-RUNNING, PROCESSES = "_running.json", Path("/proc")
 """What is in an output folder beside the parts."""
 FORMAT, VERSION = "rankshot parts", 2
 PART_ENDING = ".parquet"
@@ -81,8 +76,6 @@ class Work:
         Sums that the job keeps of them, such as the rows of each class.
     skipped : sequence of Skipped
         What is in the input, and not in the output.
-    seconds : mapping of str to float
-        The time of each stage. That of fetching and publishing the part is added as "storage".
     was_finished : bool
         Whether an earlier run has done it.
     problem : str
@@ -96,7 +89,6 @@ class Work:
     n_rows: int = 0
     counts: Mapping[str, int] = field(default_factory=dict)
     skipped: Sequence[Skipped] = ()
-    seconds: Mapping[str, float] = field(default_factory=dict)
     was_finished: bool = False
     problem: str = ""
     ends_job: bool = False
@@ -173,14 +165,11 @@ def do_part(part: Part, *, job: PartJob, key: str, content: bytes, output: str) 
             job.accept(finished)
             return finished
         loaded = keep_loaded(key, lambda: job.load(content))
-        begin = perf_counter()
         with fetch_part(part) as source, new_part(target) as path:
             work = job.run(loaded, part, source, path, metadata)
             require_unchanged(part)
             # Of a job that was stopped, a task may be left that nobody could stop.
             require_own(output, key)
-        storage = perf_counter() - begin - sum(work.seconds.values())
-        return replace(work, seconds={**work.seconds, "storage": storage})
     except (OutputError, JobError) as error:
         return Work(problem=str(error), ends_job=True)
     except RankshotError as error:
@@ -189,6 +178,7 @@ def do_part(part: Part, *, job: PartJob, key: str, content: bytes, output: str) 
         if error.errno in DISK_ERRORS:
             return Work(problem=f"{part.address}: {error}", ends_job=True)
         raise
+    return work
 
 
 # -------------------------------------------------------------------- what was done
@@ -210,8 +200,6 @@ class PartsRun:
         The sums that the job keeps, over all output parts.
     skipped : list of Skipped
         What has no scores, each with its reason.
-    seconds : dict of str to float
-        The time of each stage, summed over the workers.
     elapsed : float
         The seconds since the job began.
     failed : list of (str, str)
@@ -232,7 +220,6 @@ class PartsRun:
     n_new_rows: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     skipped: list[Skipped] = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
     elapsed: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
 
@@ -255,8 +242,6 @@ class PartsRun:
             return
         self.n_rows += work.n_rows
         self.counts.update(work.counts)
-        for stage, seconds in work.seconds.items():
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self.n_resumed += work.was_finished
         self.n_done += not work.was_finished
         self.n_new_rows += 0 if work.was_finished else work.n_rows
@@ -313,19 +298,10 @@ def check_output(
     return stale
 
 
-@contextmanager
-def open_output(
-    output: str,
-    description: Mapping[str, Any],
-    parts: Sequence[Part],
-    stale: set[str],
-    notify: Callable[[str], None],
-) -> Iterator[None]:
-    """Remove stale output parts, as `check_output` found them, and write the manifest of a job.
-
-    A note in the output names this process until the block ends. If there is one of another
-    process, this is said: two clients that do the same job do no harm, but all work twice.
-    """
+def begin_output(
+    output: str, description: Mapping[str, Any], parts: Sequence[Part], stale: set[str]
+) -> None:
+    """Remove stale output parts, as `check_output` found them, and write the manifest of a job."""
     remove_files(output, sorted(stale))
     manifest = {
         "format": FORMAT,
@@ -335,23 +311,6 @@ def open_output(
         "parts": {part.name: part.version for part in parts},
     }
     write_text(join_address(output, MANIFEST), json.dumps(manifest, indent=0))
-    address, own = join_address(output, RUNNING), [gethostname(), os.getpid()]
-    with suppress(ValueError, TypeError):
-        host, process = json.loads(read_bytes(address) or b"[]")
-        # On this machine, a process that was killed can be told from one that works.
-        is_dead = host == own[0] and PROCESSES.exists() and not (PROCESSES / str(process)).exists()
-        if [host, process] != own and not is_dead:
-            notify(
-                f"{output}: process {process} on {host} does the same job, unless it was killed; "
-                "two clients do all work twice: stop one of them"
-            )
-    write_text(address, json.dumps(own))
-    try:
-        yield
-    finally:
-        with suppress(OutputError, OSError):
-            if read_bytes(address) == json.dumps(own).encode():
-                remove_files(output, [RUNNING])
 
 
 def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> None:

@@ -13,7 +13,6 @@ from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
-from time import perf_counter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -132,7 +131,7 @@ def score(
         ``PART:ROW``. Or what `list_inputs` has listed.
     output : str or Path
         A folder, or its address, for a dataset: what was skipped is listed in ``_skipped.csv`` in
-        it. Or one table (.csv, .parquet, .npz), into which the parts are joined at the end; what
+        it. Or one table (.csv, .parquet), into which the parts are joined at the end; what
         was skipped is then listed next to it, as in ``scores.skipped.csv``.
     executor, scheduler, workers, again, update, progress, notify
         As for `classify`.
@@ -452,15 +451,12 @@ class _ScoreJob(PartJob):
                 counts[PROBABILITIES] = n_rows
             metadata.update(format_work(counts, skipped))
 
-        begin = perf_counter()
         with _model_lock, closing(self.score(plan, part, source)) as batches:
-            waited = perf_counter()
             names, kind = plan.classes.names, plan.model.kind
-            n_rows = write_score_table(target, names, blocks, kind, metadata)
-            seconds = {"waiting": waited - begin, "scoring": perf_counter() - waited}
+            n_rows = write_score_table(target, names, blocks(), kind, metadata)
         # In one process, parts are done in order: the first scores tell for all what they are.
         self.has_probabilities = plan.has_probabilities
-        return Work(n_rows, counts, skipped, seconds)
+        return Work(n_rows, counts, skipped)
 
     def score(self, plan: ScoringPlan, part: Part, source: Any) -> Any:
         """Yield the scores of the inputs of a part in batches."""
@@ -492,14 +488,10 @@ class _ScoreJob(PartJob):
 
 def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key: str) -> None:
     """Make one table of the parts, and remove them; a file beside it says what was done."""
-    parts = open_scores(folder)
-
-    def read_blocks() -> Iterator[Block]:
-        for ids, scores in parts.batches():
-            yield cast("Any", ids).tolist(), scores.values
-
+    batches = open_scores(folder).batches()
+    blocks = ((cast("Any", ids).tolist(), scores.values) for ids, scores in batches)
     write_skipped(str(table.parent), table.with_suffix(".skipped.csv").name, run.skipped)
-    write_score_table(table, plan.classes.names, read_blocks, plan.model.kind)
+    write_score_table(table, plan.classes.names, blocks, plan.model.kind)
     done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
     about = {"job": key, "table": fingerprint_files([table]), "run": done}
     _keep_origin(str(table.parent), f"{table.name}.json", plan, run, about)

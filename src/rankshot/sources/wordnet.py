@@ -93,8 +93,6 @@ class WordNet:
     senses : mapping of name to sense, optional
         Pinned senses, such as ``{"seal": "seal.n.09"}``, also of names that are not in WordNet.
         `read_look_up` reads them from a file.
-    categories : iterable of str, optional
-        Only senses of these lexical categories, such as ``["animal"]``, are considered.
 
     Examples
     --------
@@ -113,13 +111,9 @@ class WordNet:
         measure: str = "path",
         *,
         senses: Mapping[str, str] | None = None,
-        categories: Iterable[str] | None = None,
     ) -> None:
         self.measure = require_choice("measure", measure, MEASURES)
         self.pins = dict(senses or {})
-        self.categories = None if categories is None else as_names(categories, "categories")
-        for category in self.categories or ():
-            require_choice("category", category, CATEGORIES)
 
     def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
         """Return the sense of each of the ``names``; all senses are chosen together.
@@ -137,10 +131,9 @@ class WordNet:
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the similarity of ``targets`` with ``items``; NaN for names that WordNet lacks.
 
-        The notes name, in this order, different names with the same sense, names without a sense
-        of the allowed categories, doubtful senses with the second most probable sense (the most
-        doubtful first), and names that were looked up as something else. `senses` returns all
-        senses.
+        The notes name, in this order, different names with the same sense, doubtful senses with
+        the second most probable sense (the most doubtful first), and names that were looked up as
+        something else. `senses` returns all senses.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         for name in self.pins:
@@ -149,7 +142,7 @@ class WordNet:
                     f"{name!r} is pinned, but is neither a target nor an item"
                     f"{suggest_name(name, target_names + item_names)}"
                 )
-        senses, unknown = self._choose(tuple(dict.fromkeys(target_names + item_names)))
+        senses, _ = self._choose(tuple(dict.fromkeys(target_names + item_names)))
         rows, columns = (
             [i for i, name in enumerate(names) if name in senses]
             for names in (target_names, item_names)
@@ -162,10 +155,7 @@ class WordNet:
             [nouns.synset(senses[target_names[i]].name) for i in rows],
             [nouns.synset(senses[item_names[j]].name) for j in columns],
         )
-        excluded = [
-            str(error) for error in unknown.values() if isinstance(error, ExcludedNounError)
-        ]
-        notes = [*_warn_of_shared(senses), *excluded, *_report_doubts(senses)]
+        notes = [*_warn_of_shared(senses), *_report_doubts(senses)]
         notes += [sense.note for sense in senses.values() if sense.note]
         return Similarity(values, target_names, item_names, f"wordnet-{self.measure}", notes)
 
@@ -179,7 +169,7 @@ class WordNet:
                 if name in self.pins:
                     options.append(pin_sense(nouns, name, self.pins[name]))
                 else:
-                    found = find_candidates(nouns, name, self.categories)
+                    found = find_candidates(nouns, name)
                     options.append(_prefer_first_words(nouns, found))
             except UnknownNounError as error:
                 unknown[name] = error
@@ -288,10 +278,6 @@ class UnknownNounError(RankshotError):
     """WordNet has no noun for a name."""
 
 
-class ExcludedNounError(UnknownNounError):
-    """WordNet has a noun for a name, but none of the categories that the user allows."""
-
-
 @dataclass(frozen=True)
 class SenseCandidate:
     """A possible sense of a name.
@@ -323,19 +309,11 @@ class SenseCandidates:
         return tuple(candidate.synset for candidate in self.candidates)
 
 
-def find_candidates(nouns: Nouns, name: str, categories: Collection[str] | None) -> SenseCandidates:
+def find_candidates(nouns: Nouns, name: str) -> SenseCandidates:
     """Look up a name: as a sense, as synonyms, or as a noun."""
     if is_sense(name):
         return pin_sense(nouns, name, name)
-    found = _find_synonyms(nouns, name) if "," in name else _find_noun(nouns, name, name)
-    kept = [c for c in found.candidates if not categories or nouns.category(c.synset) in categories]
-    if not kept:
-        there = sorted({nouns.category(synset) for synset in found.synsets})
-        raise ExcludedNounError(
-            f"{name!r} has no sense in {quote_names(sorted(categories or ()))}, only in "
-            f"{quote_names(there)}"
-        )
-    return replace(found, candidates=tuple(kept))
+    return _find_synonyms(nouns, name) if "," in name else _find_noun(nouns, name, name)
 
 
 def _prefer_first_words(nouns: Nouns, found: SenseCandidates) -> SenseCandidates:

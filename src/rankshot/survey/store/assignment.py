@@ -110,17 +110,14 @@ def shuffle_items(items: Sequence[str], rng: Random) -> str:
     return json.dumps(rng.sample(items, len(items)))
 
 
-def reopen_skipped(connection: Connection, raters: Collection[str]) -> list[str]:
-    """Ask participants again what they skipped; return who has skipped something."""
-    skipped = ASSIGNMENT.c.rater.in_(raters) & (ASSIGNMENT.c.answer == NO_ANSWER)
-    theirs = select(ASSIGNMENT.c.rater).where(skipped).distinct()
-    changed = list(connection.execute(theirs).scalars())
+def reopen_skipped(connection: Connection, rater: str) -> None:
+    """Ask a participant again what was skipped."""
+    skipped = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.answer == NO_ANSWER)
     nothing = dict.fromkeys(("answer", "answered_at", "seconds", "shown_at", "screen", "seen"))
     connection.execute(ASSIGNMENT.update().where(skipped).values(nothing))
-    # As if they had been away for long: their questions may have been assigned to others.
-    people = PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(changed))
-    connection.execute(people.values(finished_at=None, seen_at=0.0))
-    return changed
+    # As after a long absence: the questions may have been assigned to others.
+    person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+    connection.execute(person.values(finished_at=None, seen_at=0.0))
 
 
 # ---- Answer counts

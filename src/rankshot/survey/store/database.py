@@ -8,16 +8,15 @@ import os
 import secrets
 import sqlite3
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
@@ -125,26 +124,9 @@ EVENT = sa.Table(
     sa.Column("detail", sa.Text, nullable=False),
 )
 NEWEST_VERSION = 3
-# What each version, 1 being that of rankshot 0.1.0, changes in its tables to become the next; new
-# tables aside.
+# What each version changes in its tables to become the next; new tables aside. Version 1 was not
+# published.
 UPGRADES = {
-    1: (
-        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
-        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
-        "ALTER TABLE participant ADD COLUMN language TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
-        # Of a platform that is not supported any more.
-        "ALTER TABLE participant DROP COLUMN turk_assignment",
-        "ALTER TABLE participant DROP COLUMN turk_host",
-        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
-        "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
-    ),
     2: (
         "ALTER TABLE assignment ADD COLUMN screen TEXT",
         "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",
@@ -164,14 +146,12 @@ STAMP_DIGITS = 12
 # A nonce is a random number and its token, each of half this length.
 NONCE_DIGITS = 64
 POSTGRESQL = "postgresql+psycopg"
-# The tables from which people are deleted.
-TABLES = "participant, assignment, extra_answer, event"
-# How long a deletion waits for others who read the tables. Answers wait meanwhile.
-ERASE_SECONDS = 2.0
-# A transaction that began before this one can still see what was deleted before.
-OLD_READERS = """SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_type = 'client backend'
-    AND pid <> pg_backend_pid() AND age(backend_xmin) > age(CAST(CAST(:now AS xid8) AS xid))"""
+# What is left after a deletion in PostgreSQL: to rewrite the tables would lock them.
+POSTGRESQL_REMAINS = (
+    "the rows are deleted, but the files of the tables have copies until PostgreSQL writes over "
+    "them: run VACUUM FULL participant, assignment, extra_answer, event in the database, best "
+    "while nobody takes part"
+)
 
 
 class Identity:
@@ -405,13 +385,9 @@ class Database:
 
         Without this, deleted rows stay in free space until something else is written there.
         Readers can prevent it. They are not waited for long, since answers would wait as well:
-        then ``remains`` says what is left.
+        then, and always in PostgreSQL, ``remains`` says what is left, and what to do.
         """
-        if self._file is not None:
-            self.remains = self._file.erase_deleted()
-        else:
-            with self._writes.connect() as connection:
-                self.remains = erase_tables(connection)
+        self.remains = self._file.erase_deleted() if self._file else POSTGRESQL_REMAINS
 
     def close(self) -> None:
         """Close all connections; after this, a copy of an SQLite file is complete."""
@@ -541,45 +517,3 @@ def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
         sockets.register(connection, EVENT_READ)
         if sockets.select(0):
             raise DisconnectionError
-
-
-def erase_tables(plain: sa.Connection) -> str | None:
-    """Rewrite the tables without what was deleted; return what is left of it.
-
-    It also stays in the server's own log until that is written over, and in its archive.
-    """
-    connection = plain.execution_options(isolation_level="AUTOCOMMIT")
-    # The rows are deleted already: whatever fails here, that is the result.
-    with suppress(DBAPIError):
-        connection.execute(sa.text(f"SET lock_timeout = '{1000 * ERASE_SECONDS:.0f}ms'"))
-        is_erased = _wait_for_readers(connection) and _vacuum(connection, "VACUUM FULL")
-        if not is_erased:
-            # It waits for no reader, but leaves the bytes until something else is written there.
-            _vacuum(connection, "VACUUM")
-        connection.execute(sa.text("RESET lock_timeout"))
-        if is_erased:
-            return None
-    return (
-        "the rows are deleted, but the files of the tables still have copies, since the database "
-        f"is being read: end the programs that read it for long, and run VACUUM FULL {TABLES} in it"
-    )
-
-
-def _wait_for_readers(connection: sa.Connection) -> bool:
-    """Wait until nobody can see any more what is deleted; return False if it takes too long."""
-    now = connection.execute(sa.text("SELECT CAST(pg_current_xact_id() AS text)")).scalar_one()
-    end = time.monotonic() + ERASE_SECONDS
-    while connection.execute(sa.text(OLD_READERS), {"now": now}).scalar_one():
-        if time.monotonic() >= end:
-            return False
-        time.sleep(0.05)
-    return True
-
-
-def _vacuum(connection: sa.Connection, command: str) -> bool:
-    """Run a command for the tables; return False if somebody has locked them for too long."""
-    try:
-        connection.execute(sa.text(f"{command} {TABLES}"))
-    except OperationalError:
-        return False
-    return True

@@ -466,7 +466,7 @@ class Participation:
             _check_going_on(row)
             if row.finished_at is None or self._make_finished(connection, row).n_counted:
                 raise NotAssignedError
-            reopen_skipped(connection, [rater])
+            reopen_skipped(connection, rater)
 
     def is_known(self, participant: str) -> bool:
         """Return whether a participant has started."""

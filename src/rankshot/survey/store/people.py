@@ -19,7 +19,6 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
 from rankshot.survey.platforms import participant_name, pilot_name
-from rankshot.survey.store.assignment import reopen_skipped
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     EVENT,
@@ -193,19 +192,6 @@ def restore(database: Database, raters: Collection[str]) -> list[str]:
     }
     with _begin_action(database, "restore", raters) as (connection, changed):
         changed.extend(_update(connection, raters, IS_EXCLUDED, values))
-    return changed
-
-
-def reopen_participants(database: Database, raters: Collection[str]) -> list[str]:
-    """Let participants go on: skipped questions are asked again, and the withdrawn may start.
-
-    Return those who had skipped something or withdrawn. The others stay as they are: who has
-    finished is paid as before.
-    """
-    with _begin_action(database, "reopen", raters) as (connection, changed):
-        changed.extend(reopen_skipped(connection, raters))
-        values = {"withdrawn_at": None, "finished_at": None, "seen_at": 0.0}
-        changed.extend(_update(connection, raters, PARTICIPANT.c.withdrawn_at.is_not(None), values))
     return changed
 
 

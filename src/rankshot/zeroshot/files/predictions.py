@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -45,7 +44,6 @@ from rankshot.zeroshot.runner import REJECTED, label_or_reject
 
 PROBABILITY = "probability"
 RULE = Rule("probabilities must be numbers")
-STAGES = ("reading", "classifying", "writing")
 THREADED_CELLS = 2**16
 """Seen times new classes from which the matrix products of a head take longer than to read its
 scores: with fewer, the threads of BLAS wait for one another and take twice the CPU time."""
@@ -297,23 +295,6 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
 # -------------------------------------------------------------------- a table of scores
 
 
-@dataclass
-class Classified:
-    """How often each class, and `REJECTED`, was predicted; and the time of each stage."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
-
-    @contextmanager
-    def time(self, stage: str) -> Iterator[None]:
-        """Add the time of the block to a stage."""
-        begin = perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] += perf_counter() - begin
-
-
 @cache
 def _find_threads() -> ThreadpoolController:
     return ThreadpoolController()
@@ -329,47 +310,38 @@ def classify_to_file(
     *,
     id_prefix: str = "",
     check_first: Callable[[NDArray[np.floating]], None] | None = None,
-    describe: Callable[[Classified], dict[str, str]] | None = None,
+    describe: Callable[[Counter[str]], dict[str, str]] | None = None,
     advance: Callable[[int], None] | None = None,
-) -> Classified:
+) -> Counter[str]:
     """Write the predictions of a fitted head for a table of scores, CSV or Parquet.
 
-    The file is replaced when all rows are written. Inputs of which no class has the probability
-    ``reject_below`` are labelled `REJECTED`. ``top`` is that of `open_predictions`. ``id_prefix``
-    comes before the number of a row, which
-    is its id in a table without ids. ``check_first`` is called with the numbers of the first batch
-    before these are used, ``advance`` with the number of rows of each batch; ``describe``, after
-    the last row, returns what goes into the footer of a Parquet file.
+    Return how often each class, and `REJECTED`, was predicted. The file is replaced when all rows
+    are written. Inputs of which no class has the probability ``reject_below`` are labelled
+    `REJECTED`. ``top`` is that of `open_predictions`. ``id_prefix`` comes before the number of a
+    row, which is its id in a table without ids. ``check_first`` is called with the numbers of the
+    first batch before these are used, ``advance`` with the number of rows of each batch;
+    ``describe`` gets the counts after the last row, and returns what goes into the footer of a
+    Parquet file.
     """
-    done, n_rows = Classified(), 0
+    counts: Counter[str] = Counter()
+    n_rows = 0
     metadata: dict[str, str] = {}
-    with ExitStack() as stack:
-        if len(head.items_) * len(head.classes_) < THREADED_CELLS:
-            stack.enter_context(_find_threads().limit(limits=1, user_api="blas"))
-        writer = stack.enter_context(open_predictions(output, head.classes_, metadata, top=top))
-        batches = table.batches()
-        while True:
-            with done.time("reading"):
-                ids, batch = next(batches, (None, None))
-            if batch is None:
-                break
+    is_small = len(head.items_) * len(head.classes_) < THREADED_CELLS
+    limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
+    with limit, open_predictions(output, head.classes_, metadata, top=top) as writer:
+        for ids, batch in table.batches():
             rows = range(n_rows, n_rows + len(batch))
             if check_first is not None and n_rows == 0:
                 check_first(batch.values)
-            with done.time("classifying"):
-                scores = build_scores(batch.values, table, score_type, rows)
-                log_proba = head.predict_log_proba(scores)
-                labels = label_or_reject(log_proba, head.classes_, reject_below, REJECTED)
-                done.counts.update(labels.tolist())
-            with done.time("writing"):
-                names = (f"{id_prefix}{row}" for row in rows) if ids is None else ids
-                writer.write(names, labels, np.exp(log_proba))
+            scores = build_scores(batch.values, table, score_type, rows)
+            log_proba = head.predict_log_proba(scores)
+            labels = label_or_reject(log_proba, head.classes_, reject_below, REJECTED)
+            counts.update(labels.tolist())
+            names = (f"{id_prefix}{row}" for row in rows) if ids is None else ids
+            writer.write(names, labels, np.exp(log_proba))
             n_rows += len(batch)
             if advance is not None:
                 advance(len(batch))
         if describe is not None:
-            metadata.update(describe(done))
-        # Parquet is written when there are enough rows, or no more.
-        with done.time("writing"):
-            stack.close()
-    return done
+            metadata.update(describe(counts))
+    return counts

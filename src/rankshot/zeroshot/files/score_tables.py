@@ -1,4 +1,4 @@
-"""Tables of a classifier's scores: CSV, Parquet and .npz, read and written in batches.
+"""Tables of a classifier's scores: CSV, Parquet and .npz, read in batches; the first two written.
 
 Tables of scores may have millions of rows. So a table is never completely in memory: every call
 of `ScoreTable.batches` reads the file again, one batch at a time. Large row groups of Parquet, as
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
-import zipfile
 from collections import ChainMap, Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ from errno import EINVAL
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.lib import format as npy
@@ -27,10 +26,11 @@ from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, RowError, format_count, prefix_errors, quote_names
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     BATCH_CELLS,
     ID,
+    TABLE_ENDINGS,
     Batch,
     Rule,
     as_text_array,
@@ -318,70 +318,42 @@ def _read_npz_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int]:
 
 def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclass") -> None:
     """Raise if a file of this name cannot hold such scores."""
-    ending = require_ending(path, ENDINGS)
-    if ending == ".npz":
-        return
+    ending = require_ending(path, TABLE_ENDINGS)
     if ending == ".parquet":
         import_pyarrow("pyarrow.parquet")
     if ID in items:
         raise RankshotError(f"{path}: a class is called {ID!r}, as the column of ids; rename it")
     if kind == "one-vs-one" and ending == ".csv":
         raise RankshotError(
-            f"{path}: one-vs-one scores have a column per pair; write .parquet or .npz instead"
+            f"{path}: one-vs-one scores have a column per pair; write .parquet instead"
         )
 
 
 def write_score_table(
     path: str | Path,
     items: Sequence[str],
-    read_blocks: Callable[[], Iterable[Block]],
+    blocks: Iterable[Block],
     kind: Kind = "multiclass",
     metadata: dict[str, str] | None = None,
 ) -> int:
-    """Write a table of scores as CSV, Parquet or .npz, with a column of ids; return its rows.
+    """Write a table of scores as CSV or Parquet, with a column of ids; return its rows.
 
-    An older file is replaced when all rows are written. ``read_blocks`` yields the ids and scores
-    of some rows at a time; for .npz it is called several times, because these files begin with the
-    number of rows. CSV does not store the kind. ``metadata`` goes into the footer of a Parquet
+    An older file is replaced when all rows are written. ``blocks`` are the ids and scores of some
+    rows at a time. CSV does not store the kind. ``metadata`` goes into the footer of a Parquet
     file after the last block.
     """
     path = Path(path)
     require_score_file(path, items, kind)
-    if path.suffix == ".npz":
-        with replace_file(path) as stream:
-            return _write_npz(stream, items, read_blocks, kind)
     n = 0
     own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
     columns = [ID, *_name_columns(items, kind)]
     with open_writer(path, columns, ChainMap(own, {} if metadata is None else metadata)) as put:
-        for ids, values in read_blocks():
+        for ids, values in blocks:
             if len(ids):
                 put([ids], values)
                 n += len(ids)
         if n == 0:
             put([[]], np.empty((0, len(columns) - 1), np.float32))
-    return n
-
-
-def _write_npz(
-    stream: TextIO, items: Sequence[str], read_blocks: Callable[[], Iterable[Block]], kind: Kind
-) -> int:
-    n, width, dtype = 0, 1, np.dtype(np.float32)
-    for ids, values in read_blocks():
-        if len(ids):
-            n, width = n + len(ids), max(width, *map(len, ids))
-            dtype = np.promote_types(dtype, values.dtype)
-    id_type = np.dtype(f"<U{width}")
-    with zipfile.ZipFile(stream.buffer, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in (("classes", np.array(items)), ("kind", np.array(kind))):
-            with archive.open(f"{name}.npy", "w") as member:
-                npy.write_array(member, array, allow_pickle=False)
-        with _begin_array(archive, ID, id_type, (n,)) as member:
-            for ids, _ in read_blocks():
-                member.write(np.array(ids, id_type).tobytes())
-        with _begin_array(archive, "scores", dtype, (n, n_columns(len(items), kind))) as member:
-            for _, values in read_blocks():
-                member.write(np.ascontiguousarray(values, dtype).tobytes())
     return n
 
 
@@ -400,16 +372,6 @@ def add_features(table: ScoreTable) -> ScoreTable:
                 f"{features.shape}"
             )
     return replace(table, features=features)
-
-
-def _begin_array(
-    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]
-) -> IO[bytes]:
-    """Return a member of an archive after the header of an array, for its bytes."""
-    member = archive.open(f"{name}.npy", "w", force_zip64=True)
-    header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-    npy.write_array_header_2_0(member, header)
-    return member
 
 
 # -------------------------------------------------------------------- score types
