@@ -294,7 +294,7 @@ WRONG = [
         "[[questions]] number 2 (target 'cat') shows the same items as [[questions]] number 1",
     ),
     # what else participants see
-    ("ids.txt", "nobody.txt", "[access] allowed is 'nobody.txt': it must be a file beside"),
+    ("ids.txt", "nobody.txt", "allowed is 'nobody.txt': it must be a file next to the study"),
     ('"fox"\nfile', '"fux"\nfile', "which is not an item or a target (did you mean 'fox'?)"),
     ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
     ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
