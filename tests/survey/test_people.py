@@ -1,6 +1,5 @@
 """What researchers do with participants: exclude, restore, withdraw, delete, reset."""
 
-import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,7 +13,7 @@ from sqlalchemy import text
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.overview import read_overview
-from rankshot.survey.store import sqlite_files
+from rankshot.survey.store import database as store_database, sqlite_files
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.participation import (
@@ -171,13 +170,26 @@ def read_table_file(database):
         return Path(connection.execute(text(f"SELECT {file}")).scalar()).read_bytes()
 
 
-def test_a_deletion_from_postgresql_says_what_is_left(postgresql):
+@pytest.mark.parametrize("table", ["participant", "survey"])
+def test_a_deletion_from_postgresql_does_not_wait_for_readers_and_says_so(
+    postgresql, monkeypatch, table
+):
+    monkeypatch.setattr(store_database, "ERASE_SECONDS", 0.2)
     survey, ann = tell_a_secret(postgresql())
-    delete_participants(survey.database, [ann])
-    command = re.search("VACUUM FULL [a-z_, ]+(?= in)", survey.database.remains)[0]
-    with survey.database._writes.connect() as connection:
-        outside = connection.execution_options(isolation_level="AUTOCOMMIT")
-        outside.execute(text(command))
+    bob = survey.start("bob")
+    with survey.database.begin_read() as connection:
+        # A lock of the table, or only a snapshot that is older than the deletion.
+        connection.execute(text(f"SELECT count(*) FROM {table}")).scalar()
+        start = time.monotonic()
+        delete_participants(survey.database, [ann])
+        assert time.monotonic() - start < 5
+        assert "the files of the tables still have copies" in survey.database.remains
+        survey.answer(bob, 1)
+        assert SECRET.encode() in read_table_file(survey.database)
+    delete_participants(survey.database, [bob])
+    assert survey.database.remains is None
+    with survey.database.begin_write() as connection:
+        assert connection.execute(text("SHOW lock_timeout")).scalar() == "0"
     assert SECRET.encode() not in read_table_file(survey.database)
     survey.database.close()
 

@@ -8,15 +8,16 @@ import os
 import secrets
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import StaticPool
 
 from rankshot.core.errors import RankshotError
@@ -146,12 +147,14 @@ STAMP_DIGITS = 12
 # A nonce is a random number and its token, each of half this length.
 NONCE_DIGITS = 64
 POSTGRESQL = "postgresql+psycopg"
-# What is left after a deletion in PostgreSQL: to rewrite the tables would lock them.
-POSTGRESQL_REMAINS = (
-    "the rows are deleted, but the files of the tables have copies until PostgreSQL writes over "
-    "them: run VACUUM FULL participant, assignment, extra_answer, event in the database, best "
-    "while nobody takes part"
-)
+# The tables from which people are deleted.
+TABLES = "participant, assignment, extra_answer, event"
+# How long a deletion waits for others who read the tables. Answers wait meanwhile.
+ERASE_SECONDS = 2.0
+# A transaction that began before this one can still see what was deleted before.
+OLD_READERS = """SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_type = 'client backend'
+    AND pid <> pg_backend_pid() AND age(backend_xmin) > age(CAST(CAST(:now AS xid8) AS xid))"""
 
 
 class Identity:
@@ -385,9 +388,13 @@ class Database:
 
         Without this, deleted rows stay in free space until something else is written there.
         Readers can prevent it. They are not waited for long, since answers would wait as well:
-        then, and always in PostgreSQL, ``remains`` says what is left, and what to do.
+        then ``remains`` says what is left.
         """
-        self.remains = self._file.erase_deleted() if self._file else POSTGRESQL_REMAINS
+        if self._file is not None:
+            self.remains = self._file.erase_deleted()
+        else:
+            with self._writes.connect() as connection:
+                self.remains = erase_tables(connection)
 
     def close(self) -> None:
         """Close all connections; after this, a copy of an SQLite file is complete."""
@@ -517,3 +524,45 @@ def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
         sockets.register(connection, EVENT_READ)
         if sockets.select(0):
             raise DisconnectionError
+
+
+def erase_tables(plain: sa.Connection) -> str | None:
+    """Rewrite the tables without what was deleted; return what is left of it.
+
+    It also stays in the server's own log until that is written over, and in its archive.
+    """
+    connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+    # The rows are deleted already: whatever fails here, that is the result.
+    with suppress(DBAPIError):
+        connection.execute(sa.text(f"SET lock_timeout = '{1000 * ERASE_SECONDS:.0f}ms'"))
+        is_erased = _wait_for_readers(connection) and _vacuum(connection, "VACUUM FULL")
+        if not is_erased:
+            # It waits for no reader, but leaves the bytes until something else is written there.
+            _vacuum(connection, "VACUUM")
+        connection.execute(sa.text("RESET lock_timeout"))
+        if is_erased:
+            return None
+    return (
+        "the rows are deleted, but the files of the tables still have copies, since the database "
+        f"is being read: end the programs that read it for long, and run VACUUM FULL {TABLES} in it"
+    )
+
+
+def _wait_for_readers(connection: sa.Connection) -> bool:
+    """Wait until nobody can see any more what is deleted; return False if it takes too long."""
+    now = connection.execute(sa.text("SELECT CAST(pg_current_xact_id() AS text)")).scalar_one()
+    end = time.monotonic() + ERASE_SECONDS
+    while connection.execute(sa.text(OLD_READERS), {"now": now}).scalar_one():
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _vacuum(connection: sa.Connection, command: str) -> bool:
+    """Run a command for the tables; return False if somebody has locked them for too long."""
+    try:
+        connection.execute(sa.text(f"{command} {TABLES}"))
+    except OperationalError:
+        return False
+    return True
