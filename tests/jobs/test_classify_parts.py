@@ -5,9 +5,11 @@ import json
 import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
+from socket import gethostname
 from time import monotonic, sleep
 
 import numpy as np
@@ -270,6 +272,28 @@ def test_another_job_in_the_same_folder_ends_this_one(place, client):
     assert list_outputs() == list_outputs("fresh")
 
 
+def test_a_second_client_says_that_there_is_another(place):
+    classify("scores", "new.rankshot", "out")
+    before, note = list_outputs(), place / "out/_running.json"
+    here = gethostname()
+    for found, is_said in {
+        (here, os.getppid()): True,
+        ("elsewhere", 5): True,
+        (here, 2**30): False,
+        (here, os.getpid()): False,
+    }.items():
+        note.write_text(json.dumps(found))
+        said, notes = [], []
+
+        def look(_, notes=notes):
+            notes.append(json.loads(note.read_text()))
+
+        classify("scores", "new.rankshot", "out", progress=look, notify=said.append)
+        assert any("does the same job, unless it was killed" in text for text in said) == is_said
+        assert notes == [[here, os.getpid()]] * 5
+        assert list_outputs() == before
+
+
 def test_what_is_refused_is_refused_before_workers_start(place, monkeypatch):
     classify("scores", "new.rankshot", "out")
     monkeypatch.delattr(executors, "open_client")
@@ -280,13 +304,15 @@ def test_what_is_refused_is_refused_before_workers_start(place, monkeypatch):
 def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch):
     """It came after the workers were looked at."""
     monkeypatch.setattr(executors, "require_workers", lambda *_: None)
-    write = executors.begin_output
+    write = executors.open_output
 
+    @contextmanager
     def hide(*arguments):
-        write(*arguments)
-        (place / "out/_rankshot.json").unlink()
+        with write(*arguments):
+            (place / "out/_rankshot.json").unlink()
+            yield
 
-    monkeypatch.setattr(executors, "begin_output", hide)
+    monkeypatch.setattr(executors, "open_output", hide)
     with pytest.raises(rs.RankshotError, match=r"a worker does not see _rankshot.json there"):
         classify("scores", "new.rankshot", "out", executor=client)
 

@@ -6,6 +6,7 @@ import stat
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from pathlib import Path
 
 import httpx
 import pytest
@@ -263,6 +264,22 @@ def test_a_backup_that_cannot_be_made_leaves_nothing_behind(
 
 # ---- older versions
 
+# The tables of rankshot 0.1.0, as it created them.
+FIRST_VERSION = (
+    "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
+    """CREATE TABLE question (key TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL,
+        items TEXT NOT NULL, first TEXT NOT NULL)""",
+    """CREATE TABLE participant (rater TEXT NOT NULL PRIMARY KEY,
+        started_at DOUBLE PRECISION NOT NULL, seen_at DOUBLE PRECISION NOT NULL,
+        finished_at DOUBLE PRECISION, turk_assignment TEXT, turk_host TEXT)""",
+    """CREATE TABLE assignment (rater TEXT NOT NULL REFERENCES participant (rater),
+        number INTEGER NOT NULL, question TEXT NOT NULL REFERENCES question (key),
+        repeat INTEGER NOT NULL, shown TEXT NOT NULL, shown_at DOUBLE PRECISION, answer TEXT,
+        answered_at DOUBLE PRECISION, PRIMARY KEY (rater, number),
+        UNIQUE (rater, question, repeat))""",
+    "CREATE INDEX assignment_of_question ON assignment (question)",
+)
+
 
 def columns_of(database):
     with database.begin_read() as connection:
@@ -273,40 +290,52 @@ def columns_of(database):
         }
 
 
-# What the version after that of rankshot 0.2.0 adds.
-ADDED = {
-    "assignment": ("screen", "seen"),
-    "participant": ("screened_at", "consent"),
-    "survey": ("logged_out_at",),
-}
-TO_OLD = (
-    *(f"ALTER TABLE {table} DROP COLUMN {name}" for table in ADDED for name in ADDED[table]),
-    "DROP TABLE consent",
-    "UPDATE survey SET version = 2",
-)
-
-
-def test_an_older_database_is_brought_up_to_date_with_its_answers(tmp_path):
+def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_answers(tmp_path):
     old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
     make_old(old, "ann", "bob")
     with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
         assert columns_of(upgraded) == columns_of(fresh)
         view = read_overview(STUDY, upgraded, time.time())
         assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
-        assert {answer.screen for answer in view.answers} == {None}
+        assert all(answer.seconds is not None for answer in view.answers)
         take_part(upgraded, "cem")
         assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
 
 
+# What the version after that of rankshot 0.2.0 adds.
+ADDED = {
+    "assignment": ("screen", "seen"),
+    "participant": ("screened_at", "consent"),
+    "survey": ("logged_out_at",),
+}
+
+
+def test_a_database_of_the_second_version_is_brought_up_to_date_with_its_answers(tmp_path):
+    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
+    with closing(Database(old, create=True)) as database:
+        take_part(database, "ann", "bob")
+    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+        for table, columns in ADDED.items():
+            for column in columns:
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute("DROP TABLE consent")
+        connection.execute("UPDATE survey SET version = 2")
+    with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
+        assert columns_of(upgraded) == columns_of(fresh)
+        view = read_overview(STUDY, upgraded, time.time())
+        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
+        assert {answer.screen for answer in view.answers} == {None}
+
+
 def test_postgresql_is_brought_up_to_date_as_well(postgresql):
     url = postgresql()
-    Database(url, create=True).close()
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
-        for statement in TO_OLD:
+        for statement in FIRST_VERSION:
             connection.execute(text(statement))
+        connection.execute(text("INSERT INTO survey VALUES (1, 'ab')"))
     engine.dispose()
-    with pytest.raises(RankshotError, match=r"schema version 2, .* reading does not change it"):
+    with pytest.raises(RankshotError, match=r"schema version 1, .* reading does not change it"):
         Database(url, read_only=True)
     with (
         closing(Database(url)) as upgraded,
@@ -316,12 +345,22 @@ def test_postgresql_is_brought_up_to_date_as_well(postgresql):
 
 
 def make_old(path, *names):
-    """Make a database of the second version, with the answers of some people."""
+    """Make a database of the first version, with the answers of some people."""
     with closing(Database(path, create=True)) as database:
         take_part(database, *names)
-    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        for statement in TO_OLD:
-            connection.execute(statement)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ATTACH ? AS old", [f"{path}.old"])
+        for statement in FIRST_VERSION:
+            words = statement.replace("TABLE ", "TABLE old.").replace("INDEX ", "INDEX old.")
+            connection.execute(words)
+        connection.execute("INSERT INTO old.survey SELECT 1, secret FROM main.survey")
+        for table in ("question", "participant", "assignment"):
+            columns = [row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")]
+            named = ", ".join(name for name in columns if not name.startswith("turk"))
+            copied = f"INSERT INTO old.{table} ({named}) SELECT {named} FROM main.{table}"
+            connection.execute(copied)
+        connection.commit()
+    Path(f"{path}.old").replace(path)
 
 
 def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
@@ -332,7 +371,7 @@ def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
     assert listing(tmp_path) == before
     assert backup_database(path, tmp_path / "backup.sqlite").n_answers == 8
     with closing(sqlite3.connect(tmp_path / "backup.sqlite")) as connection:
-        assert connection.execute("SELECT version FROM survey").fetchone() == (2,)
+        assert connection.execute("SELECT version FROM survey").fetchone() == (1,)
     with closing(Database(path)) as database:
         take_part(database, "eve")
     assert read_all(path) == (12, None)

@@ -1,6 +1,7 @@
 """A database that is removed, replaced, full or locked under a running server."""
 
 import logging
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -170,6 +171,28 @@ def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp
         assert client.post(form.action, form.answer("1")).status == 303
         with database.begin_read() as connection:
             assert len(read_answers(connection)) == 1
+
+
+def test_a_file_that_is_cut_off_is_an_outage_and_the_server_is_not_ready(
+    tmp_path, monkeypatch, caplog
+):
+    with open_survey(STUDY, tmp_path) as (app, database):
+        client = Client(app)
+        home = begin(client)
+        for number in range(20):
+            client.post(*start(client, number))
+        assert client.get("/ready").status == 200
+        form = form_of(client.get(home).text)
+        # All of the log is in the file, as after some quiet seconds.
+        database._file._empty_log()
+        assert client.get("/ready").status == 200
+        size = (tmp_path / "study.sqlite").stat().st_size
+        os.truncate(tmp_path / "study.sqlite", size // 3)
+        assert client.get("/ready").status == 503
+        replies = (client.get(home), client.post(form.action, form.answer("1")))
+        assert [reply.status for reply in replies] == [503, 503]
+        assert "what you sent was not saved" in replies[1].text
+    assert "study.sqlite was cut off while the survey was running" in caplog.text
 
 
 def test_a_damaged_page_of_the_file_is_an_outage(tmp_path):

@@ -228,3 +228,11 @@ Here, but not in Prolific's list: 1
     (folder / "other.csv").write_text("id,status\nann,APPROVED\n")
     said = run(folder, f"payments --prolific {folder}/other.csv", status=2)
     assert "Participant id" in said
+
+
+def test_ids_that_the_first_version_did_not_store_were_not_erased(folder):
+    with closing(Database(folder / "study.sqlite", create=True)) as database:
+        people = Visitors(STUDY, database)
+        people.answer(people.start("ann"))
+    said = run(folder, f"payments --approve -o {folder}/x.csv", status=2)
+    assert "the ids of 1 participant were never stored: they took part with rankshot 0.1.0" in said

@@ -238,9 +238,15 @@ def payments(
         which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
         listed = [row for row in found if row["decision"] in which]
         if lost := sum(row["id"] is None for row in listed):
+            is_erased = any(event.action == "forget-ids" for event in view.events)
+            why = (
+                "were erased (`rankshot survey forget-ids`)"
+                if is_erased
+                else "were never stored: they took part with rankshot 0.1.0, which kept none"
+            )
             raise RankshotError(
-                f"the ids of {format_count(lost, 'participant')} were erased (`rankshot survey "
-                "forget-ids`) or never stored; the platform cannot pay by this list"
+                f"the ids of {format_count(lost, 'participant')} {why}; the platform cannot pay by "
+                "this list"
             )
         is_plain = output.suffix == ".txt"
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)

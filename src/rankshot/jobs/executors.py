@@ -42,10 +42,10 @@ from rankshot.jobs.part_jobs import (
     PartJob,
     PartsRun,
     Work,
-    begin_output,
     check_output,
     do_part,
     fingerprint,
+    open_output,
     output_name,
     read_finished,
     require_own,
@@ -102,8 +102,10 @@ def run_parts(
     """
     # Outputs that are refused are refused before workers start, and nothing is removed before.
     stale = check_output(output, job.description, parts, again=again, update=update)
-    with _open_pool(executor, scheduler, workers, len(parts), output, notify) as pool:
-        begin_output(output, job.description, parts, stale)
+    with (
+        _open_pool(executor, scheduler, workers, len(parts), output, notify) as pool,
+        open_output(output, job.description, parts, stale, notify),
+    ):
         pool.use_gpu = use_gpu
         run = _Run(job, content, parts, output, pool, again, stop_on_error, progress, notify)
         try:

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
+from socket import gethostname
 from threading import Lock
 from typing import Any, Protocol
 
@@ -40,6 +43,7 @@ from rankshot.jobs.storage import (
 )
 
 MANIFEST, FAILED, SKIPPED = "_rankshot.json", "_failed.csv", "_skipped.csv"
+RUNNING, PROCESSES = "_running.json", Path("/proc")
 """What is in an output folder beside the parts."""
 FORMAT, VERSION = "rankshot parts", 2
 PART_ENDING = ".parquet"
@@ -298,10 +302,19 @@ def check_output(
     return stale
 
 
-def begin_output(
-    output: str, description: Mapping[str, Any], parts: Sequence[Part], stale: set[str]
-) -> None:
-    """Remove stale output parts, as `check_output` found them, and write the manifest of a job."""
+@contextmanager
+def open_output(
+    output: str,
+    description: Mapping[str, Any],
+    parts: Sequence[Part],
+    stale: set[str],
+    notify: Callable[[str], None],
+) -> Iterator[None]:
+    """Remove stale output parts, as `check_output` found them, and write the manifest of a job.
+
+    A note in the output names this process until the block ends. If there is one of another
+    process, this is said: two clients that do the same job do no harm, but all work twice.
+    """
     remove_files(output, sorted(stale))
     manifest = {
         "format": FORMAT,
@@ -311,6 +324,23 @@ def begin_output(
         "parts": {part.name: part.version for part in parts},
     }
     write_text(join_address(output, MANIFEST), json.dumps(manifest, indent=0))
+    address, own = join_address(output, RUNNING), [gethostname(), os.getpid()]
+    with suppress(ValueError, TypeError):
+        host, process = json.loads(read_bytes(address) or b"[]")
+        # On this machine, a process that was killed can be told from one that works.
+        is_dead = host == own[0] and PROCESSES.exists() and not (PROCESSES / str(process)).exists()
+        if [host, process] != own and not is_dead:
+            notify(
+                f"{output}: process {process} on {host} does the same job, unless it was killed; "
+                "two clients do all work twice: stop one of them"
+            )
+    write_text(address, json.dumps(own))
+    try:
+        yield
+    finally:
+        with suppress(OutputError, OSError):
+            if read_bytes(address) == json.dumps(own).encode():
+                remove_files(output, [RUNNING])
 
 
 def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> None:

@@ -125,9 +125,26 @@ EVENT = sa.Table(
     sa.Column("detail", sa.Text, nullable=False),
 )
 NEWEST_VERSION = 3
-# What each version changes in its tables to become the next; new tables aside. Version 1 was not
-# published.
+# What each version, 1 being that of rankshot 0.1.0, changes in its tables to become the next; new
+# tables aside.
 UPGRADES = {
+    1: (
+        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
+        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
+        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
+        "ALTER TABLE participant ADD COLUMN language TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
+        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
+        # Of a platform that is not supported any more.
+        "ALTER TABLE participant DROP COLUMN turk_assignment",
+        "ALTER TABLE participant DROP COLUMN turk_host",
+        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
+        "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
+    ),
     2: (
         "ALTER TABLE assignment ADD COLUMN screen TEXT",
         "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",

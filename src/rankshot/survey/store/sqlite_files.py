@@ -222,7 +222,7 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
 
 
 class DatabaseGoneError(Exception):
-    """The file of a database was removed or replaced while a server had it open.
+    """The file of a database was removed, replaced or cut off while a server had it open.
 
     Nothing is stored any more. The message says what to do.
     """
@@ -243,6 +243,7 @@ class SqliteFile:
         self._keeper = self._open()
         self._log, self._shared = (find_beside(self._path, ending) for ending in ("-wal", "-shm"))
         self._identity = _identify(self._path, self._log)
+        self._size = 0
 
     def connect(self) -> sqlite3.Connection:
         """Open a connection; a file that is gone is not created again."""
@@ -268,16 +269,32 @@ class SqliteFile:
 
     def check(self) -> None:
         """Raise `DatabaseGoneError` if the path or its log is not the opened file any more."""
-        if self._gone is None and _identify(self._path, self._log) == self._identity:
+        is_ours = _identify(self._path, self._log) == self._identity
+        if self._gone is None and is_ours and not self._is_cut_off():
             return
         with self._lock:
             if self._gone is None:
                 rescued = self._rescue()
-                self._gone = self._describe_loss(rescued)
+                what = "was cut off" if is_ours else "or its log was removed or replaced"
+                self._gone = self._describe_loss(what, rescued)
                 if rescued:
                     self._remove_log()
                 logging.getLogger(__name__).critical(self._gone)
         raise DatabaseGoneError(self._gone)
+
+    def _is_cut_off(self) -> bool:
+        """Return whether the file lacks a part. SQLite would find some rows absent."""
+        try:
+            size = self._path.stat().st_size
+            if size < self._size:
+                # Perhaps a deletion has made it smaller.
+                with closing(open_uri(self._path, "mode=rw")) as connection:
+                    if connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                        return True
+        except (OSError, sqlite3.Error):
+            return True
+        self._size = size
+        return False
 
     def __enter__(self) -> None:
         """Check the file before a transaction."""
@@ -347,11 +364,10 @@ class SqliteFile:
             for log in (self._log, self._shared):
                 log.unlink(missing_ok=True)
 
-    def _describe_loss(self, rescued: Path | None) -> str:
+    def _describe_loss(self, what: str, rescued: Path | None) -> str:
         name = self._path.name
         return (
-            f"{self._path} or its log was removed or replaced while the survey was running. From "
-            "now on, answers are rejected. "
+            f"{self._path} {what} while the survey was running. From now on, answers are rejected. "
             + (
                 f"All answers until now are in {rescued}. Stop the server, remove {name}, "
                 f"{name}-wal and {name}-shm if they are there, rename the rescued file to {name}, "
