@@ -20,7 +20,6 @@ from sklearn.linear_model import LogisticRegression
 import rankshot as rs
 from rankshot.core.newton import maximize
 from rankshot.datasets import load_imagenet
-from rankshot.ranking import distances
 from rankshot.ranking.models.plackett_luce import first_items
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
@@ -288,7 +287,6 @@ def many_items() -> None:
     scores, rankings = two_sources()
     by_target = rankings.by_target()
     few = list(by_target.values())[:2]
-    ranked = rs.Rankings.from_scores(scores.values, items=scores.items)
     wordnet = rankings[:20]
     head = rs.ProbabilisticRanking(k=2, posterior="sum", random_state=0).fit(rankings)
     fitted = rs.PlackettLuce().fit(few[0]).log_worths_
@@ -302,13 +300,6 @@ def many_items() -> None:
             len(few) / len(by_target),
         ),
         Work(
-            "mean top-10 Kendall distances with ties, 20 x 280",
-            lambda: rs.ranking.mean_kendall_distance(wordnet, ranked, k=10),
-            "tables of all pairs of items",
-            lambda: distances._mean_by_pairs(wordnet[:2], ranked[:4], 10),
-            8 / (20 * 280),
-        ),
-        Work(
             "sum over top-2 rankings, 1,000 samples, 280 inputs, 20 targets",
             lambda: head.predict_proba(scores),
             "one clock per item and sample, draws alone",
@@ -316,8 +307,6 @@ def many_items() -> None:
             10 / 280,
         ),
     ]
-    near = rs.ranking.mean_kendall_distance(wordnet[:2], ranked[:4], k=10)
-    assert np.abs(near - works[1].slow()).max() < 1e-6
     print("1,000 seen classes: time and memory, and the same by a slow definition (sampled)")
     for work in works:
         ours, slow = best_of(work.ours, repeat=3), best_of(work.slow, repeat=1) / work.share

@@ -188,18 +188,17 @@ def test_derivatives(random_rankings, rng, monkeypatch, safe_range):
     rankings = random_rankings(n_items=5, n=12)
     likelihood = Likelihood(rankings, np.arange(1, 6))
     point = rng.normal(size=9)
-    value, expected = likelihood.value_and_expected(point)
+    found = likelihood.evaluate(point)
     model = rs.DavidsonLuce.from_worths(
         dict(zip(rankings.items, np.exp(point[:5]), strict=True)),
         dict(zip(range(2, 6), np.exp(point[5:]), strict=True)),
     )
-    assert_allclose(value, rankings.weights @ model.log_prob(rankings))
+    assert_allclose(found.value, rankings.weights @ model.log_prob(rankings))
     steps = 1e-5 * np.eye(9)
-    pairs = [(likelihood.value_and_expected(point + s), likelihood.value_and_expected(point - s))
-             for s in steps]  # fmt: skip
-    slopes = [(up[0] - down[0]) / 2e-5 for up, down in pairs]
-    curvatures = [(up[1] - down[1]) / 2e-5 for up, down in pairs]
-    assert_allclose(likelihood.observed - expected, slopes, atol=1e-6)
+    pairs = [(likelihood.evaluate(point + s), likelihood.evaluate(point - s)) for s in steps]
+    slopes = [(up.value - down.value) / 2e-5 for up, down in pairs]
+    curvatures = [(down.gradient - up.gradient) / 2e-5 for up, down in pairs]
+    assert_allclose(found.gradient, slopes, atol=1e-6)
     assert_allclose(likelihood.information(point), curvatures, atol=1e-6)
 
 

@@ -154,9 +154,18 @@ JSON_LINES = [
     ('{"ranking": [["a", "b"]], "k": 3}', "bad.jsonl:3: k must be a whole number from 1 to 2"),
     ('{"ranking": ["a"], "wieght": 3}', "bad.jsonl:3: field 'wieght': did you mean 'weight'"),
 ]
+MALFORMED = [
+    "1:", "1", "1,2", "1: 1,", "1: 1,,2", "1: {1,2", "1: 1,2}", "1: {1,{2,3}}", "1: {}",
+    "1: 1: 2", "1: 4", "1: 18446744073709551617", "1: 1 2", "-1: 1", "1234567890123456: 1", "1: ١",
+    "1.5: 1", "1: 1,{2,3", "1: {1}{2}",
+]  # fmt: skip
 PREFLIB = [
     (".toi", HEADER + "a > b\n", "bad.toi:4: expected 'count: 1,2,{3,4}', as PrefLib writes since"),
     (".toi", HEADER + "1: 1,b,3\n", "not '1: 1,b,3'"),
+    *(
+        (".toi", f"{HEADER}2: 1,2\n{line}\n", "bad.toi:5: expected 'count: 1,2,{3,4}', as")
+        for line in MALFORMED
+    ),
     (".toi", HEADER + "1: 1,{2,1}\n", "bad.toi:4: item 'a' is listed more than once"),
     (".soi", HEADER + "2: 1\n1: 1,{2,3}\n", "bad.soi:5: has ties, which .soi does not allow"),
     (".soc", HEADER + "1: 3,2\n", "bad.soc:4: does not list all items, which .soc does not allow"),

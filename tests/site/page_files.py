@@ -227,7 +227,7 @@ BUILDERS = {
     "docs/guide/paid_studies.md": {
         START: write_study,
         "Prolific": write_prolific_list,
-        "Exclude, restore, reopen, delete": write_answered_study,
+        "Exclude, restore, delete": write_answered_study,
     },
     "docs/guide/sources.md": {
         START: write_cifar,

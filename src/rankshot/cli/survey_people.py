@@ -317,11 +317,11 @@ def _say_count(n: int, text: str) -> None:
         say(f"{format_count(n, 'participant')} {text}")
 
 
-def _read_payments(study: Study, answers: Database, *, pilot: bool = False) -> list[dict[str, Any]]:
+def _read_payments(study: Study, answers: Database) -> list[dict[str, Any]]:
     from rankshot.survey.export import payment_records
     from rankshot.survey.overview import read_overview
 
-    return payment_records(read_overview(study, answers, time.time(), pilot=pilot))
+    return payment_records(read_overview(study, answers, time.time()))
 
 
 def _confirm(question: str, *, yes: bool) -> None:

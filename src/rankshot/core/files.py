@@ -35,17 +35,13 @@ def require_ending(path: Path, endings: Sequence[str]) -> str:
     return path.suffix
 
 
-def iterate_lines(
-    stream: BinaryIO, path: NamedFile, longest: int, most_lines: float = float("inf")
-) -> Iterator[tuple[int, bytes]]:
+def iterate_lines(stream: BinaryIO, path: NamedFile, longest: int) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a file with their numbers from 1; never hold more than one."""
     number = 0
     while line := stream.readline(longest + 1):
         number += 1
         if len(line) > longest:
             raise RankshotError(f"{path}:{number}: a line longer than {longest:,} bytes")
-        if number > most_lines:
-            raise RankshotError(f"{path}: more than {most_lines:,} lines")
         yield number, line.removeprefix(MARK) if number == 1 else line
 
 

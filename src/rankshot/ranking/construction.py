@@ -28,7 +28,7 @@ from rankshot.core.validation import (
     require_whole_number,
     require_whole_numbers,
 )
-from rankshot.ranking.entries import Entries, row_starts
+from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
@@ -67,14 +67,11 @@ def refuse_first(
 
 
 def encode_names(
-    labels: list[str],
-    items: Iterable[Any] | None,
-    find_row: Callable[[int], int],
-    where: Where,
+    labels: list[str], items: Iterable[Any] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Return the items, by default those that occur, and the number of each label.
 
-    ``find_row`` returns the row of the label at an index, for the message.
+    ``where`` names the row of the label at an index.
     """
     names = as_names(sorted(set(labels)) if items is None else items)
     code = {name: number for number, name in enumerate(names)}
@@ -82,9 +79,9 @@ def encode_names(
         return names, np.fromiter(map(code.__getitem__, labels), np.int32, len(labels))
     except KeyError as error:
         odd = error.args[0]
-        row = find_row(labels.index(odd))
+        at = where(labels.index(odd))
         raise UnknownItemError(
-            f"{where(row)}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
+            f"{at}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
         ) from None
 
 
@@ -124,16 +121,14 @@ def encode_orders(
         refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
-    places = np.arange(len(labels)) - np.repeat(starts[:-1], np.diff(starts))
+    places = count_places(starts)
 
-    def find_row(index: int) -> int:
-        return int(np.searchsorted(starts, index, side="right")) - 1
+    def where_label(index: int) -> str:
+        return where(find_row(starts, index))
 
-    if items is not None:
-        items = as_names(items)
-    # Labels that are found among the items need no other check.
-    codes = _find_codes(labels, items)
-    if codes is None and name_labels(labels) is None:
+    refuse_empty(starts, where)
+    names = name_labels(labels)
+    if names is None:
         ties = [
             (entry,) if type(entry) is str or not isinstance(entry, TIE_TYPES) else entry
             for entry in labels
@@ -141,29 +136,12 @@ def encode_orders(
         sizes = np.fromiter(map(len, ties), np.int64, len(ties))
         if not sizes.all():
             index = int(np.argmin(sizes))
-            raise RankshotError(
-                f"{where(find_row(index))}: an empty tie at place {places[index] + 1}"
-            )
+            raise RankshotError(f"{where_label(index)}: an empty tie at place {places[index] + 1}")
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
-        codes = _find_codes(labels, items)
-    refuse_empty(starts, where)
-    if codes is None:
-        names = require_names(labels, lambda index: where(find_row(index)))
-        items, codes = encode_names(names, items, find_row, where)
-    found = cast("tuple[str, ...]", items)
-    return found, validate_entries(Entries(codes, places.astype(np.int32), starts), found, where)
-
-
-def _find_codes(labels: list[Any], items: tuple[str, ...] | None) -> NDArray[np.int32] | None:
-    """Return the number of each label among the items; None if one is not there."""
-    if items is None:
-        return None
-    code = {name: number for number, name in enumerate(items)}
-    try:
-        return np.fromiter(map(code.__getitem__, labels), np.int32, len(labels))
-    except (KeyError, TypeError):
-        return None
+        names = require_names(labels, where_label)
+    found, codes = encode_names(names, items, where_label)
+    return found, validate_entries(Entries(codes, places, starts), found, where)
 
 
 def refuse_empty(starts: NDArray[np.int64], where: Where) -> None:
@@ -439,7 +417,7 @@ def encode_pairs(
     n = len(first)
     second = _require_length(_as_list(losers, "losers"), n, "losers")
     labels = require_names(first + second, lambda i: where(i % n))
-    names, codes = encode_names(labels, items, lambda i: i % n, where)
+    names, codes = encode_names(labels, items, lambda i: where(i % n))
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
@@ -447,12 +425,11 @@ def encode_pairs(
     tied = np.zeros(n, bool)
     if ties is not None:
         refuse_masked("ties", ties)
-        column = np.asarray(_require_length(cast("Iterable[Any]", ties), n, "ties"), object)
-        is_truth = (bool, np.bool_)
-        refuse_first(
-            list(column), lambda x: isinstance(x, is_truth), "a tie is True or False, not {}", where
-        )
-        tied = column.astype(bool)
+        values = _require_length(cast("Iterable[Any]", ties), n, "ties")
+        if not set(map(type, values)) <= {bool, np.bool_}:
+            rule = "a tie is True or False, not {}"
+            refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, where)
+        tied = np.array(values, bool)
     return names, stack_pairs(pairs[0], pairs[1], tied)
 
 

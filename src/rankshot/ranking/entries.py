@@ -113,6 +113,16 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return starts
 
 
+def count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return 0, 1, 2, … inside each row."""
+    return (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))).astype(np.int32)
+
+
+def find_row(starts: NDArray[np.int64], entry: int) -> int:
+    """Return the row that owns an entry."""
+    return int(np.searchsorted(starts, entry, side="right")) - 1
+
+
 # ---- Equal rows
 
 
@@ -125,12 +135,13 @@ def number_rows(columns: Iterable[NDArray[Any]], n: int) -> NDArray[np.int64]:
     key = np.zeros(n, np.int64)
     span = 1
     for column in columns:
-        width = int(column.max(initial=0)) + 1
+        low = int(column.min()) if n else 0
+        width = int(column.max(initial=low)) - low + 1
         if span * width >= 2**62:
             key, span = _number_values(key, span)
             if span == n:
                 break
-        key = key * width + column
+        key = key * width + (column - low)
         span *= width
     return _number_values(key, span)[0]
 

@@ -181,7 +181,7 @@ def _count_part(part: Rankings) -> RankingCounts:
         len(part),
         float(part.weights.sum()),
         float(part.weights.max(initial=0)),
-        frozenset(part.targets),
+        frozenset(part.targets.tolist()),
         int(part.lengths.max(initial=0, where=part.weights > 0)),
     )
 

@@ -13,20 +13,44 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import Kind, Where, describe_row
+from rankshot.ranking.construction import (
+    Kind,
+    Where,
+    describe_row,
+    validate_columns,
+    validate_entries,
+)
+from rankshot.ranking.entries import Entries, row_starts
 from rankshot.ranking.rankings import Rankings
 
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
-NAME = re.compile(r"# ALTERNATIVE NAME (\d+): (.+)")
+NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,6}): (.+)")
 COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
 LONGEST_COUNT = 15
 """Digits of a count: more could be too many for a float."""
 MOST_DIGITS = 6
 """Of the number of alternatives that a file announces: it need not name them."""
+
+
+def _table_of_pairs(followers: dict[str, str]) -> NDArray[np.bool_]:
+    """Return which pairs of bytes, as numbers of 16 bits, may follow each other."""
+    table = np.zeros(2**16, bool)
+    table[[256 * ord(a) + ord(b) for a, after in followers.items() for b in after]] = True
+    return table
+
+
+DIGITS = "0123456789"
+BYTES = _table_of_pairs(
+    {"\n": DIGITS, ":": DIGITS + "{", ",": DIGITS + "{", "{": DIGITS, "}": ",\n"}
+    | dict.fromkeys(DIGITS, DIGITS + ",:}\n")
+)
+MARKS = _table_of_pairs({"\n": ":", ":": "{\n", "{": "}", "}": "{\n"})
+"""Which bytes may follow each other in a file, and which where digits and commas are left out."""
 
 
 # ---- Reading
@@ -36,8 +60,8 @@ def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Ranking
     """Read a PrefLib file; the names of its alternatives become the items."""
     header: list[tuple[int, str]] = []
     lines: list[tuple[int, str]] = []
-    for number, line in read_lines(path):
-        (header if line.startswith("#") else lines).append((number, line))
+    for line in read_lines(path):
+        (header if line[1].startswith("#") else lines).append(line)
     if not lines:
         raise RankshotError(f"{path}: no rankings in it")
 
@@ -45,44 +69,45 @@ def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Ranking
         return f"{path}:{lines[row][0]}"
 
     names = _read_names(header, path)
-    counts, orders = [], []
-    for row, (_, line) in enumerate(lines):
-        count, _, text = line.partition(":")
-        order = _read_order(text.strip(), names)
-        if order is None or not count.isdecimal() or len(count) > LONGEST_COUNT:
-            raise RankshotError(
-                f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
-                f"the numbers of alternatives that the file has, not {short_repr(line)}"
-            )
-        counts.append(int(count))
-        orders.append(order)
-    rankings = Rankings.from_orders(
-        orders, items=names.values(), weights=counts, kind=kind, where=where
-    )
+    text = "\n".join(["", *(line for _, line in lines), ""])
+    text = text.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
+    data = np.frombuffer(text.encode(), np.uint8)
+    bad_rows = _find_malformed(data)
+    if not bad_rows.size:
+        entries, counts, bad_rows = _parse_orders(data, list(names))
+    if bad_rows.size:
+        row = int(bad_rows.min())
+        raise RankshotError(
+            f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
+            f"the numbers of alternatives that the file has, not {short_repr(lines[row][1])}"
+        )
+    found = as_names(names.values())
+    entries = validate_entries(entries, found, where)
+    beside = validate_columns(len(lines), weights=counts.tolist(), kind=kind, where=where)
+    rankings = Rankings(found, *entries, entries.sizes, *beside)
     _require_kind(rankings, path, where)
     return rankings if items is None else rankings.change_items(as_names(items), where)
 
 
-def _read_names(header: list[tuple[int, str]], path: Path) -> dict[str, str]:
+def _read_names(header: list[tuple[int, str]], path: Path) -> dict[int, str]:
     """Return the names of alternatives by number; the number of one without a name is its name."""
-    names: dict[str, str] = {}
+    names: dict[int, str] = {}
     used: set[str] = set()
     announced = ""
     for number, line in header:
         if match := NAME.fullmatch(line):
-            if match[1] in names or match[2] in used:
+            if int(match[1]) in names or match[2] in used:
                 raise RankshotError(
                     f"{path}:{number}: this number or name was given before: {short_repr(line)}"
                 )
-            names[match[1]] = match[2]
+            names[int(match[1])] = match[2]
             used.add(match[2])
         elif match := COUNT.fullmatch(line):
             announced = match[1]
     count = int(announced) if announced.isdecimal() and len(announced) <= MOST_DIGITS else 0
     if announced in ("", str(len(names))):
         return names
-    numbers = map(str, range(1, count + 1))
-    every = {number: names.get(number, number) for number in numbers}
+    every = {number: names.get(number, str(number)) for number in range(1, count + 1)}
     if not every or not names.keys() <= every.keys() or len(set(every.values())) < count:
         raise RankshotError(
             f"{path}: {announced[:20]} alternatives are announced, but {len(names)} are named, "
@@ -91,21 +116,43 @@ def _read_names(header: list[tuple[int, str]], path: Path) -> dict[str, str]:
     return every
 
 
-def _read_order(text: str, names: dict[str, str]) -> list[Any] | None:
-    """Return the names of ``1,{2,4},3``; None if it is not of this form."""
-    outside, *pieces = text.replace(", ", ",").replace(" ,", ",").split("{")
-    try:
-        order: list[Any] = [names[n] for n in outside.removesuffix(",").split(",") if outside]
-        for piece in pieces:
-            tied, closed, rest = piece.partition("}")
-            tie = [names[n] for n in tied.split(",")]
-            order.append(tie if len(tie) > 1 else tie[0])
-            order += [names[n] for n in rest.strip(",").split(",") if rest.strip(",")]
-            if not closed:
-                return None
-    except KeyError:
-        return None
-    return order
+def _find_malformed(data: NDArray[np.uint8]) -> NDArray[np.intp]:
+    """Return the lines that are not of the form ``3:1,{2,4},3``; a line break begins the data."""
+
+    def follow(bytes_: NDArray[np.uint8], table: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.asarray(table[bytes_[:-1] * np.uint16(256) + bytes_[1:]])
+
+    # Colons and braces come after the digits in ASCII.
+    marks = np.flatnonzero((data > ord("9")) | (data == ord("\n")))
+    wrong = np.flatnonzero(~follow(data, BYTES)), marks[:-1][~follow(data[marks], MARKS)]
+    return np.searchsorted(np.flatnonzero(data == ord("\n")), np.concatenate(wrong), "right") - 1
+
+
+def _parse_orders(
+    data: NDArray[np.uint8], numbers: list[int]
+) -> tuple[Entries, NDArray[np.int64], NDArray[np.intp]]:
+    """Return the orders of lines ``3:1,{2,4},3``, their counts, and the lines of odd numbers."""
+    is_digit = (data >= ord("0")) & (data <= ord("9"))
+    begins, ends = np.flatnonzero(is_digit[1:] != is_digit[:-1]).reshape(-1, 2).T + 1
+    widths = ends - begins
+    values = np.zeros(begins.size, np.int64)
+    for nth in range(min(widths.max(), LONGEST_COUNT)):
+        longer = np.flatnonzero(widths > nth)
+        values[longer] = 10 * values[longer] + (data[begins[longer] + nth] - ord("0"))
+
+    code_of = np.full(max(numbers, default=0) + 2, -1, np.int32)
+    code_of[numbers] = np.arange(len(numbers))
+    codes = code_of[np.minimum(values, code_of.size - 1)]
+    before, after = data[begins - 1], data[ends]
+    is_count = before == ord("\n")
+    row = np.cumsum(is_count) - 1
+    is_open = np.cumsum((before == ord("{")).astype(np.int8) - (after == ord("}")), dtype=np.int32)
+    place = np.cumsum(np.append(1, 1 - is_open[:-1]), dtype=np.int32)
+    place -= place[is_count][row] + 1
+    listed = ~is_count
+    starts = row_starts(np.bincount(row[listed], minlength=row[-1] + 1))
+    is_odd = (widths > LONGEST_COUNT) | (listed & (codes < 0))
+    return Entries(codes[listed], place[listed], starts), values[is_count], row[is_odd]
 
 
 # ---- Writing

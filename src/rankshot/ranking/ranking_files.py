@@ -41,7 +41,7 @@ from rankshot.ranking.construction import (
     validate_columns,
     validate_entries,
 )
-from rankshot.ranking.entries import Entries, row_starts
+from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
@@ -377,7 +377,7 @@ class _RowReader:
         values, places, starts = self._read_lists()
 
         def where(entry: int) -> str:
-            return self._where(_owner(starts, entry))
+            return self._where(find_row(starts, entry))
 
         codes, names = _number_items(values, items, where)
         entries = validate_entries(Entries(codes, places, starts), names, self._where)
@@ -391,12 +391,12 @@ class _RowReader:
     def _read_lists(self) -> tuple[Any, NDArray[np.int32], NDArray[np.int64]]:
         """Return the names in all lists, their places, and where each list starts."""
         groups, starts = self._flatten(self._batch.column("ranking"), "the ranking", self._where)
-        places = _count_places(starts)
+        places = count_places(starts)
         if not _is_list(groups.type):
             return groups, places, starts
 
         def where(group: int) -> str:
-            row = _owner(starts, group)
+            row = find_row(starts, group)
             return f"{self._where(row)}, place {group - starts[row] + 1}"
 
         values, group_starts = self._flatten(groups, "the tie", where)
@@ -447,20 +447,6 @@ class _RowReader:
 def _is_list(kind: Any) -> bool:
     types = import_pyarrow().types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _owner(starts: NDArray[np.int64], entry: int) -> int:
-    """Return the row that owns an entry."""
-    return int(np.searchsorted(starts, entry, side="right")) - 1
-
-
-def _count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return 0, 1, 2, … inside each row."""
-    sizes = np.diff(starts)
-    if sizes.size and np.all(sizes == sizes[0]):
-        return np.tile(np.arange(sizes[0], dtype=np.int32), sizes.size)
-    places = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
-    return places.astype(np.int32)
 
 
 def _to_numbers(column: Any, missing: float, kind: type) -> NDArray[Any]:

@@ -61,11 +61,12 @@ def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
     items = block.codes.reshape(n, -1).astype(np.int64)
     places = block.places.reshape(n, -1)
     weight = np.broadcast_to(block.weights[:, None], items.shape).copy()
-    # Each of g tied items that K cuts is among the first K with probability m/g.
-    tied = places == last_levels(block)[:, None]
-    size = tied.sum(axis=1)
-    taken = block.lengths - (places < last_levels(block)[:, None]).sum(axis=1)
-    weight *= np.where(tied, (taken / size)[:, None], 1.0)
+    if np.any(block.lengths < items.shape[1]):
+        # Each of g tied items that K cuts is among the first K with probability m/g.
+        last = last_levels(block)[:, None]
+        tied = places == last
+        taken = block.lengths - (places < last).sum(axis=1)
+        weight *= np.where(tied, (taken / tied.sum(axis=1))[:, None], 1.0)
     after = places[:, :, None] < places[:, None, :]
     subset = block.is_subset[:, None, None]
     signed = np.where(subset, after, after - 1.0) * weight[:, :, None]

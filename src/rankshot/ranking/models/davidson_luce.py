@@ -151,7 +151,7 @@ class DavidsonLuce(WorthModel):
         if self.regularization == 0:
             require_finite_worths(likelihood, optimum.parameters, rankings.items)
         values = self._take_parameters(optimum)
-        self.log_likelihood_ = likelihood.value_and_expected(values)[0]
+        self.log_likelihood_ = likelihood.evaluate(values).value
         return self._with_parameters(
             rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
         )
@@ -448,8 +448,8 @@ class Likelihood:
             of_size = block.size[:, None] == sizes[1:]
             self.observed[self.n_items :] += weights[block.column] @ of_size
 
-    def value_and_expected(self, values: Floats) -> tuple[float, Floats]:
-        """Return the log-likelihood, and what the model expects in place of ``observed``."""
+    def evaluate(self, values: Floats) -> Point:
+        """Return the log-likelihood and its gradient: observed minus expected."""
         parameters = Parameters.unpack(values, self.n_items)
         value, expected = float(self.observed @ values), np.zeros_like(values)
         for block, weights in self._blocks:
@@ -457,11 +457,6 @@ class Likelihood:
             value -= float(weights[block.column] @ passes.log_totals)
             np.add.at(expected, block.codes, passes.expected)
             expected[self.n_items :] += passes.by_size[:, 1:].sum(axis=0)
-        return value, expected
-
-    def evaluate(self, values: Floats) -> Point:
-        """Return the log-likelihood and its gradient."""
-        value, expected = self.value_and_expected(values)
         size = abs(value) + float(self.observed.sum()) * (1 + float(np.ptp(values)))
         return Point(value, self.observed - expected, size, self.observed + expected)
 

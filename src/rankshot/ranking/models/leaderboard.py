@@ -696,8 +696,7 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
     data = halve_ties(merged) if halved else merged
     fitted = model if is_fitted else clone(model).fit(data)
     units = find_units(counted.raters, counted.weights, number)
-    counts = _count(merged)
-    _, wins, tied = counts
+    votes, wins, tied = _count(merged)
     one_sided, described = find_one_sided(wins if ties == "ignore" else wins + tied, merged.items)
     if described:
         warnings.warn(
@@ -721,7 +720,7 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
             )
     delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
     return _Fit(
-        fitted.items_, fitted.log_worths_, covariance, degrees, *counts, weight,
+        fitted.items_, fitted.log_worths_, covariance, degrees, votes, wins, tied, weight,
         units.n_raters * by_rater, delta, [],
     )  # fmt: skip
 

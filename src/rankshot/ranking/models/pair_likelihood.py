@@ -81,10 +81,6 @@ class PairLikelihood:
         size = float(self._weights @ (np.abs(own) + log_total))
         return Point(float(self._weights @ (own - log_total)), gradient, size)
 
-    def value_and_expected(self, b: Floats) -> tuple[float, Floats]:
-        """Return the log-likelihood and its gradient: nothing is expected beside it."""
-        return self.evaluate(b)[:2]
-
     def information(self, b: Floats) -> Floats:
         """Return minus the matrix of second derivatives."""
         _, lead, tie, _ = self._predict(b)

@@ -211,8 +211,10 @@ def split_by_width(
     corrections for the rest, and little more room.
     """
     complete = LISTED_PART * n_classes <= widths
-    if complete.all():
-        yield from ((rows, True) for rows in row_blocks(widths.size, n_classes, cells))
+    if complete.all() or np.all(widths == widths[0]):
+        # Slices are not copied.
+        width = n_classes if complete[0] else int(widths[0])
+        yield from ((rows, bool(complete[0])) for rows in row_blocks(widths.size, width, cells))
         return
     full = np.flatnonzero(complete)
     yield from ((full[rows], True) for rows in row_blocks(full.size, n_classes, cells))
