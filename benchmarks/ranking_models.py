@@ -6,6 +6,7 @@ compared before they count.
 """
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +19,10 @@ from scipy.sparse import csr_array, hstack
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from ranking import Result, measure_time, show, show_header
+from ranking import Result, measure_time, show_all
+
+FILES = {20_000: 0.6, 200_000: 1.0, 2_000_000: 1.4}
+"""How many votes files have, and how fast a board is at least."""
 
 
 def draw_subsets(rng: np.random.Generator, n: int, k: int, C: int) -> np.ndarray:
@@ -77,7 +81,7 @@ def few_lists(rng: np.random.Generator) -> Result:
     )
     assert np.abs(models[0].log_worths_ - (params[0] - params[0].mean())).max() < 1e-5
     return Result(
-        "Plackett-Luce MLE, 10 rankings of 5, 100 times", "choix.ilsr_rankings", ours, theirs, 1
+        "Plackett-Luce MLE, 10 rankings of 5, 100 times", "choix.ilsr_rankings", ours, theirs, 0.7
     )
 
 
@@ -112,7 +116,7 @@ def draw_votes(rng: np.random.Generator, n: int, C: int) -> pd.DataFrame:
     return votes.join(pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"]))
 
 
-def from_file(rng: np.random.Generator, n: int) -> Result:
+def from_file(rng: np.random.Generator, n: int, at_least: float) -> Result:
     """A board with intervals, clustered by judge, against ratings without intervals."""
     winners = {"model_a": evalica.Winner.X, "model_b": evalica.Winner.Y, "tie": evalica.Winner.Draw}
 
@@ -132,7 +136,7 @@ def from_file(rng: np.random.Generator, n: int) -> Result:
     theta = np.log(ratings.scores[list(found.items)].to_numpy())
     assert np.abs(found.log_worths - (theta - theta.mean())).max() < 0.01
     work = f"leaderboard from CSV, {n:,} votes of 200 by judges"
-    return Result(work, "pandas and evalica, no intervals", ours, theirs, 1)
+    return Result(work, "pandas and evalica, no intervals", ours, theirs, at_least)
 
 
 def with_covariates(rng: np.random.Generator) -> Result:
@@ -161,16 +165,18 @@ def with_covariates(rng: np.random.Generator) -> Result:
 
 def main() -> None:
     rng = np.random.default_rng(1)
-    show_header()
-    show(subsets(rng, 20_000, 2, "pairs", choix.ilsr_pairwise))
-    show(subsets(rng, 5_000, 3, "triples", choix.ilsr_rankings))
-    show(subsets(rng, 5_000, 10, "lists of 10", choix.ilsr_rankings))
-    show(equal_lists(rng))
-    show(few_lists(rng))
-    show(one_list())
-    for n in (20_000, 200_000, 2_000_000):
-        show(from_file(rng, n))
-    show(with_covariates(rng))
+    show_all(
+        [
+            partial(subsets, rng, 20_000, 2, "pairs", choix.ilsr_pairwise),
+            partial(subsets, rng, 5_000, 3, "triples", choix.ilsr_rankings),
+            partial(subsets, rng, 5_000, 10, "lists of 10", choix.ilsr_rankings),
+            partial(equal_lists, rng),
+            partial(few_lists, rng),
+            one_list,
+            *(partial(from_file, rng, n, least) for n, least in FILES.items()),
+            partial(with_covariates, rng),
+        ]
+    )
 
 
 if __name__ == "__main__":

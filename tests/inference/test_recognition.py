@@ -40,6 +40,12 @@ def test_rankings_alone(task):
     assert found.notes[0].startswith("rankings: by 'line', without people or language models")
 
 
+def test_rankings_without_a_source_are_not_called_worse_than_a_language_models():
+    rankings = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b"], targets=["x", "y"])
+    found = rs.recognise(rs.Scores([[4.0, 0.5]], ["a", "b"]), rankings)
+    assert found.notes[0] == "rankings: without the names of sources or raters"
+
+
 def test_a_rehearsal_and_a_batch(task):
     scores, _, rankings, seen = task
     found = rs.recognise(scores, rankings, rehearse=seen)

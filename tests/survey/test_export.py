@@ -74,6 +74,11 @@ def test_of_what_was_not_shown_nothing_is_known(order, ranking):
     assert line.get("k", 3) == len(order)
 
 
+def test_without_answers_the_message_counts_nothing():
+    with pytest.raises(rs.RankshotError, match=r"there are no answers to export yet$"):
+        records("unknown", [])
+
+
 def test_what_another_question_of_the_target_shows_need_not_come_after():
     """The cup came into the question later: of the cup, the old answer says nothing."""
     old = Question("cat", ["leopard", "fox", "bus"])

@@ -306,8 +306,8 @@ def require_known(rankings: Rankings, classes: ClassLists) -> None:
     hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
     raise RankshotError(
         f"no source knows {quote_names(unknown)}{'; ' if hints else ''}{', '.join(hints)}. Correct "
-        "the name, give words to look up with --names FILE, or leave it out (`rankshot rank "
-        "--skip-unknown` does)"
+        "the name (here or in saved answers), give words to look up with --names FILE, or leave it "
+        "out (`rankshot rank --skip-unknown` does)"
     )
 
 

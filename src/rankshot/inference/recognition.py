@@ -234,9 +234,9 @@ def _describe_sources(rankings: Rankings) -> str:
     if rankings.rater_names:
         raters = format_count(len(rankings.rater_names), "rater")
         return f"rankings: by {raters}" + (f" ({names})" if names else "")
-    return (
-        f"rankings: by {names or 'no named source'}, without people or language models: {EXPECTED}"
-    )
+    if not names:
+        return "rankings: without the names of sources or raters"
+    return f"rankings: by {names}, without people or language models: {EXPECTED}"
 
 
 def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) -> Any:

@@ -561,7 +561,10 @@ def _read_table(
             orders, items=items, kind=[kind] * n, where=table.where, **beside
         )
     if numbers is None:
-        raise RankshotError(f"{path}: {layout} must be numbers: give layout='orders'?")
+        raise RankshotError(
+            f"{path}: {layout} must be numbers. The column of the raters must be called "
+            f"{', '.join(ASIDE[0][1])}; if the cells are names in order, give layout='orders'"
+        )
     if layout == "places":
         found = Rankings.from_positions(numbers, items=columns, kind=kind, **beside)
     else:

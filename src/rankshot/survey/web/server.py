@@ -44,7 +44,7 @@ def open_port(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason = error.strerror
         raise RankshotError(
-            f"cannot listen at {host}:{port} ({reason}); give another port"
+            f"cannot listen at {host}:{port} ({reason}); give another port with --port"
         ) from None
 
 

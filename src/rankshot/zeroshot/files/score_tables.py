@@ -199,12 +199,14 @@ def open_scores(
 def _list_parts(path: Path) -> list[Path]:
     """Return a file, or the parts of a dataset in a folder, sorted by name."""
     if not path.is_dir():
+        if path.suffix not in ENDINGS and not path.exists():
+            raise RankshotError(f"{path}: there is no such file or folder")
         require_ending(path, ENDINGS)
         return [path]
     names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))
     parts = [path / name for name in names if not str(name).startswith(("_", "."))]
     if not parts:
-        raise RankshotError(f"{path}: no parts (.parquet) of a table in it")
+        raise RankshotError(f"{path}: no parts (.parquet) of a table of scores in this folder")
     return parts
 
 
