@@ -172,6 +172,19 @@ def test_places_and_scores_that_look_alike_must_be_named(tmp_path):
         read_ballots(tmp_path, ORDERS, layout="list")
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("who,1st,2nd\nann,tea,beer\nbob,beer,tea\neve,tea,juice\n", "the names in 'who'"),
+        ("left,right,by\ntea,beer,ann\nbeer,tea,bob\njuice,tea,eve\n", "the names in 'by'"),
+        ("1st;2nd\ntea;beer\nbeer;tea\n", "separated by commas, not '1st;2nd'"),
+    ],
+)
+def test_columns_that_are_not_places_are_not_read_as_items(tmp_path, text, problem):
+    with pytest.raises(RankshotError, match=problem):
+        read_ballots(tmp_path, text)
+
+
 def test_a_ballot_with_an_item_twice_is_refused(tmp_path):
     with pytest.raises(RankshotError, match=r"ballots\.csv:3: item 'beer' is listed more than onc"):
         read_ballots(tmp_path, ORDERS.replace("beer,tea", "beer,beer"))

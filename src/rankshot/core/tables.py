@@ -663,6 +663,9 @@ class ColumnReader:
         if self._path:
             require_ending(self._path, TABLE_ENDINGS)
             self.columns = read_columns(self._path, strip=True)[0]
+            if len(self.columns) == 1 and {*self.columns[0]} & {";", "\t"}:
+                header = short_repr(self.columns[0])
+                raise RankshotError(f"{source}: columns are separated by commas, not {header}")
         elif self._frame is not None:
             self.columns = [str(name).strip() for name in self._frame.columns]
         else:

@@ -37,7 +37,7 @@ EXPECTED = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Recognition:
     """What `recognise` found, and how.
 
@@ -66,6 +66,8 @@ class Recognition:
     >>> rankings = rs.Rankings.from_orders(
     ...     [["leopard"], ["bus"]], items=["bus", "leopard"], targets=["cat", "truck"])
     >>> found = rs.recognise(rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), rankings)
+    >>> found
+    Recognition: 1 inputs, 2 classes
     >>> found.ids.tolist(), found.head.classes_.tolist(), found.rehearsal
     (['0'], ['cat', 'truck'], None)
     """
@@ -78,6 +80,9 @@ class Recognition:
     rehearsal: Rehearsal | None
     predicted: Interval | None
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Recognition: {len(self.ids):,} inputs, {len(self.head.classes_):,} classes"
 
 
 def recognise(

@@ -7,6 +7,7 @@ and written as numbers of a dictionary, so that no Python object is made per ite
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from difflib import get_close_matches
@@ -553,6 +554,8 @@ def _read_table(
         beside["weights"] = table.read_numbers([names["weights"]])[:, 0]
     ballots = [read[name] for name in columns]
     numbers = None if layout == "orders" else _read_cells(ballots)
+    if layout is None and numbers is None:
+        _require_orders(dict(zip(columns, ballots, strict=True)), path)
     layout = layout or _recognise(numbers, path)
     if layout == "orders":
         cells = zip(*(ballot.expand() for ballot in ballots), strict=True)
@@ -571,6 +574,19 @@ def _read_table(
         kind = "subset" if np.isnan(numbers).any() else kind
         found = Rankings.from_scores(numbers, items=columns, kind=kind, **beside)
     return found if items is None else found.with_items(items)
+
+
+def _require_orders(ballots: dict[str, Coded], path: Path) -> None:
+    """Raise if a column has several names that no other place has, as raters and winners do."""
+    times = Counter(name for ballot in ballots.values() for name in ballot.labels)
+    for column, ballot in ballots.items():
+        names = [name for name in ballot.labels if name]
+        if len(names) > 2 and len(ballots) > 1 and all(times[name] == 1 for name in names):
+            raise RankshotError(
+                f"{path}: no other column has any of the names in {column!r}. A column of raters "
+                "must be called rater, and votes between two items need their column names; if "
+                "each row is an order, give layout='orders'"
+            )
 
 
 def _read_cells(ballots: list[Coded]) -> NDArray[np.float64] | None:
