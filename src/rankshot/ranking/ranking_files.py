@@ -583,9 +583,8 @@ def _require_orders(ballots: dict[str, Coded], path: Path) -> None:
         names = [name for name in ballot.labels if name]
         if len(names) > 2 and len(ballots) > 1 and all(times[name] == 1 for name in names):
             raise RankshotError(
-                f"{path}: no other column has any of the names in {column!r}. A column of raters "
-                "must be called rater, and votes between two items need their column names; if "
-                "each row is an order, give layout='orders'"
+                f"{path}: no other column has any of the names in {column!r}: call a column of "
+                "raters 'rater', or give layout='orders' if each row is an order"
             )
 
 

@@ -100,8 +100,11 @@ def fit_matches(
     labels = (*votes.items, *names)
     inverse = invert_information(likelihood.information(b), votes.items, regularization, labels)
     units = find_units(votes.raters, votes.weights, np.arange(sign.size))
-    zeros = np.zeros(sign.size), np.zeros(likelihood.size)
-    squares = sum_squares(units, Gradients(likelihood.gradients(b), *zeros))
+    if units.n_raters:
+        zeros = np.zeros(sign.size), np.zeros(likelihood.size)
+        squares = sum_squares(units, Gradients(likelihood.gradients(b), *zeros))
+    else:
+        squares = likelihood.squares(b, units.weights**2)
     V, x = sandwich(inverse, squares, units.n), slice(C, C + X.shape[1])
     return MatchFit(
         b[:C] - b[:C].mean(),
