@@ -45,7 +45,7 @@ from rankshot.core.errors import RankshotError
 
 COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
     demo: (),
-    recognise: (score, rank, classify),
+    recognise: (classify, score, rank),
     score: (),
     rank: (),
     ask: (rank,),

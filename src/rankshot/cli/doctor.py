@@ -30,8 +30,6 @@ SHOWN = 5
 MOST_INPUTS = 2_000
 """Of more inputs, some are taken evenly: the page takes a minute at most."""
 LEAST_COVERAGE = 0.5
-LEAST_REHEARSED = 20
-"""With fewer classes, what a rehearsal chooses depends on which these are."""
 Step = tuple[str, list[Any]]
 """What would help, and the words of the command."""
 
@@ -74,6 +72,7 @@ def doctor(
     """
     from rankshot.zeroshot import Rehearsal, WeightedMean
     from rankshot.zeroshot.files.score_tables import open_scores
+    from rankshot.zeroshot.rehearsal import ENOUGH_CLASSES
 
     path, rankings, reference = scores, options.rankings, options.reference
     if (scores / "scores").is_dir():
@@ -114,10 +113,10 @@ def doctor(
         files = ["--truth", truth, "--rankings", rehearsal, "--new-rankings", rankings]
         words = ["rehearse", reference, *files, "-o", "settings.json"]
         text = "the settings, the temperature and the weights of sources as rehearsed"
-        if tried is None or len(tried.classes_) < LEAST_REHEARSED:
+        if tried is None or len(tried.classes_) < ENOUGH_CLASSES:
             words = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
             text = (
-                f"a rehearsal of at least {LEAST_REHEARSED} labelled seen classes, which finds the "
+                f"a rehearsal of at least {ENOUGH_CLASSES} labelled seen classes, which finds the "
                 "best sources and settings, and predicts the accuracy"
             )
         steps.append((text, words))

@@ -120,11 +120,6 @@ def recognise(
         subfolder of images per class, or a table with a column label and a column text, path or id
         (.csv, .parquet). Their classes are held out to choose settings, to calibrate the
         probabilities and to predict the accuracy; the inputs are also the reference.
-    batch
-        Classify all inputs together: the scores of unlabelled inputs refine what the rankings say
-        about each class. Every new class must occur among the inputs. With auto, this is done if
-        there are at least five inputs per class and the labels stay close to those of single
-        inputs. The number of labels that change is printed.
     folder
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
         is next to the output, named after the inputs, such as photos.rankshot-run.
