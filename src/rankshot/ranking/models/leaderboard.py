@@ -360,7 +360,7 @@ class Leaderboard:
         Parameters
         ----------
         n : int
-            How many pairs; one may be named several times.
+            How many pairs, the better item first; one may be named several times.
 
         Examples
         --------

@@ -78,7 +78,7 @@ def choose_pairs(log_worths: Floats, covariance: Floats, n: int) -> list[tuple[i
         laplacian = np.diag(weights.sum(axis=1)) - weights
         gain = information * variances_of_differences(V @ laplacian @ V)
         gain /= 1 + information * variances
-        np.fill_diagonal(gain, -np.inf)
+        gain[np.tril_indices_from(gain)] = -np.inf  # (j, i) is the same pair, up to rounding
         i, j = divmod(int(np.argmax(gain)), len(V))
         moved = V[:, i] - V[:, j]
         V = V - information[i, j] / (1 + information[i, j] * variances[i, j]) * np.outer(
