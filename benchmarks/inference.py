@@ -22,7 +22,7 @@ from rankshot.inference.model import load_efficientnet
 from rankshot.inference.pictures import read_picture
 from rankshot.inference.scoring import BATCH, plan_scoring
 
-N_PICTURES = 96
+N_PICTURES = 256
 N_RUNS = 4
 SIZE = 500, 375
 LIMIT = 1.15

@@ -75,7 +75,7 @@ from rankshot.zeroshot.scores import n_columns
 TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
 """The number of inputs of a part, about."""
-MIN_PARTS, MIN_BATCHES = 8, 8
+MIN_PARTS, MIN_BATCHES = 8, 16
 """Parts are shorter if there would be fewer of them, but have at least this many batches: the
 pictures of a part are decoded while the model computes, except those of its first batch. The number
 of workers has no influence: with another one, a second start finds the same parts."""
