@@ -51,14 +51,18 @@ def head_of(n_items: int, n_targets: int, rng: np.random.Generator) -> Any:
     return rs.ProbabilisticRanking(**PAPER).fit(rankings_of(n_items, n_targets, 4, rng))
 
 
-def best_of(work: Callable[[], Any], repeat: int = 7) -> float:
-    """Return the least CPU time: other processes of the machine do not count."""
-    best = np.inf
-    for _ in range(repeat):
-        begin = process_time()
-        work()
-        best = min(best, process_time() - begin)
-    return best
+def best_of(*works: Callable[[], Any], repeat: int = 7) -> list[float]:
+    """Return the least CPU times: other processes of the machine do not count.
+
+    The works take turns, so that a machine that becomes slower slows down all of them.
+    """
+    return np.min([[cpu_time(work) for work in works] for _ in range(repeat)], axis=0).tolist()
+
+
+def cpu_time(work: Callable[[], Any]) -> float:
+    begin = process_time()
+    work()
+    return process_time() - begin
 
 
 def check(head: Any, scores: np.ndarray) -> None:
@@ -105,8 +109,9 @@ def against_softmax(rng: np.random.Generator) -> bool:
     for std in (3.0, 10.0):
         scores = (std * rng.normal(size=(200_000, 100))).astype(np.float32)
         check(head, scores)
-        ours = best_of(lambda s=scores: head.predict_log_proba(s))
-        theirs = best_of(lambda s=scores: softmax(s, axis=1))
+        ours, theirs = best_of(
+            lambda s=scores: head.predict_log_proba(s), lambda s=scores: softmax(s, axis=1)
+        )
         ratio = ours / theirs
         right &= ratio <= AT_MOST["paper"]
         print(
@@ -122,11 +127,7 @@ def several_rankings(rng: np.random.Generator) -> bool:
     rankings = rankings_of(100, 10, 10, rng, raters=8)
     scores = (3 * rng.normal(size=(200_000, 100))).astype(np.float32)
     usual = rng.normal(size=(1000, 100)).astype(np.float32)
-    theirs = best_of(lambda: softmax(scores, axis=1), repeat=3)
-    print(
-        f"8 rankings of 10 places per target, 200,000 inputs of float32, 100 items, 10 targets: "
-        f"softmax {theirs:.3f} s"
-    )
+    print("8 rankings of 10 places per target, 200,000 inputs of float32, 100 items, 10 targets")
     right = True
     for name, head, reference in (
         ("default", rs.WeightedMean(), None),
@@ -136,12 +137,14 @@ def several_rankings(rng: np.random.Generator) -> bool:
         head.fit(rankings, reference)
         if reference is None:
             check(head, scores)
-        ours = best_of(lambda h=head: h.predict_log_proba(scores), repeat=3)
+        ours, theirs = best_of(
+            lambda h=head: h.predict_log_proba(scores), lambda: softmax(scores, axis=1)
+        )
         ratio = ours / theirs
         right &= ratio <= AT_MOST[name]
         print(
-            f"  {head}{'' if reference is None else ' with a reference'}: {ours:.3f} s, ratio "
-            f"{ratio:.2f} (at most {AT_MOST[name]})"
+            f"  {head}{'' if reference is None else ' with a reference'}: {ours:.3f} s, softmax "
+            f"{theirs:.3f} s, ratio {ratio:.2f} (at most {AT_MOST[name]})"
         )
     return right
 
@@ -155,12 +158,14 @@ def against_classifier(rng: np.random.Generator) -> bool:
     classifier.intercept_ = np.zeros(n_items, np.float32)
     X = rng.standard_normal((n, n_features), np.float32)
     scores = classifier.decision_function(X)
-    theirs = best_of(lambda: classifier.predict_log_proba(X), repeat=3)
     head = rs.WeightedMean().fit(rankings_of(n_items, 40, 15, rng))
     check(head, scores)
-    ours = best_of(lambda: head.predict_log_proba(scores), repeat=3)
-    head.fit(head.rankings_, scores[:2000])
-    with_reference = best_of(lambda: head.predict_log_proba(scores), repeat=3)
+    referred = rs.WeightedMean().fit(head.rankings_, scores[:2000])
+    ours, with_reference, theirs = best_of(
+        lambda: head.predict_log_proba(scores),
+        lambda: referred.predict_log_proba(scores),
+        lambda: classifier.predict_log_proba(X),
+    )
     share = max(ours, with_reference) / theirs
     print(
         f"LogisticRegression.predict_log_proba, {n:,} inputs, {n_items:,} classes, {n_features} "
@@ -176,7 +181,7 @@ def growth(rng: np.random.Generator) -> None:
     for n, targets in ((50_000, 10), (100_000, 10), (200_000, 10), (50_000, 100), (50_000, 1000)):
         head = head_of(100, targets, rng)
         scores = rng.normal(size=(n, 100)).astype(np.float32)
-        seconds = best_of(lambda h=head, s=scores: h.predict_log_proba(s), repeat=3)
+        [seconds] = best_of(lambda h=head, s=scores: h.predict_log_proba(s), repeat=3)
         print(
             f"  {n:,} inputs, {targets:,} targets: {seconds:.3f} s, "
             f"{seconds / n / targets * 1e9:.0f} ns per input and target"
@@ -193,7 +198,9 @@ def ties(rng: np.random.Generator) -> None:
     orders = [rng.permutation(data.scores.items)[:10].tolist() for _ in names]
     lists = rs.Rankings.from_orders(orders, items=data.scores.items, targets=names)
     strict = rs.ProbabilisticRanking().fit(lists)
-    seconds = [best_of(lambda h=head: h.predict_log_proba(scores), 3) for head in (tied, strict)]
+    seconds = best_of(
+        lambda: tied.predict_log_proba(scores), lambda: strict.predict_log_proba(scores), repeat=3
+    )
     print(
         f"Ties, ProbabilisticRanking: WordNet's rankings of {len(names)} targets, 1,000 items, "
         f"{len(scores):,} inputs: "
@@ -206,10 +213,11 @@ def many_rankings(rng: np.random.Generator) -> None:
     """Time two heads at 1,000 items, 100 targets and 8 rankings of each."""
     rankings = rankings_of(1000, 100, 10, rng, raters=8)
     scores = (3 * rng.standard_normal((10_000, 1000))).astype(np.float32)
-    theirs = best_of(lambda: softmax(scores, axis=1), repeat=3)
     for head in (rs.WeightedMean(), rs.ProbabilisticRanking()):
         check(head.fit(rankings), scores)
-        ours = best_of(lambda h=head: h.predict_log_proba(scores), repeat=3)
+        ours, theirs = best_of(
+            lambda h=head: h.predict_log_proba(scores), lambda: softmax(scores, axis=1), repeat=3
+        )
         print(
             f"{head}, 1,000 items, 100 targets, 8 rankings of each: 10,000 inputs in {ours:.2f} s, "
             f"{peak_of(lambda h=head: h.predict_log_proba(scores)):.0f} MB besides the scores; "
@@ -309,15 +317,17 @@ def many_items() -> None:
     ]
     print("1,000 seen classes: time and memory, and the same by a slow definition (sampled)")
     for work in works:
-        ours, slow = best_of(work.ours, repeat=3), best_of(work.slow, repeat=1) / work.share
+        [ours], [slow] = best_of(work.ours, repeat=3), best_of(work.slow, repeat=1)
+        slow /= work.share
         print(
             f"  {work.name}: {ours:.2f} s, {peak_of(work.ours):.0f} MB; {work.slow_name}: "
             f"{slow:.0f} s, {peak_of(work.slow):.0f} MB; ratio {slow / ours:,.0f}",
             flush=True,
         )
     deterministic = rs.DeterministicRanking().fit(wordnet)
-    seconds = best_of(lambda: deterministic.predict_proba(scores), repeat=3)
-    softmax_seconds = best_of(lambda: softmax(scores.values, axis=1))
+    seconds, softmax_seconds = best_of(
+        lambda: deterministic.predict_proba(scores), lambda: softmax(scores.values, axis=1)
+    )
     print(
         f"  DeterministicRanking with ties, 280 inputs, 20 targets: {seconds:.2f} s, "
         f"{seconds / len(scores) * 1e3:.2f} ms per input, "
