@@ -6,8 +6,9 @@ Input is validated here, where the message can name the ranking and the value.
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -67,46 +68,40 @@ def refuse_first(
 
 
 def encode_names(
-    labels: list[str], items: Iterable[Any] | None, where: Where
+    labels: list[Any], items: Iterable[Any] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Return the items, by default those that occur, and the number of each label.
 
     ``where`` names the row of the label at an index.
     """
-    names = as_names(sorted(set(labels)) if items is None else items)
-    code = {name: number for number, name in enumerate(names)}
+    found, codes = _name_distinct(labels)
+    if None in found:
+        index = int(np.argmax(codes == found.index(None)))
+        raise RankshotError(
+            f"{where(index)}: an item must be a name, not {short_repr(labels[index])}"
+        )
+    names = as_names(sorted({*found}) if items is None else items)
+    number = {name: i for i, name in enumerate(names)}
+    for code, odd in enumerate(found):
+        if odd not in number:
+            at = where(int(np.argmax(codes == code)))
+            raise UnknownItemError(
+                f"{at}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
+            )
+    return names, np.array([number[name] for name in found], np.int32)[codes]
+
+
+def _name_distinct(labels: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the names of the labels that differ, None for no name, and the number of each label.
+
+    Labels are numbered as they occur; equal ones are checked once.
+    """
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     try:
-        return names, np.fromiter(map(code.__getitem__, labels), np.int32, len(labels))
-    except KeyError as error:
-        odd = error.args[0]
-        at = where(labels.index(odd))
-        raise UnknownItemError(
-            f"{at}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
-        ) from None
-
-
-def require_names(labels: list[Any], where: Where) -> list[str]:
-    """Return labels as names; ``where`` names the row of the label at an index."""
-    names = name_labels(labels)
-    if names is None:
-        rule = "an item must be a name, not {}"
-        refuse_first(labels, lambda label: as_name(label) is not None, rule, where)
-        # One that cannot be told from others by its hash.
-        return [str(as_name(label)) for label in labels]
-    return names
-
-
-def name_labels(labels: list[Any]) -> list[str] | None:
-    """Return labels as names; None if one of them is not a name. Equal ones are checked once."""
-    try:
-        name_of = {label: as_name(label) for label in set(labels)}
-    except TypeError:
-        return None
-    if None in name_of.values():
-        return None
-    if all(type(label) is str for label in name_of):
-        return labels
-    return [str(name_of[label]) for label in labels]
+        codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, len(labels))
+    except TypeError:  # a label that has no hash
+        return _name_distinct([as_name(label) for label in labels])
+    return [as_name(label) for label in numbers], codes
 
 
 # ---- Orders of names
@@ -127,8 +122,7 @@ def encode_orders(
         return where(find_row(starts, index))
 
     refuse_empty(starts, where)
-    names = name_labels(labels)
-    if names is None:
+    if any(issubclass(kind, TIE_TYPES) for kind in set(map(type, labels))):
         ties = [
             (entry,) if type(entry) is str or not isinstance(entry, TIE_TYPES) else entry
             for entry in labels
@@ -139,8 +133,7 @@ def encode_orders(
             raise RankshotError(f"{where_label(index)}: an empty tie at place {places[index] + 1}")
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
-        names = require_names(labels, where_label)
-    found, codes = encode_names(names, items, where_label)
+    found, codes = encode_names(labels, items, where_label)
     return found, validate_entries(Entries(codes, places, starts), found, where)
 
 
@@ -416,8 +409,7 @@ def encode_pairs(
     first = _as_list(winners, "winners")
     n = len(first)
     second = _require_length(_as_list(losers, "losers"), n, "losers")
-    labels = require_names(first + second, lambda i: where(i % n))
-    names, codes = encode_names(labels, items, lambda i: where(i % n))
+    names, codes = encode_names(first + second, items, lambda i: where(i % n))
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
@@ -425,8 +417,9 @@ def encode_pairs(
     tied = np.zeros(n, bool)
     if ties is not None:
         refuse_masked("ties", ties)
-        values = _require_length(cast("Iterable[Any]", ties), n, "ties")
-        if not set(map(type, values)) <= {bool, np.bool_}:
+        values: Any = ties
+        if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
+            values = _require_length(cast("Iterable[Any]", ties), n, "ties")
             rule = "a tie is True or False, not {}"
             refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, where)
         tied = np.array(values, bool)
