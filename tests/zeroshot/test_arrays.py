@@ -68,7 +68,6 @@ RUN = [
     if has_formula(name, kind) and (not with_reference or takes_reference(ALL[name][0]))
 ]
 each_case = pytest.mark.parametrize(("name", "kind", "with_reference"), RUN)
-SOME_KINDS = ["multiclass", "one-vs-one"]
 ON_DEVICE = array_api_strict.Device("device1")
 LIBRARIES = {
     "torch": torch.from_numpy,
@@ -97,7 +96,7 @@ def around(name, kind):
         with pytest.warns(UserWarning, match="too small"):
             return rs.BatchRefinement(fitted("weighted", kind, False)).fit(few)
     if name == "none":
-        return rs.SeenAndNew(fitted("weighted", kind, True), none=True).fit(usual)
+        return rs.SeenAndNew(rs.WeightedMean().fit(STRICT, usual), none=True).fit(usual)
     inner = fitted("strict-mean", kind, name == "seen-reference")
     return rs.SeenAndNew(inner).fit(usual if name == "seen-reference" else None)
 
@@ -174,9 +173,8 @@ def test_the_answers_are_those_of_numpy(name, kind, with_reference):
 
 @pytest.mark.parametrize("name", AROUND)
 def test_heads_around_heads(name):
-    for kind in SOME_KINDS:
-        for library, dtype in ARRAY_TYPES:
-            check_head(around(name, kind), kind, library, dtype)
+    for kind, types in zip(("multiclass", "one-vs-one"), ARRAY_TYPES, strict=True):
+        check_head(around(name, kind), kind, *types)
 
 
 @pytest.mark.parametrize(("library", "dtype"), ARRAY_TYPES)
@@ -204,12 +202,12 @@ def test_short_floats_and_integers(dtype):
 
 
 def test_blocks_of_inputs(monkeypatch):
-    head, values = fitted("default", "multiclass", False), torch.randn(50, 5)
+    head, values = fitted("strict-mean", "multiclass", False), torch.randn(50, 5)
     whole = head.predict_log_proba(values)
-    monkeypatch.setattr("rankshot.zeroshot.runner.ARRAY_CELLS", 70_000)
+    monkeypatch.setattr("rankshot.zeroshot.runner.ARRAY_CELLS", 700)
     calls, formula = [], type(head)._formula
     monkeypatch.setattr(type(head), "_formula", lambda *given: calls.append(1) or formula(*given))
-    torch.testing.assert_close(head.predict_log_proba(values), whole)
+    np.testing.assert_allclose(head.predict_log_proba(values), whole, rtol=1e-5)
     assert len(calls) > 1
 
 

@@ -27,7 +27,7 @@ ORDERS = [
 
 each_decay = pytest.mark.parametrize("decay", [0, 0.5])
 
-GAPS = [0.1, 5.0, 40.0, 120.0, 300.0, 699.0, 746.0, 1000.0]
+GAPS = [0.1, 40.0, 120.0, 746.0, 1000.0]
 """exp underflows float32 at 104, and float64 at 746."""
 
 
