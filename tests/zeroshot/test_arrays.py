@@ -262,6 +262,40 @@ def test_jax():
         np.testing.assert_allclose(found, head.predict_log_proba(values), atol=2e-5)
 
 
+def on_torch(values):
+    if not torch.cuda.is_available():
+        pytest.skip("torch has no CUDA device")
+    return torch.from_numpy(values).cuda(), lambda found: found.cpu().numpy()
+
+
+def on_cupy(values):
+    cupy = pytest.importorskip("cupy")
+    try:
+        cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError:
+        pytest.skip("CuPy has no device")
+    return cupy.asarray(values), cupy.asnumpy
+
+
+def on_jax(values):
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() == "cpu":
+        pytest.skip("JAX has no GPU")
+    return jax.numpy.asarray(values), np.asarray
+
+
+@pytest.mark.parametrize("move", [on_torch, on_cupy, on_jax])
+def test_a_gpu_gives_the_answers_of_numpy(move):
+    values = random_scores(np.random.default_rng(0), "multiclass", 500, dtype=np.float32).values
+    scores, to_cpu = move(values)
+    for name, _, with_reference in [case for case in RUN if case[1] == "multiclass"]:
+        head = fitted(name, "multiclass", with_reference)
+        found = head.predict_log_proba(scores)
+        assert type(found) is type(scores)
+        np.testing.assert_allclose(to_cpu(found), head.predict_log_proba(values), atol=5e-5)
+        np.testing.assert_array_equal(head.predict(scores), head.predict(values))
+
+
 def test_arrays_of_cupy_are_never_converted(monkeypatch):
     """They have no namespace of their own, and refuse NumPy; array-api-compat knows them."""
 
