@@ -293,7 +293,7 @@ def _rank(
     from rankshot.sources import LanguageModel
     from rankshot.zeroshot.heads.base import only_new
 
-    question = "text" if plan.model.takes == "texts" else "images"
+    question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
     known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
     files = []
     for path in list_files(specs):

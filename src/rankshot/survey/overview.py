@@ -17,7 +17,12 @@ from rankshot.ranking import Rankings, concordance
 from rankshot.ranking.rater_agreement import merge_by_kemeny
 from rankshot.survey.answers import Answer, answer_levels, is_counted
 from rankshot.survey.quality import Flag, find_flags
-from rankshot.survey.store.assignment import Load, count_answers, idle_cutoff, question_from_row
+from rankshot.survey.store.assignment import (
+    Load,
+    count_answers,
+    expected_until,
+    question_from_row,
+)
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     CONSENT,
@@ -214,14 +219,15 @@ def read_view(
         flags = find_flags(answers, study.quality)
         all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
         extra = read_extra_answers(connection)
-        cutoff = idle_cutoff(study, now)
+        is_expected = select(PARTICIPANT.c.rater).where(expected_until(study) >= now)
+        expected = set(connection.execute(is_expected).scalars())
         people = {
             row.rater: _describe_participant(
                 row,
                 given[row.rater],
                 (all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
                 extra.get(row.rater, {}),
-                cutoff,
+                is_active=row.rater in expected,
             )
             for row in rows
         }
@@ -303,7 +309,8 @@ def _describe_participant(
     given: Sequence[Answer],
     flags: tuple[Flag, ...],
     extra: Mapping[str, str],
-    cutoff: float,
+    *,
+    is_active: bool,
 ) -> Participant:
     n = sum(map(is_counted, given))
     n_skipped = sum(not answer.order for answer in given)
@@ -317,7 +324,7 @@ def _describe_participant(
     elif row.finished_at is not None:
         state = "finished" if n else "answered nothing"
     else:
-        state = "active" if row.seen_at >= cutoff else "left"
+        state = "active" if is_active else "left"
     end = row.finished_at or row.seen_at
     return Participant(
         **{**row._mapping, "pilot": bool(row.pilot)},

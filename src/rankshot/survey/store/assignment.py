@@ -11,7 +11,7 @@ from random import Random
 from threading import Lock
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select
 
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.study import Question, Study
@@ -20,6 +20,8 @@ from rankshot.survey.study import Question, Study
 NO_ANSWER = "[]"
 # For how many questions the time of their first page is kept in memory.
 MOST_SHOWN = 100_000
+# Who has agreed and not answered anything yet is expected for this share of the idle time.
+SHARE_BEFORE_ANSWERS = 1 / 6
 
 
 def assign_questions(
@@ -142,12 +144,11 @@ def count_answers(
 ) -> dict[str, Load]:
     """Count the answers of each question, without skips, repeats and who is excluded.
 
-    An assigned question is in progress while its participant is active. After an idle time of
-    ``return_after_minutes`` it does not count any more, and others may get the question. Pilot
-    participants are counted, or all others.
+    An assigned question is in progress while its participant is expected (`expected_until`).
+    After that, others may get the question. Pilot participants are counted, or all others.
     """
     given = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
-    is_active = PARTICIPANT.c.seen_at >= idle_cutoff(study, now)
+    is_active = expected_until(study) >= now
     counts = (
         select(
             ASSIGNMENT.c.question,
@@ -175,6 +176,33 @@ def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
         for key, load in loads.items()
         if load.given < study.answers_per_question and sum(load) < most
     }
+
+
+def seconds_until_place(
+    connection: Connection, study: Study, loads: Mapping[str, Load], now: float, *, pilot: bool
+) -> float | None:
+    """Return when the next participant may have left; None if no answer is missing or expected."""
+    if all(load.given >= study.answers_per_question for load in loads.values()):
+        return None
+    until = expected_until(study)
+    waits = select(func.min(until)).join(ASSIGNMENT).where(ASSIGNMENT.c.answered_at.is_(None))
+    mine = waits.where(until >= now, PARTICIPANT.c.pilot == int(pilot), COUNTS)
+    first = connection.execute(mine).scalar()
+    return None if first is None else first - now
+
+
+def expected_until(study: Study) -> ColumnElement[float]:
+    """Return until when a participant keeps the open questions.
+
+    That is an idle time of ``return_after_minutes``, and much less before the first answer: many
+    who open a survey never begin.
+    """
+    own = ASSIGNMENT.alias()
+    has_begun = select(own.c.number).where(
+        own.c.rater == PARTICIPANT.c.rater, own.c.answered_at.is_not(None)
+    )
+    share = case((has_begun.exists(), 1.0), else_=SHARE_BEFORE_ANSWERS)
+    return PARTICIPANT.c.seen_at + 60 * study.return_after_minutes * share
 
 
 def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:

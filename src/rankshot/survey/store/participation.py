@@ -10,7 +10,7 @@ from hashlib import sha256
 from random import Random, SystemRandom
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
@@ -18,16 +18,19 @@ from rankshot.survey.languages import OwnText, ParticipantError
 from rankshot.survey.platforms import pilot_name
 from rankshot.survey.store.assignment import (
     NO_ANSWER,
+    SHARE_BEFORE_ANSWERS,
     FirstShown,
     Load,
     assign_questions,
     count_answers,
+    expected_until,
     find_open,
     idle_cutoff,
     insert_questions,
     question_from_row,
     reopen_skipped,
     replace_closed,
+    seconds_until_place,
 )
 from rankshot.survey.store.database import (
     ASSIGNMENT,
@@ -71,9 +74,18 @@ CURRENT: Select[Any] = (
     .order_by(ASSIGNMENT.c.number)
     .limit(1)
 )
+BEFORE = ASSIGNMENT.alias()
+HAS_BEGUN = (
+    select(BEFORE.c.number)
+    .where(BEFORE.c.rater == bindparam("of_rater"), BEFORE.c.answered_at.is_not(None))
+    .exists()
+    .label("has_begun")
+)
 # Another tab cannot replace the question before the answer is stored.
 ASSIGNED = (
-    select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")))
+    select(
+        *(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")), HAS_BEGUN
+    )
     .where(OF_RATER, OF_NUMBER)
     .with_for_update()
 )
@@ -85,13 +97,15 @@ ANSWER = (
         | {name: bindparam(name) for name in ("screen", "seen")}
     )
 )
-# Activity, unless the last activity is older than `since`; and the end, if nothing is left.
+# Activity, and the end, if nothing is left. If the last activity is older than `since`, others may
+# have the questions: it is then made so old that the next page replaces these.
 GO_ON = (
     PARTICIPANT.update()
     .where(PARTICIPANT.c.rater == bindparam("of_rater"))
     .values(
         seen_at=case(
             (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
+            (PARTICIPANT.c.seen_at >= bindparam("gone"), bindparam("gone")),
             else_=PARTICIPANT.c.seen_at,
         ),
         finished_at=case(
@@ -169,12 +183,18 @@ class NotAssignedError(Exception):
 
 
 class StoppedError(Exception):
-    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded."""
+    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded.
 
-    def __init__(self, reason: str, *, has_started: bool = False) -> None:
+    ``wait`` is the time in seconds after which a full survey may have a place.
+    """
+
+    def __init__(
+        self, reason: str, *, has_started: bool = False, wait: float | None = None
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.has_started = has_started
+        self.wait = wait
 
 
 class AlreadyAnsweredError(Exception):
@@ -231,8 +251,7 @@ class Participation:
                 _check_going_on(person)
                 return bool(person.pilot)
             pilot = _require_open(read_state(connection))
-            if not self._choose(count_answers(connection, self._study, self._clock(), pilot=pilot)):
-                raise StoppedError("full")
+            self._require_questions(connection, pilot=pilot)
         return pilot
 
     def start(
@@ -268,9 +287,7 @@ class Participation:
             elif person is None or not select_assignments(connection, rater):
                 pilot = _require_open(read_state(connection))
                 pilot = pilot if person is None else bool(person.pilot)
-                keys = self._choose(count_answers(connection, self._study, now, pilot=pilot))
-                if not keys:
-                    raise StoppedError("full")
+                keys = self._require_questions(connection, pilot=pilot)
                 if person is None:
                     connection.execute(PARTICIPANT.insert().values(new))
                     insert_extra_answers(connection, rater, screening or {})
@@ -301,6 +318,16 @@ class Participation:
     def _choose(self, loads: Mapping[str, Load]) -> list[str]:
         wanted = self._study.questions_per_participant
         return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
+
+    def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
+        """Choose questions for somebody new; if none is left, say when one may be."""
+        now = self._clock()
+        loads = count_answers(connection, self._study, now, pilot=pilot)
+        keys = self._choose(loads)
+        if not keys:
+            wait = seconds_until_place(connection, self._study, loads, now, pilot=pilot)
+            raise StoppedError("full", wait=wait)
+        return keys
 
     def read_current(self, rater: str) -> CurrentQuestion | Finished | None:
         """Return what `current_question` returns if nothing has to be written for it, else None."""
@@ -376,8 +403,10 @@ class Participation:
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
-        person = select_participant(connection, rater)
-        if person is None or person.seen_at >= idle_cutoff(self._study, now):
+        person = select_participant(
+            connection, rater, (expected_until(self._study) >= now).label("is_expected")
+        )
+        if person is None or person.is_expected:
             # Another tab did this already.
             return
         loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
@@ -439,7 +468,12 @@ class Participation:
             connection.execute(ASSIGNMENT.delete().where(again, same))
         # After a long idle time, `current_question` must first replace lost questions. With extra
         # questions, the next page finds out whether it is the end.
-        values = {"since": idle_cutoff(self._study, now), "may_end": not self._study.last_questions}
+        share = 1.0 if row.has_begun else SHARE_BEFORE_ANSWERS
+        values = {
+            "since": idle_cutoff(self._study, now, share),
+            "gone": idle_cutoff(self._study, now) - 1,
+            "may_end": not self._study.last_questions,
+        }
         connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
@@ -532,9 +566,11 @@ def _keep_consent(connection: Connection, consent: OwnText) -> str:
     return version
 
 
-def select_participant(connection: Connection, rater: str) -> Row[Any] | None:
-    """Return a participant with the state of the survey."""
-    found = select(PARTICIPANT, STATE).where(PARTICIPANT.c.rater == rater)
+def select_participant(
+    connection: Connection, rater: str, *more: ColumnElement[Any]
+) -> Row[Any] | None:
+    """Return a participant with the state of the survey, and more columns."""
+    found = select(PARTICIPANT, STATE, *more).where(PARTICIPANT.c.rater == rater)
     return connection.execute(found).first()
 
 
@@ -551,7 +587,8 @@ def record_activity(connection: Connection, rater: str, now: float) -> None:
 
 def record_end(connection: Connection, rater: str, now: float) -> None:
     """Record the end if all questions of a participant are answered, and these count."""
-    values = {"of_rater": rater, "now": now, "since": now + 1, "may_end": True}
+    never = now + 1
+    values = {"of_rater": rater, "now": now, "since": never, "gone": never, "may_end": True}
     connection.execute(GO_ON, values)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -207,7 +208,11 @@ def _show_stopped(
 ) -> HTMLResponse:
     """Say why somebody cannot start or go on, with the way back to the platform."""
     if error.reason == "full":
-        return pages.render("full.html", 503, reader=request)
+        wait = None if error.wait is None else max(1, ceil(error.wait / 60))
+        page = pages.render("full.html", 503, reader=request, minutes=wait)
+        if wait:
+            page.headers["retry-after"] = str(60 * wait)
+        return page
     if error.reason == "screened":
         link = study.screening_url or study.refusal_url
     elif error.reason in ("withdrawn", "excluded"):
