@@ -583,8 +583,8 @@ def _require_header(columns: list[str], ballots: list[Coded], path: Path) -> Non
     has_numbers = columns == [str(i) for i in range(1, len(columns) + 1)]
     if (same := [name for name in columns if name in items]) and not has_numbers:
         raise RankshotError(
-            f"{path}:1: {quote_names(same)} is the name of a column and an item of a ballot: add a "
-            "header above the first ballot, such as rater,1,2,3"
+            f"{path}:1: the first row names the columns, but the ballots have {quote_names(same)} "
+            "as well: add a header above the first ballot, such as 1,2,3 or rater,1,2,3"
         )
 
 
