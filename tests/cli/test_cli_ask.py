@@ -84,6 +84,13 @@ def test_prompts_differ_in_their_order_alone(folder):
     assert out.endswith(f"  {command}\n")
 
 
+def test_a_question_about_any_inputs(folder):
+    run_well([*ASK.split(), "--question", "any:sound recordings", "--k", "4"])
+    text = Path("prompts/rater-1.txt").read_text()
+    assert "a classifier that was trained on sound recordings to tell just" in text
+    assert "image" not in text.partition("Items:")[0]
+
+
 def test_a_question_of_ones_own(folder):
     (folder / "question.txt").write_text("Rank {items} for {target}: {k} of them, {{so}}.")
     run_well(f"{ASK} --question question.txt --k 4")
@@ -218,8 +225,8 @@ def test_what_is_missing_is_asked_again(folder):
         (
             json.dumps({"Katze": ["Löwe", "Fuchs", "Hase", "Maus", "Hund"]}),
             (
-                "no usable list in it (no answer for 'cat', 'truck', 'dog'; lists for other names, "
-                "left out: 'Katze'). It must be the answer to a prompt with these classes, with"
+                "no usable list in it (lists for other names, left out: 'Katze'; no answer for "
+                "'cat', 'truck', 'dog'). It must be the answer to a prompt with these classes, with"
             ),
         ),
         (b"\xff\xfe\x00", "r.txt: not UTF-8 text; save it as plain text"),

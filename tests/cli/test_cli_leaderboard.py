@@ -126,8 +126,8 @@ def test_all_places_count_and_are_shown(folder):
     """Ballots of twelve items: no place is left out, unless the user says so."""
     items = [f"i{number:02}" for number in range(12)]
     swapped = [*items[:10], "i11", "i10"]
-    rows = [items, swapped, swapped]
-    (folder / "long.csv").write_text("\n".join(",".join(row) for row in [items, *rows]))
+    rows = [[str(place) for place in range(1, 13)], items, swapped, swapped]
+    (folder / "long.csv").write_text("\n".join(map(",".join, rows)))
     out = run_well("consensus long.csv -o merged.jsonl --explain")
     assert all(name in out for name in items)
     assert rs.read_rankings("merged.jsonl").orders() == [swapped]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.inference.recognition import EXPECTED
 from rankshot.zeroshot.heads.base import only_new
 
 NAMES = [f"s{i:02}" for i in range(24)]
@@ -37,13 +38,26 @@ def test_rankings_alone(task):
     np.testing.assert_allclose(found.proba, head.predict_proba(scores))
     assert found.predicted is found.rehearsal is None
     assert np.mean(found.labels == truth) > 0.9
-    assert found.notes[0].startswith("rankings: by 'line', without people or language models")
 
 
-def test_rankings_without_a_source_are_not_called_worse_than_a_language_models():
-    rankings = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b"], targets=["x", "y"])
+@pytest.mark.parametrize(
+    ("source", "note"),
+    [
+        (None, "rankings: without the names of sources or raters"),
+        # A person may have written them.
+        ("my own", "rankings: by 'my own'"),
+        (
+            "wordnet-path",
+            f"rankings: by 'wordnet-path', without people or language models: {EXPECTED}",
+        ),
+    ],
+)
+def test_only_tables_are_called_worse_than_a_language_model(source, note):
+    rankings = rs.Rankings.from_orders(
+        [["a"], ["b"]], items=["a", "b"], targets=["x", "y"], sources=source
+    )
     found = rs.recognise(rs.Scores([[4.0, 0.5]], ["a", "b"]), rankings)
-    assert found.notes[0] == "rankings: without the names of sources or raters"
+    assert found.notes[0] == note
 
 
 def test_a_rehearsal_and_a_batch(task):

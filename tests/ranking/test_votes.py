@@ -178,11 +178,21 @@ def test_places_and_scores_that_look_alike_must_be_named(tmp_path):
         ("who,1st,2nd\nann,tea,beer\nbob,beer,tea\neve,tea,juice\n", "the names in 'who'"),
         ("left,right,by\ntea,beer,ann\nbeer,tea,bob\njuice,tea,eve\n", "the names in 'by'"),
         ("1st;2nd\ntea;beer\nbeer;tea\n", "separated by commas, not '1st;2nd'"),
+        (
+            "tea,beer,cola\nbeer,tea,juice\n",
+            "csv:1: .* the ballots have 'tea', 'beer' as well: add",
+        ),
+        ("ann,tea,beer\nbob,beer,tea\neve,tea,juice\n", "add a header above the first ballot"),
     ],
 )
 def test_columns_that_are_not_places_are_not_read_as_items(tmp_path, text, problem):
     with pytest.raises(RankshotError, match=problem):
         read_ballots(tmp_path, text)
+
+
+def test_items_and_places_may_both_be_numbers(tmp_path):
+    found = read_ballots(tmp_path, "1,2,3\n2,1,3\n3,2,1\n", layout="orders")
+    assert found.orders() == [["2", "1", "3"], ["3", "2", "1"]]
 
 
 def test_a_ballot_with_an_item_twice_is_refused(tmp_path):

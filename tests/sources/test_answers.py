@@ -183,6 +183,26 @@ def test_what_is_wrong_is_said(form):
     assert list(found.notes) == notes
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "truck: {0}\ncatt: {1}\npersian cat: {2}",
+        "- truck - {0}\n- catt - {1}\n- persian cat - {2}",
+        "truck,{0}\ncatt,{1}\npersian cat,{2}",
+        "truck\n{0}\n\ncatt\n{1}\n\npersian cat\n{2}",
+        '{{"truck": "{0}", "persian cat": "{2}"}}\ncatt: {1}',
+    ],
+)
+def test_a_misspelt_class_does_not_join_the_list_before_it(text):
+    lists = [", ".join(order) for order in (TRUCK, CAT, PERSIAN)]
+    found = read_answers(text.format(*lists), TARGETS, ITEMS, k=5)
+    assert found.orders == {"truck": TRUCK, "persian+cat": PERSIAN}
+    assert found.notes == (
+        "lists for other names, left out: 'catt' (did you mean 'cat'?)",
+        "no answer for 'cat'",
+    )
+
+
 def test_a_name_that_fits_two_items_is_not_guessed():
     items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox", "wolf"]
     found = read_answers(

@@ -69,6 +69,19 @@ def test_who_finds_no_question_returns_to_prolific(tmp_path):
         assert len(people(database)) == 1
 
 
+def test_who_finds_no_question_reads_when_to_come_back(tmp_path):
+    with open_survey(small_study(answers_per_question=1), tmp_path) as (app, _):
+        client = Client(app)
+        home = begin(client)
+        page = client.get("/?participant=bob")
+        assert (page.status, page["retry-after"]) == (503, "300")
+        assert "again in 5 min" in page.text
+        finish(client, home)
+        page = client.get("/?participant=bob")
+        assert (page.status, page.all("retry-after")) == (503, [])
+        assert "again in" not in page.text
+
+
 NETWORK = {"platform": "prolific", "full_url": STUDY.full_url, "starts_per_hour": 1}
 IDS = "PROLIFIC_PID={0:024x}&STUDY_ID={1:024x}&SESSION_ID={2:024x}"
 

@@ -121,6 +121,29 @@ def test_abandoned_questions_return_to_the_pool(database):
     assert set(Counter(a.question.target for a in read_stored_answers(database)).values()) == {1}
 
 
+def test_who_agrees_and_never_answers_soon_loses_the_place(database):
+    study = replace(STUDY, answers_per_question=1, questions_per_participant=6)
+    survey, clock = open_participation(study, database)
+    first = survey.start("none:first")
+    asked = survey.current_question(first)
+    clock.now += 60
+    for ask in (survey.require_place, survey.start):
+        with pytest.raises(StoppedError, match="full") as stopped:
+            ask("none:second")
+        assert stopped.value.wait == pytest.approx(4 * 60)
+    clock.now += stopped.value.wait + 1
+    second = survey.start("none:second")
+    assert read_overview(study, database, clock.now).counts == {"left": 1, "active": 1}
+    # A late first answer is kept, but the other questions belong to somebody else.
+    submit(survey, first, asked)
+    assert survey.current_question(first).n_answers == 1
+    answer_all(survey, second)
+    assert {a.question.target for a in read_stored_answers(database)} == set(TARGETS)
+    with pytest.raises(StoppedError, match="full") as stopped:
+        survey.start("none:third")
+    assert stopped.value.wait is None, "every question has its answer"
+
+
 def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(database):
     study = replace(STUDY, answers_per_question=1, questions_per_participant=2)
     survey, clock = open_participation(study, database)

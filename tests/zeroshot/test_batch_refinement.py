@@ -84,14 +84,13 @@ def calibrated(log_share, said):
 
 @each_kind
 @each_prior
-@pytest.mark.parametrize("n_iterations", [1, 3])
-def test_rounds_are_those_written_out(rng, monkeypatch, kind, class_prior, n_iterations):
-    monkeypatch.setattr(batch_refinement, "N_ITERATIONS", n_iterations)
+def test_rounds_are_those_written_out(rng, monkeypatch, kind, class_prior):
+    monkeypatch.setattr(batch_refinement, "N_ITERATIONS", 3)
     shrinkage = 5 / 45
     head, scores = fitted("mean"), batch(rng, kind)
     said = head.predict_log_proba(scores)
     x, log_share = standardized(scores, scores), said
-    for _ in range(n_iterations):
+    for _ in range(3):
         means, covariance, log_prior, log_share = one_round(
             x, np.exp(log_share), said, shrinkage, class_prior
         )
@@ -197,17 +196,6 @@ def test_absent_targets_are_noticed(rng):
 # ------------------------------------------------------------------ how certain it is
 
 
-def test_probabilities_are_as_certain_as_those_of_the_head_make_likely(rng):
-    head, scores, _ = clusters(rng, [50] * 4)
-    found = BatchRefinement(head).fit(scores)
-    agreement = np.mean(found.predict(scores) == head.predict(scores))
-    assert found.agreement_ == agreement < 0.95
-    odds = 1 / np.mean(1 - head.predict_proba(scores).max(axis=1)) - 1
-    expected = 1 / (1 + np.exp(-0.3) / odds**1.5)
-    assert found.predict_proba(scores).max(axis=1).mean() == pytest.approx(expected, abs=1e-6)
-    assert found.calibration_temperature_ > 1
-
-
 @pytest.mark.parametrize("scale", [1, 1e4])
 def test_the_calibrating_temperature_solves_its_equation(rng, scale):
     log_proba = log_softmax(scale * rng.normal(size=(50, 4)), axis=1)
@@ -269,34 +257,21 @@ def test_another_order_of_items_and_targets_permutes_the_answers(rng, kind, clas
     np.testing.assert_allclose(class_means(after)[column], class_means(before)[:, order], atol=1e-8)
 
 
-@each_prior
-def test_a_constant_for_all_classes_changes_nothing(rng, class_prior):
-    # In steps of 1/64, so that adding such steps rounds nothing.
-    values = np.round(batch(rng).values * 64) / 64
-    refined = BatchRefinement(fitted("mean"), class_prior=class_prior)
-    before, after = (
-        refined.fit(moved).predict_log_proba(moved)
-        for moved in (values, values + rng.integers(-500, 500, size=(40, 1)))
-    )
-    np.testing.assert_allclose(after, before, atol=1e-8)
-
-
 # ------------------------------------------------------------------ equal frequencies
 
 
-@pytest.mark.parametrize(("scale", "n", "L"), [(0.1, 50, 2), (1.0, 300, 4), (3.0, 1000, 10)])
+@pytest.mark.parametrize(
+    ("scale", "n", "L"), [(0.1, 50, 2), (3.0, 1000, 10), (100, 1000, 10), (1000, 50, 2)]
+)
 def test_balancing_solves_its_equations(rng, scale, n, L):
+    """However sure the rows are; a general solver needs unsure ones."""
     joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
     assert np.ptp(softmax(joint, axis=1).mean(axis=0)) * L > 0.01
     added = balancing_offsets(joint)
-    np.testing.assert_allclose(added - added[0], equally_frequent(joint), atol=1e-5)
-
-
-@pytest.mark.parametrize(("scale", "n", "L"), [(100, 1000, 10), (1000, 50, 2)])
-def test_balancing_makes_shares_equal_however_sure_the_rows_are(rng, scale, n, L):
-    joint = scale * (rng.normal(size=(n, L)) + rng.normal(size=L))
-    share = softmax(joint + balancing_offsets(joint), axis=1).mean(axis=0)
+    share = softmax(joint + added, axis=1).mean(axis=0)
     np.testing.assert_allclose(L * share, 1, atol=1e-4)
+    if scale < 10:
+        np.testing.assert_allclose(added - added[0], equally_frequent(joint), atol=1e-5)
 
 
 @pytest.mark.parametrize("sizes", [(60, 40), (99, 1), (100, 0)])

@@ -80,16 +80,6 @@ def test_new_classes_are_recognised_by_any_classifier(estimator):
     np.testing.assert_array_equal(np.exp(zs.predict_log_proba(X_NEW)), zs.predict_proba(X_NEW))
 
 
-@pytest.mark.parametrize("head", [rs.DirectSimilarity(n_similar=2), rs.ConSE(n_classes=2)])
-def test_heads_that_read_similarities(head):
-    table = similarity([*NEW, *SEEN])  # seen targets are left out
-    zs = zero_shot(head=head, rankings=table.select(table.targets, ITEMS[::-1])).fit(X, Y)
-    assert zs.classes_.tolist() == sorted(NEW)
-    assert (zs.predict(X_NEW) == Y_NEW).mean() > 0.95
-    with pytest.raises(rs.RankshotError, match="one score per class, not one per pair"):
-        zero_shot(SVC(), head=head, rankings=table).fit(X, Y).predict(X_NEW)
-
-
 def test_lists_that_name_some_classes_are_the_top_of_all(tmp_path):
     path = tmp_path / "rankings.jsonl"
     rs.write_rankings(RANKINGS.top(2), path)

@@ -4,12 +4,11 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from exact import by_pair, mean_distance, top_k_distance
+from exact import mean_distance, top_k_distance
 from scipy.special import softmax
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.zeroshot.scores import score_by_pair_wins
 
 ITEMS = list("abcd")
 
@@ -33,19 +32,6 @@ def test_distances_by_enumeration(rng, k):
         scores = rs.Scores([row], ITEMS)
         np.testing.assert_allclose(head.predict_proba(scores), [expected])
         assert head.predict(scores) == [list(consensus)[int(np.argmax(d <= d.min() + 1e-9))]]
-
-
-def test_votes_then_sums_order_the_classes(rng):
-    """A pair of score 0 is half a win for each; equal wins go by the sum of scores."""
-    for row in rng.integers(-2, 3, (50, 6)).astype(float):
-        f = by_pair(row.tolist(), ITEMS)
-        key = {}
-        for i in ITEMS:
-            mine = [f[i, j] for j in ITEMS if j != i]
-            key[i] = (sum((x > 0) + (x == 0) / 2 for x in mine), sum(mine))
-        found = score_by_pair_wins(row[None], 4)[0]
-        for (i, x), (j, y) in permutations(zip(ITEMS, found.tolist(), strict=True), 2):
-            assert (x > y) == (key[i] > key[j])
 
 
 def test_a_cycle_of_wins_is_broken_by_the_sums():
@@ -107,18 +93,6 @@ def test_no_class_is_closer_on_average_because_fewer_items_were_compared(k):
     lists = list(permutations(ITEMS, k))
     expected = np.mean([top_k_distance(lists[0], other, ITEMS) for other in lists])
     np.testing.assert_allclose(mean, expected)
-
-
-def test_a_subset_of_all_items_is_a_full_ranking(rng):
-    orders = [[["a", "b"], "d", "c"], ["d", "a", "c", "b"]]
-    scores = rng.integers(0, 4, (30, 4)).astype(float)
-    one, two = (
-        rs.DeterministicRanking(k=k).fit(
-            rs.Rankings.from_orders(orders, items=ITEMS, targets=["u", "v"], kind=kind)
-        )
-        for k, kind in ((3, "top"), (3, "subset"))
-    )
-    np.testing.assert_allclose(one.predict_log_proba(scores), two.predict_log_proba(scores))
 
 
 def test_many_items_need_no_table_of_pairs(rng):

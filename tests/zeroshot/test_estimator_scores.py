@@ -127,16 +127,6 @@ def test_kind_columns_and_signs(estimator, kind):
     assert scores.values.shape[1] == (1 if kind == "one-vs-one" else 2)
 
 
-@pytest.mark.parametrize(
-    "estimator", [ONE_VS_REST[0], ONE_VS_REST[6]], ids=lambda model: type(model).__name__
-)
-def test_one_vs_rest_columns_are_positive_for_their_class_alone(estimator):
-    X, y, centers = around_a_circle(NAMES)
-    scaled = StandardScaler().fit(X)
-    scores = scores_of(estimator.fit(scaled.transform(X), y), scaled.transform(centers))
-    assert ((scores.values > 0) == (NAMES[:, None] == np.array(scores.items))).all()
-
-
 # -------------------------------------------------------------------- values
 
 
@@ -149,13 +139,6 @@ def test_the_softmax_of_multiclass_scores_is_predict_proba(estimator):
     assert softmax(scores_of(model, X).values, axis=1) == pytest.approx(
         model.predict_proba(X), rel=1e-5, abs=1e-5
     )
-
-
-def test_svc_and_one_vs_one_of_svc_agree():
-    tight = {"kernel": "linear", "tol": 1e-8}
-    one, X, _, _ = fitted(SVC(**tight), std=1.5)
-    many, *_ = fitted(OneVsOneClassifier(SVC(**tight)), std=1.5)
-    assert scores_of(one, X).values == pytest.approx(scores_of(many, X).values, abs=1e-5)
 
 
 @pytest.mark.parametrize("shape", ["ovr", "ovo"])

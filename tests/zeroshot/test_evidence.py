@@ -106,6 +106,7 @@ def scores_with(scores):
     return rs.Scores(scores.values, ITEMS, features=scores.values[:, :3], evidence=scores.evidence)
 
 
+@pytest.mark.slow
 def test_the_export_has_a_second_input(problem, tmp_path):
     onnxruntime = pytest.importorskip("onnxruntime")
     rankings, scores, _ = problem

@@ -239,61 +239,34 @@ def test_the_order_of_the_columns_changes_nothing(seed, order):
 ROW = [[0.6, 0.4]]
 ZEROS = [[0.0, 0.0]]  # fit to be probabilities and to be their logarithms
 CAT_DOG = ["cat", "dog"]
-READS_A_TABLE = [
-    lambda y, p, c: m.top_k_accuracy(y, p, c, 1),
-    m.reliability,
-    m.expected_calibration_error,
-    m.pairwise_accuracy,
+READS_A_TABLE = [m.reliability, m.pairwise_accuracy, lambda *table: m.top_k_accuracy(*table, 1)]
+READS_LABELS = [m.accuracy, lambda y, p: m.generalized_accuracy(y, p, ["cat"])]
+BAD = [
+    *(
+        (figure, table, message)
+        for figure in READS_A_TABLE
+        for table, message in (
+            ((["cat"], [[0.0, np.nan]], CAT_DOG), "row 0, class 'dog': .*, not nan"),
+            ((["cat", "dgo"], ZEROS * 2, CAT_DOG), r"row 1: 'dgo' is .*did you mean 'dog'\?"),
+            ((["cat"], ZEROS * 2, CAT_DOG), r"1 labels .* shape \(1, 2\), not \(2, 2\)"),
+        )
+    ),
+    *(
+        (figure, labels, message)
+        for figure in READS_LABELS
+        for labels, message in (
+            ((["cat", "dog"], ["cat"]), "y_true has 2 labels, but y_pred has 1"),
+            ((["cat", "dog"], ["cat", float("nan")]), "y_pred, row 1: .* not nan"),
+        )
+    ),
+    (m.reliability, (["cat"], ROW, CAT_DOG, 0), "n_bins must be .* not 0"),
+    (m.top_k_accuracy, (["cat"], ROW, CAT_DOG, 3), "k must be .* 1 to 2, not 3"),
+    (m.wilson_interval, (3, 2), "correct must be 0 or more and at most 2, not 3"),
+    (m.generalized_accuracy, (["cat"], ["cat"], ["dog"]), "no seen class, only 'cat'; .*'dog'"),
 ]
 
 
-@pytest.mark.parametrize(
-    ("y_true", "proba", "classes", "message"),
-    [
-        (["cat"], [[0.0, np.nan]], CAT_DOG, "row 0, class 'dog': .*, not nan"),
-        (["cat", "dgo"], ZEROS * 2, CAT_DOG, r"row 1: 'dgo' is not one .*did you mean 'dog'\?"),
-        (["cat"], ZEROS * 2, CAT_DOG, r"1 labels in y_true .* shape \(1, 2\), not \(2, 2\)"),
-    ],
-)
-def test_bad_tables(y_true, proba, classes, message):
-    for figure in READS_A_TABLE:
-        with pytest.raises(rs.RankshotError, match=message):
-            figure(y_true, proba, classes)
-
-
-READS_LABELS = [
-    m.accuracy,
-    m.per_class_accuracy,
-    m.mean_class_accuracy,
-    lambda y, p: m.generalized_accuracy(y, p, ["cat"]),
-]
-
-
-@pytest.mark.parametrize(
-    ("y_true", "y_pred", "message"),
-    [
-        (["cat", "dog"], ["cat"], "y_true has 2 labels, but y_pred has 1"),
-        (["cat", "dog"], ["cat", float("nan")], "y_pred, row 1: .* not nan"),
-    ],
-)
-def test_bad_labels(y_true, y_pred, message):
-    for figure in READS_LABELS:
-        with pytest.raises(rs.RankshotError, match=message):
-            figure(y_true, y_pred)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: m.reliability(["cat"], ROW, CAT_DOG, 0), "n_bins must be .* not 0"),
-        (lambda: m.top_k_accuracy(["cat"], ROW, CAT_DOG, 3), "k must be .* 1 to 2, not 3"),
-        (lambda: m.wilson_interval(3, 2), "correct must be 0 or more and at most 2, not 3"),
-        (
-            lambda: m.generalized_accuracy(["cat"], ["cat"], ["dog"]),
-            "y_true has no seen class, only 'cat'; the seen classes are 'dog'",
-        ),
-    ],
-)
-def test_bad_calls(call, message):
+@pytest.mark.parametrize(("figure", "given", "message"), BAD)
+def test_bad_calls(figure, given, message):
     with pytest.raises(rs.RankshotError, match=message):
-        call()
+        figure(*given)

@@ -27,7 +27,7 @@ ORDERS = [
 
 each_decay = pytest.mark.parametrize("decay", [0, 0.5])
 
-GAPS = [0.1, 5.0, 40.0, 120.0, 300.0, 699.0, 746.0, 1000.0]
+GAPS = [0.1, 40.0, 120.0, 746.0, 1000.0]
 """exp underflows float32 at 104, and float64 at 746."""
 
 
@@ -71,17 +71,6 @@ def logs(table):
 
 
 # ------------------------------------------------------------------ Plackett-Luce
-
-
-@pytest.mark.parametrize("kind", ["top", "subset"])
-@pytest.mark.parametrize("k", [2, 5])
-def test_plackett_luce_is_the_model_with_scores_for_log_worths(rng, kind, k):
-    rankings = some_rankings(kind=kind).top(k)
-    values = rng.normal(scale=2, size=(4, C))
-    log_prob = PlackettLuceScorer(rankings).log_prob_by_group(values).T
-    for row, f in zip(log_prob, values, strict=True):
-        model = rs.PlackettLuce.from_worths(dict(zip(ITEMS, np.exp(f).tolist(), strict=True)))
-        np.testing.assert_allclose(row, model.log_prob(rankings), atol=1e-12)
 
 
 @pytest.mark.parametrize("gap", [1.0, 1000.0])
@@ -141,28 +130,6 @@ def of_length(k):
     """All lists of the length k that ORDERS allow, ties included."""
     rankings = some_rankings().top(k)
     return rankings[rankings.lengths == k]
-
-
-def model_of(row):
-    f = exact.by_pair(row, ITEMS)
-    table = [[f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
-    return rs.BabingtonSmith.from_log_odds(table, items=ITEMS)
-
-
-@pytest.mark.parametrize("k", [2, 5])
-def test_babington_smith_is_the_model_without_its_normaliser(rng, k):
-    values = rng.normal(size=(4, PAIRS))
-    log_weight = BabingtonSmithScorer(of_length(k)).log_prob_by_group(values)
-    for column, row in zip(log_weight.T, values, strict=True):
-        np.testing.assert_allclose(column, model_of(row).log_weight(of_length(k)), atol=1e-12)
-
-
-@pytest.mark.parametrize("k", [1, 3, 5])
-def test_the_weights_of_all_lists_add_up_to_the_normaliser(rng, k):
-    lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
-    values = rng.normal(size=(3, PAIRS))
-    total = np.exp(BabingtonSmithScorer(lists).log_prob_by_group(values)).sum(axis=0)
-    np.testing.assert_allclose(np.log(total), [model_of(row).log_normalizer(k) for row in values])
 
 
 def exact_babington_smith(rankings, values, decay=0):

@@ -203,23 +203,6 @@ def test_a_gate_is_a_logistic_regression_of_two_or_three_groups(rng, new_share, 
     np.testing.assert_allclose([gate.new, gate.none], expected, rtol=0.01, atol=0.015)
 
 
-def test_groups_weigh_the_same_whatever_their_sizes(rng):
-    seen, new = groups(rng, 60, 60)
-    expected = rs.zeroshot.fit_gate(new, seen)
-    np.testing.assert_allclose(
-        rs.zeroshot.fit_gate(np.repeat(new, 9, 0), seen).new, expected.new, rtol=0.02
-    )
-
-
-def test_a_fitted_gate_is_calibrated(rng):
-    """With equal groups, the mean probability of each group is its share."""
-    tables = groups(rng, 300, 300, 300)
-    gate = rs.zeroshot.fit_gate(tables[1], tables[0], tables[2], none_share=1 / 3)
-    proba = np.exp(gate.log_proba(np.concatenate(tables), none=True))
-    np.testing.assert_allclose(proba.mean(axis=0), 1 / 3, atol=1e-3)
-    np.testing.assert_allclose(proba.sum(axis=1), 1)
-
-
 def test_a_reference_of_one_class_hardly_changes_anything(rng):
     """It covers one of five classes: the features without a reference keep 97 % of the weight."""
     scores, usual = random_scores(rng, "one-vs-rest"), random_scores(rng, "one-vs-rest", n=40)

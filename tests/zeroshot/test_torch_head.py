@@ -99,7 +99,7 @@ def test_half_precision_is_computed_in_single_precision(name, dtype):
     floats = {buffer.dtype for buffer in half.buffers() if buffer.is_floating_point()}
     assert floats == {torch.float32}
     assert half(scores).dtype == torch.float32
-    torch.testing.assert_close(half(scores), expected, rtol=0, atol=0)
+    np.testing.assert_array_equal(half(scores), expected)
 
 
 # ------------------------------------------------------------------ state, export, compilation
@@ -153,4 +153,4 @@ def test_autocast_does_not_lower_the_precision():
     module, scores = module_of("weighted"), torch.randn(3, 5)
     expected = module(scores)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        torch.testing.assert_close(module(scores), expected)
+        np.testing.assert_allclose(module(scores), expected, rtol=1e-6)

@@ -59,16 +59,6 @@ def test_weights_of_several_rankings(k, decay):
     np.testing.assert_allclose((head.weights_**2).sum(axis=1), 1, rtol=1e-14)
 
 
-def test_a_number_for_everybody():
-    """Two places have the weights 1 and 1/2, over the length √(1.25); scores 2, 1, 0, -1, -2."""
-    lists = orders([["a", "b"], ["e"]], targets=["u", "v"])
-    head = rs.WeightedMean(decay=1, temperature=1).fit(lists)
-    f = np.array([2, 1, 0, -1, -2]) / np.sqrt(2)
-    log_odds = (f[0] + f[1] / 2) / np.sqrt(1.25) - f[4]
-    proba = head.predict_proba([[12.0, 11.0, 10.0, 9.0, 8.0]])
-    np.testing.assert_allclose(np.log(proba[:, 0] / proba[:, 1]), log_odds, rtol=1e-12)
-
-
 # ------------------------------------------------------------------ the reference
 
 

@@ -121,10 +121,10 @@ def rank(
         `--head conse`. Several sources are rescaled to [0, 1] and averaged.
     question : <question>
         The question for a language model. images: which seen classes would an image classifier
-        predict most often? text: the same for a text classifier. contrast: which would it predict
-        more often than for the other new classes? similar: which are most similar? The
-        classifier's inputs may follow a colon, as in 'images:X-ray images of hands'. Or a text
-        file with a template that has {target}, {items} and {k}.
+        predict most often? text: the same for a text classifier. any: the same for other inputs,
+        which follow a colon, as in 'any:sound recordings' (after the other questions, they may).
+        contrast: which would it predict more often than for the other new classes? similar: which
+        are most similar? Or a text file with a template that has {target}, {items} and {k}.
     raters
         How often llm:MODEL is asked about each new class. The number of tokens is printed first.
         The answers are kept next to the output (.answers.jsonl), so that an interrupted run can

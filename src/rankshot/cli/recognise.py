@@ -293,7 +293,7 @@ def _rank(
     from rankshot.sources import LanguageModel
     from rankshot.zeroshot.heads.base import only_new
 
-    question = "text" if plan.model.takes == "texts" else "images"
+    question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
     known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
     files = []
     for path in list_files(specs):
@@ -503,7 +503,8 @@ class RunFolder:
         from rankshot.core.files import replace_file
 
         with replace_file(self.path / MANIFEST) as stream:
-            json.dump({"format": FORMAT, "rankings": self._made}, stream, indent=1)
+            kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
+            json.dump(kept, stream, indent=1)
 
 
 @contextmanager

@@ -31,6 +31,8 @@ from rankshot.zeroshot.settings import HeadSettings
 CLASSES_PER_FOLD = 8
 """So many classes are held out together, if there are enough; the inputs of the others are the
 reference."""
+TABLES = ("wordnet", "glove", "corpus")
+"""How the sources that are neither people nor language models begin, as far as that is known."""
 EXPECTED = (
     "expect less than with the answers of a language model (in a measured example, .47 instead of "
     ".80 of 400 photographs of 16 new classes)"
@@ -241,7 +243,8 @@ def _describe_sources(rankings: Rankings) -> str:
         return f"rankings: by {raters}" + (f" ({names})" if names else "")
     if not names:
         return "rankings: without the names of sources or raters"
-    return f"rankings: by {names}, without people or language models: {EXPECTED}"
+    tables = all(str(name).startswith(TABLES) for name in source_names(rankings))
+    return f"rankings: by {names}" + (f", without people or language models: {EXPECTED}" * tables)
 
 
 def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) -> Any:

@@ -554,10 +554,11 @@ def _read_table(
         beside["weights"] = table.read_numbers([names["weights"]])[:, 0]
     ballots = [read[name] for name in columns]
     numbers = None if layout == "orders" else _read_cells(ballots)
-    if layout is None and numbers is None:
-        _require_orders(dict(zip(columns, ballots, strict=True)), path)
-    layout = layout or _recognise(numbers, path)
+    is_inferred, layout = layout is None, layout or _recognise(numbers, path)
     if layout == "orders":
+        _require_header(columns, ballots, path)
+        if is_inferred:
+            _require_orders(dict(zip(columns, ballots, strict=True)), path)
         cells = zip(*(ballot.expand() for ballot in ballots), strict=True)
         orders = [[name for name in row if name] for row in cells]
         return Rankings.from_orders(
@@ -574,6 +575,17 @@ def _read_table(
         kind = "subset" if np.isnan(numbers).any() else kind
         found = Rankings.from_scores(numbers, items=columns, kind=kind, **beside)
     return found if items is None else found.with_items(items)
+
+
+def _require_header(columns: list[str], ballots: list[Coded], path: Path) -> None:
+    """Raise if the columns have the names of items: then the first row is a ballot."""
+    items = {name for ballot in ballots for name in ballot.labels}
+    has_numbers = columns == [str(i) for i in range(1, len(columns) + 1)]
+    if (same := [name for name in columns if name in items]) and not has_numbers:
+        raise RankshotError(
+            f"{path}:1: the first row names the columns, but the ballots have {quote_names(same)} "
+            "as well: add a header above the first ballot, such as 1,2,3 or rater,1,2,3"
+        )
 
 
 def _require_orders(ballots: dict[str, Coded], path: Path) -> None:

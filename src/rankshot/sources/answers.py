@@ -50,6 +50,7 @@ ENDINGS = (".txt", ".md", ".json", ".jsonl")
 NUMBERED = re.compile(r"\.(again|part)-(\d{1,6})(?=\.|$)")
 """The end of a name such as rater-1.again-1.part-2: a rater has several files."""
 FAULTS_SHOWN = 3
+MAX_LABELS = 8
 
 
 def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
@@ -170,8 +171,9 @@ def read_answers(text: str, targets: Iterable[Any], items: Iterable[Any], k: int
         notes.append(f"no answer for {quote_names(lacking)}")
     labels = dict.fromkeys(found.label for found in others if found.label is not None)
     if labels:
-        hint = suggest_name(next(iter(labels)), unanswered)
-        notes.append(f"lists for other names, left out: {quote_names(labels)}{hint}")
+        hints = [f"{label!r}{suggest_name(label, unanswered)}" for label in labels]
+        more = f" and {len(hints) - MAX_LABELS} more" if len(hints) > MAX_LABELS else ""
+        notes.insert(0, f"lists for other names, left out: {', '.join(hints[:MAX_LABELS])}{more}")
     if bare := [found for found in others if found.label is None]:
         notes.append(f"{format_count(len(bare), 'list')} without the name of a class, left out")
     return Answers(orders, unanswered, tuple(notes))
@@ -506,13 +508,13 @@ class AnswerText:
         is_title = re.fullmatch(r"#.*|\*\*[^*]+\*\*:?", line.strip()) is not None
         # Numbers count up; what follows them, and the indent, is the same for all entries.
         marker = f"{marked[1]}{marked[2].strip('(0123456789')}" if marked else None
-        begun = self._read_inline(body)
+        begun = self._read_inline(body) or self._read_other(body, marker, current)
         is_label = (is_title or body.endswith(":")) and not self.is_entry(body) and _is_short(body)
         if begun is None and (is_label or self._is_heading(body, marker, current)):
             begun = FoundList(self._find_target(body), body.rstrip(": "))
         if begun is None:
             self._add_names(body, marker, current)
-        elif begun.target is None and not is_title and len(body.split()) >= FEWEST_PROSE_WORDS:
+        elif begun.target is None and not is_title and self._is_prose(begun.label or ""):
             begun.label = None
         return begun
 
@@ -538,7 +540,8 @@ class AnswerText:
         if marker is None:
             # Or a line such as "New class: cat".
             name = strip_markup(name.rpartition(": ")[2])
-        if len(self.targets.match(name)) != 1 or self.items.match(name):
+        is_target = len(self.targets.match(name)) == 1 or self._is_misspelt(name)
+        if not is_target or self.items.match(name):
             return False
         return marker is None or body.endswith(":") or marker != current.marker
 
@@ -551,6 +554,27 @@ class AnswerText:
         target = self.targets.match(label)
         is_list = len(target) == 1 and any(map(self.is_entry, names))
         return FoundList(target[0], label, names) if is_list else None
+
+    def _read_other(self, body: str, marker: str | None, current: FoundList) -> FoundList | None:
+        """Return the list in a line such as ``catt: tiger, fox``, of a name that is no target."""
+        end = LABEL_END.search(body)
+        label = strip_markup(body[: end.start()] if end else body.partition(",")[0])
+        names = split_names(body[end.end() :] if end else body.partition(",")[2])
+        n_entries = sum(map(self.is_entry, names))
+        is_list = n_entries > 1 and 2 * n_entries >= len(names)
+        # A heading needs names, and an entry of its list may have a remark.
+        may_begin = current.names if current.label else True
+        if not is_list or not may_begin or (marker is not None and marker == current.marker):
+            return None
+        is_label = self._is_misspelt(label) or (end and _is_short(label))
+        return None if self.is_entry(label) or not is_label else FoundList(None, label, names)
+
+    def _is_misspelt(self, name: str) -> bool:
+        """Whether a name is none of the targets, but is spelled like one of them."""
+        return not self.targets.match(name) and bool(suggest_name(name, self.targets.names))
+
+    def _is_prose(self, label: str) -> bool:
+        return len(label.split()) >= FEWEST_PROSE_WORDS and not self._is_misspelt(label)
 
     def is_entry(self, name: str) -> bool:
         """Return whether a name, with or without a remark, is one of the items."""

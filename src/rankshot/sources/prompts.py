@@ -33,6 +33,9 @@ TEXT = """Imagine a text classifier that was trained on {inputs} to tell just th
 apart. It has never been given {inputs} of {target}. Now it is given many of them. Which items \
 will it say most often? Think about what such {inputs} really say: their words and phrases, their \
 topic and purpose; and about what the names mean."""
+ANY = """Imagine a classifier that was trained on {inputs} to tell just the items below apart. It \
+has never been given {inputs} of {target}. Now it is given many of them. Which items will it say \
+most often? Think about what such {inputs} really contain, and about what the words name."""
 SIMILAR = """Which of the items below are most similar to {target}? Judge by what the words name \
 and by how it looks in a photograph."""
 CONTRAST = """Imagine a classifier that was trained on {inputs} to tell just the items below \
@@ -47,6 +50,7 @@ MOST_SIMILAR = "{k} most similar items, the most similar first"
 TEXTS = {
     "images": (IMAGES, OFTEN_SAID, "ordinary photographs"),
     "text": (TEXT, OFTEN_SAID, "texts"),
+    "any": (ANY, OFTEN_SAID, "inputs"),
     "contrast": (CONTRAST, MORE_OFTEN_SAID, "ordinary photographs"),
     "similar": (SIMILAR, MOST_SIMILAR, ""),
 }

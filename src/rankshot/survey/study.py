@@ -494,7 +494,8 @@ class Study:
         How many participants answer each question; how many different questions a participant
         answers; and how many of them a second time.
     return_after_minutes : float
-        After this idle time, the open questions of a participant are assigned to others.
+        After this idle time, the open questions of a participant are assigned to others; after a
+        sixth of it, if nothing was answered yet.
     spare_answers : int or None
         To how many more participants than planned a question may be assigned while some of them
         have not answered it. None is half of ``answers_per_question``, at least 2, and 0 without a

@@ -6,28 +6,32 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from random import Random, SystemRandom
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, Select, and_, bindparam, case, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import order_from_places
 from rankshot.survey.languages import OwnText, ParticipantError
 from rankshot.survey.platforms import pilot_name
 from rankshot.survey.store.assignment import (
+    GIVEN,
     NO_ANSWER,
-    FirstShown,
+    SHARE_BEFORE_ANSWERS,
     Load,
     assign_questions,
     count_answers,
+    expected_until,
     find_open,
     idle_cutoff,
     insert_questions,
     question_from_row,
     reopen_skipped,
     replace_closed,
+    seconds_until_place,
 )
 from rankshot.survey.store.database import (
     ASSIGNMENT,
@@ -44,27 +48,26 @@ from rankshot.survey.study import Question, Study
 # Opening a page is recorded if the last activity is older than this share of the idle time.
 ACTIVITY_SHARE = 0.02
 CONSENT_DIGITS = 16
+# For how many questions the time of their first page is kept in memory.
+MOST_SHOWN = 100_000
+# The time of a form's token is rounded to less than this.
+STAMP_SECONDS = 0.002
 # Building a statement takes longer than running it: those of an answer are built once.
 OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 WAITS = ASSIGNMENT.c.answered_at.is_(None)
 STATE = select(SURVEY.c.state).scalar_subquery().label("state")
+TOTAL, N_ANSWERS = (
+    select(func.count(counted)).where(OF_RATER).correlate(None).scalar_subquery().label(name)
+    for name, counted in (("total", ASSIGNMENT.c.number), ("n_answers", ASSIGNMENT.c.answered_at))
+)
 CURRENT: Select[Any] = (
     select(
-        *(PARTICIPANT.c[name] for name in ("rater", "pilot", "seen_at", "finished_at")),
-        *(
-            PARTICIPANT.c[name]
-            for name in ("excluded_at", "withdrawn_at", "screened_at", "language")
-        ),
+        PARTICIPANT,
         STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
-        *(
-            select(count).where(OF_RATER).correlate(None).scalar_subquery().label(name)
-            for name, count in {
-                "total": func.count(ASSIGNMENT.c.number),
-                "n_answers": func.count(ASSIGNMENT.c.answered_at),
-            }.items()
-        ),
+        TOTAL,
+        N_ANSWERS,
     )
     .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)))
     .where(PARTICIPANT.c.rater == bindparam("of_rater"))
@@ -73,25 +76,24 @@ CURRENT: Select[Any] = (
 )
 # Another tab cannot replace the question before the answer is stored.
 ASSIGNED = (
-    select(*(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")))
+    select(
+        *(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")), N_ANSWERS
+    )
     .where(OF_RATER, OF_NUMBER)
     .with_for_update()
 )
 ANSWER = (
-    ASSIGNMENT.update()
-    .where(OF_RATER, OF_NUMBER)
-    .values(
-        {name: bindparam(name) for name in ("shown_at", "answer", "answered_at", "seconds")}
-        | {name: bindparam(name) for name in ("screen", "seen")}
-    )
+    ASSIGNMENT.update().where(OF_RATER, OF_NUMBER).values({name: bindparam(name) for name in GIVEN})
 )
-# Activity, unless the last activity is older than `since`; and the end, if nothing is left.
+# Activity, and the end, if nothing is left. If the last activity is older than `since`, others may
+# have the questions: it is then made so old that the next page replaces these.
 GO_ON = (
     PARTICIPANT.update()
     .where(PARTICIPANT.c.rater == bindparam("of_rater"))
     .values(
         seen_at=case(
             (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
+            (PARTICIPANT.c.seen_at >= bindparam("gone"), bindparam("gone")),
             else_=PARTICIPANT.c.seen_at,
         ),
         finished_at=case(
@@ -169,12 +171,18 @@ class NotAssignedError(Exception):
 
 
 class StoppedError(Exception):
-    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded."""
+    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded.
 
-    def __init__(self, reason: str, *, has_started: bool = False) -> None:
+    ``wait`` is the time in seconds after which a full survey may have a place.
+    """
+
+    def __init__(
+        self, reason: str, *, has_started: bool = False, wait: float | None = None
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.has_started = has_started
+        self.wait = wait
 
 
 class AlreadyAnsweredError(Exception):
@@ -205,7 +213,9 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
-        self._first_shown = FirstShown(ticks)
+        self._ticks = ticks
+        # When this process has shown each question first: the time, and the reading of the clock.
+        self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: (clock(), ticks()))
         self._questions = {q.key: q for q in (*study.questions, *study.gold)}
         self._register()
 
@@ -213,15 +223,11 @@ class Participation:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
-            new = [
-                (key, q.target, json.dumps(q.items), json.dumps(q.first))
-                for key, q in self._questions.items()
-                if key not in known
-            ]
-            if new:
-                names = QUESTION.c.keys()
-                rows = [dict(zip(names, row, strict=True)) for row in new]
-                connection.execute(QUESTION.insert(), rows)
+            new = [q for key, q in self._questions.items() if key not in known]
+            rows = [(q.key, q.target, json.dumps(q.items), json.dumps(q.first)) for q in new]
+            if rows:
+                named = [dict(zip(QUESTION.c.keys(), row, strict=True)) for row in rows]
+                connection.execute(QUESTION.insert(), named)
 
     def require_place(self, participant: str | None) -> bool:
         """Return whether a visitor would start as a pilot participant; refuse who could not."""
@@ -231,8 +237,7 @@ class Participation:
                 _check_going_on(person)
                 return bool(person.pilot)
             pilot = _require_open(read_state(connection))
-            if not self._choose(count_answers(connection, self._study, self._clock(), pilot=pilot)):
-                raise StoppedError("full")
+            self._require_questions(connection, pilot=pilot)
         return pilot
 
     def start(
@@ -268,9 +273,7 @@ class Participation:
             elif person is None or not select_assignments(connection, rater):
                 pilot = _require_open(read_state(connection))
                 pilot = pilot if person is None else bool(person.pilot)
-                keys = self._choose(count_answers(connection, self._study, now, pilot=pilot))
-                if not keys:
-                    raise StoppedError("full")
+                keys = self._require_questions(connection, pilot=pilot)
                 if person is None:
                     connection.execute(PARTICIPANT.insert().values(new))
                     insert_extra_answers(connection, rater, screening or {})
@@ -301,6 +304,16 @@ class Participation:
     def _choose(self, loads: Mapping[str, Load]) -> list[str]:
         wanted = self._study.questions_per_participant
         return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
+
+    def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
+        """Choose questions for somebody new; if none is left, say when one may be."""
+        now = self._clock()
+        loads = count_answers(connection, self._study, now, pilot=pilot)
+        keys = self._choose(loads)
+        if not keys:
+            wait = seconds_until_place(connection, self._study, loads, now, pilot=pilot)
+            raise StoppedError("full", wait=wait)
+        return keys
 
     def read_current(self, rater: str) -> CurrentQuestion | Finished | None:
         """Return what `current_question` returns if nothing has to be written for it, else None."""
@@ -344,7 +357,7 @@ class Participation:
             return self._make_finished(connection, row)
         # A page of another order would mean other items by the same places.
         key = (row.rater, row.number, row.question, row.shown)
-        shown_at, _ = self._first_shown.note(key, now)
+        shown_at, _ = self._first_shown(*key)
         if row.question not in self._questions:
             # One that the study had before is in the database only.
             old = select(QUESTION).where(QUESTION.c.key == row.question)
@@ -376,8 +389,10 @@ class Participation:
 
     def _resume(self, connection: Connection, rater: str, now: float) -> None:
         """Resume after an idle time: replace questions that others have completed meanwhile."""
-        person = select_participant(connection, rater)
-        if person is None or person.seen_at >= idle_cutoff(self._study, now):
+        person = select_participant(
+            connection, rater, (expected_until(self._study) >= now).label("is_expected")
+        )
+        if person is None or person.is_expected:
             # Another tab did this already.
             return
         loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
@@ -426,7 +441,7 @@ class Participation:
         stored = {
             "shown_at": shown_at,
             "answered_at": now,
-            "seconds": self._first_shown.measure_seconds(key, shown_at, now),
+            "seconds": self._measure_seconds(key, shown_at, now),
             "screen": sent.screen,
             "seen": None if sent.n_seen is None else min(1.0, sent.n_seen / len(shown)),
             "answer": json.dumps(order),
@@ -439,8 +454,22 @@ class Participation:
             connection.execute(ASSIGNMENT.delete().where(again, same))
         # After a long idle time, `current_question` must first replace lost questions. With extra
         # questions, the next page finds out whether it is the end.
-        values = {"since": idle_cutoff(self._study, now), "may_end": not self._study.last_questions}
+        share = 1.0 if row.n_answers else SHARE_BEFORE_ANSWERS
+        values = {
+            "since": idle_cutoff(self._study, now, share),
+            "gone": idle_cutoff(self._study, now) - 1,
+            "may_end": not self._study.last_questions,
+        }
         connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
+
+    def _measure_seconds(self, key: tuple[Any, ...], shown_at: float, now: float) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        noted, began = self._first_shown(*key)
+        if abs(noted - shown_at) < STAMP_SECONDS:
+            return self._ticks() - began
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return now - shown_at if now >= shown_at else None
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
         """Store the answers to the extra questions, and record the end.
@@ -532,9 +561,11 @@ def _keep_consent(connection: Connection, consent: OwnText) -> str:
     return version
 
 
-def select_participant(connection: Connection, rater: str) -> Row[Any] | None:
-    """Return a participant with the state of the survey."""
-    found = select(PARTICIPANT, STATE).where(PARTICIPANT.c.rater == rater)
+def select_participant(
+    connection: Connection, rater: str, *more: ColumnElement[Any]
+) -> Row[Any] | None:
+    """Return a participant with the state of the survey, and more columns."""
+    found = select(PARTICIPANT, STATE, *more).where(PARTICIPANT.c.rater == rater)
     return connection.execute(found).first()
 
 
@@ -551,7 +582,8 @@ def record_activity(connection: Connection, rater: str, now: float) -> None:
 
 def record_end(connection: Connection, rater: str, now: float) -> None:
     """Record the end if all questions of a participant are answered, and these count."""
-    values = {"of_rater": rater, "now": now, "since": now + 1, "may_end": True}
+    never = now + 1
+    values = {"of_rater": rater, "now": now, "since": never, "gone": never, "may_end": True}
     connection.execute(GO_ON, values)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +51,7 @@ class Rates:
 
 
 def create_app(
-    study: Study,
-    database: Database,
-    *,
-    token: str | None = None,
-    rates: Rates | None = None,
+    study: Study, database: Database, *, token: str | None = None, rates: Rates | None = None
 ) -> FastAPI:
     """Create the web application of a study.
 
@@ -132,21 +130,16 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
     @app.get("/ready")
     def ready(response: Response) -> dict[str, Any]:
         """Say whether the survey can store answers, and its state, if that is known."""
-        found = _read_readiness(database)
+        found: dict[str, Any] = {"ready": False, "state": None}
+        with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
+            with database.begin_read() as connection:
+                state = connection.execute(select(SURVEY.c.state)).scalar_one()
+                is_file = connection.dialect.name == "sqlite"
+                folder = Path(connection.engine.url.database or "").parent
+            is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
+            found = {"ready": not is_full, "state": state}
         response.status_code = 200 if found["ready"] else 503
         return found
-
-
-def _read_readiness(database: Database) -> dict[str, Any]:
-    try:
-        with database.begin_read() as connection:
-            state = connection.execute(select(SURVEY.c.state)).scalar_one()
-            is_file = connection.dialect.name == "sqlite"
-            folder = Path(connection.engine.url.database or "").parent
-        is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
-    except (DatabaseGoneError, SQLAlchemyError, OSError):
-        return {"ready": False, "state": None}
-    return {"ready": not is_full, "state": state}
 
 
 def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
@@ -207,7 +200,11 @@ def _show_stopped(
 ) -> HTMLResponse:
     """Say why somebody cannot start or go on, with the way back to the platform."""
     if error.reason == "full":
-        return pages.render("full.html", 503, reader=request)
+        wait = None if error.wait is None else max(1, ceil(error.wait / 60))
+        page = pages.render("full.html", 503, reader=request, minutes=wait)
+        if wait:
+            page.headers["retry-after"] = str(60 * wait)
+        return page
     if error.reason == "screened":
         link = study.screening_url or study.refusal_url
     elif error.reason in ("withdrawn", "excluded"):
