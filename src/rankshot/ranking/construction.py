@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain, count
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count, islice
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -42,6 +43,7 @@ Where = Callable[[int], str]
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
 CELLS_PER_ENTRY = 16
+LABELS_AT_ONCE = 8192
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
     "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
@@ -68,18 +70,21 @@ def refuse_first(
 
 
 def encode_names(
-    labels: list[Any], items: Iterable[Any] | None, where: Where
+    columns: list[Any], items: Iterable[Any] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the items, by default those that occur, and the number of each label.
+    """Return the items, by default those that occur, and the number of each label of all columns.
 
     ``where`` names the row of the label at an index.
     """
-    found, codes = _name_distinct(labels)
+    n = sum(map(len, columns))
+    try:
+        found, codes = _name_distinct(_flatten(columns), n)
+    except TypeError:  # a label that has no hash
+        found, codes = _name_distinct(map(as_name, _flatten(columns)), n)
     if None in found:
         index = int(np.argmax(codes == found.index(None)))
-        raise RankshotError(
-            f"{where(index)}: an item must be a name, not {short_repr(labels[index])}"
-        )
+        odd = next(islice(_flatten(columns), index, None))
+        raise RankshotError(f"{where(index)}: an item must be a name, not {short_repr(odd)}")
     names = as_names(sorted({*found}) if items is None else items)
     number = {name: i for i, name in enumerate(names)}
     for code, odd in enumerate(found):
@@ -91,17 +96,25 @@ def encode_names(
     return names, np.array([number[name] for name in found], np.int32)[codes]
 
 
-def _name_distinct(labels: list[Any]) -> tuple[list[Any], NDArray[np.intp]]:
+def _name_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the names of the labels that differ, None for no name, and the number of each label.
 
     Labels are numbered as they occur; equal ones are checked once.
     """
     numbers: defaultdict[Any, int] = defaultdict(count().__next__)
-    try:
-        codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, len(labels))
-    except TypeError:  # a label that has no hash
-        return _name_distinct([as_name(label) for label in labels])
+    codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
     return [as_name(label) for label in numbers], codes
+
+
+def _flatten(columns: list[Any]) -> Iterator[Any]:
+    """Iterate over the labels of lists and arrays; few cells of an array are objects at a time."""
+    lists = (
+        [column]
+        if isinstance(column, list)
+        else (column[rows].tolist() for rows in row_blocks(len(column), 1, LABELS_AT_ONCE))
+        for column in columns
+    )
+    return chain.from_iterable(chain.from_iterable(lists))
 
 
 # ---- Orders of names
@@ -133,7 +146,7 @@ def encode_orders(
             raise RankshotError(f"{where_label(index)}: an empty tie at place {places[index] + 1}")
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
-    found, codes = encode_names(labels, items, where_label)
+    found, codes = encode_names([labels], items, where_label)
     return found, validate_entries(Entries(codes, places, starts), found, where)
 
 
@@ -406,10 +419,11 @@ def encode_pairs(
     where: Where,
 ) -> tuple[tuple[str, ...], Entries]:
     """Return the names of the items, and the pairs as arrays."""
-    first = _as_list(winners, "winners")
-    n = len(first)
-    second = _require_length(_as_list(losers, "losers"), n, "losers")
-    names, codes = encode_names(first + second, items, lambda i: where(i % n))
+    sides = [_as_column(winners, "winners"), _as_column(losers, "losers")]
+    n = len(sides[0])
+    if len(sides[1]) != n:
+        _require_length(sides[1], n, "losers")
+    names, codes = encode_names(sides, items, lambda i: where(i % n))
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
@@ -426,9 +440,9 @@ def encode_pairs(
     return names, stack_pairs(pairs[0], pairs[1], tied)
 
 
-def _as_list(values: Iterable[Any], what: str) -> list[Any]:
+def _as_column(values: Iterable[Any], what: str) -> list[Any] | Column:
     if isinstance(values, np.ndarray) and values.ndim == 1:
-        return list(values.tolist())
+        return values
     if isinstance(values, (str, set, frozenset, np.ndarray)):
         raise RankshotError(f"{what} must be a list of names, not {short_repr(values)}")
     return list(values)

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.validation import as_names
@@ -33,6 +34,8 @@ NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,6}): (.+)")
 COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
 LONGEST_COUNT = 15
 """Digits of a count: more could be too many for a float."""
+LINES_PARSED = 1000
+"""So many at a time, so that the arrays of their bytes stay in the cache."""
 MOST_DIGITS = 6
 """Of the number of alternatives that a file announces: it need not name them."""
 
@@ -67,21 +70,28 @@ def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Ranking
         return f"{path}:{lines[row][0]}"
 
     names = _read_names([line for line in every if line[1][0] == "#"], path)
-    text = "\n".join(["", *[line for _, line in lines], ""])
-    text = text.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
-    data = np.frombuffer(text.encode(), np.uint8)
-    bad_rows = _find_malformed(data)
-    if not bad_rows.size:
-        entries, counts, bad_rows = _parse_orders(data, list(names))
-    if bad_rows.size:
-        row = int(bad_rows.min())
-        raise RankshotError(
-            f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
-            f"the numbers of alternatives that the file has, not {short_repr(lines[row][1])}"
-        )
+    code_of = np.full(max(names, default=0) + 2, -1, np.int32)
+    code_of[list(names)] = np.arange(len(names))
+    parts, counts = [], []
+    for rows in row_blocks(len(lines), 1, LINES_PARSED):
+        text = "\n".join(["", *[line for _, line in lines[rows]], ""])
+        text = text.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
+        data = np.frombuffer(text.encode(), np.uint8)
+        bad_rows = _find_malformed(data)
+        if not bad_rows.size:
+            entries, count, bad_rows = _parse_orders(data, code_of)
+            parts.append(entries)
+            counts.append(count)
+        if bad_rows.size:
+            row = rows.start + int(bad_rows.min())
+            raise RankshotError(
+                f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
+                f"the numbers of alternatives that the file has, not {short_repr(lines[row][1])}"
+            )
     found = as_names(names.values())
-    entries = validate_entries(entries, found, where)
-    beside = validate_columns(len(lines), weights=counts, kind=kind, where=where)
+    entries = validate_entries(Entries.concatenate(parts), found, where)
+    weights = np.concatenate(counts)
+    beside = validate_columns(len(lines), weights=weights, kind=kind, where=where)
     rankings = Rankings(found, *entries, entries.sizes, *beside)
     _require_kind(rankings, path, where)
     return rankings if items is None else rankings.change_items(as_names(items), where)
@@ -127,9 +137,12 @@ def _find_malformed(data: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 def _parse_orders(
-    data: NDArray[np.uint8], numbers: list[int]
+    data: NDArray[np.uint8], code_of: NDArray[np.int32]
 ) -> tuple[Entries, NDArray[np.int64], NDArray[np.intp]]:
-    """Return the orders of lines ``3:1,{2,4},3``, their counts, and the lines of odd numbers."""
+    """Return the orders of lines ``3:1,{2,4},3``, their counts, and the lines of odd numbers.
+
+    ``code_of`` has the item of each number of an alternative; -1 for others, and at the end.
+    """
     marks = np.flatnonzero((data < ord("0")) | (data > ord("9")))
     widths = np.diff(marks) - 1
     has_number = np.flatnonzero(widths)
@@ -143,8 +156,6 @@ def _parse_orders(
     is_count = before == ord("\n")
     at, listed = np.flatnonzero(is_count), np.flatnonzero(~is_count)
     starts = row_starts(np.diff(at, append=before.size) - 1)
-    code_of = np.full(max(numbers, default=0) + 2, -1, np.int32)
-    code_of[numbers] = np.arange(len(numbers))
     codes = code_of[np.minimum(values[listed], code_of.size - 1)]
     places = count_places(starts)
     if (opens := before == ord("{")).any():

@@ -339,9 +339,10 @@ class Block:
         found = self._expect(self.sum_up(theta))
         slopes = -found.listed
         slopes[: self.depth] += self.choices
-        kept, shape = self.order.T < self.n_classes, (len(self.weights), self.n_classes)
+        order, shape = self.order.T, (len(self.weights), self.n_classes)
+        kept = order < self.n_classes
         starts = row_starts(kept.sum(axis=1))
-        listed = csr_array((slopes.T[kept], self.order.T[kept], starts), shape=shape)
+        listed = csr_array((slopes.T[kept], order[kept], starts), shape=shape)
         for tie, slope in zip(self.stages.ties, found.tied, strict=True):
             rows = np.repeat(tie.column, slope.shape[1])
             listed = listed + csr_array((slope.ravel(), (rows, tie.members.ravel())), shape=shape)
