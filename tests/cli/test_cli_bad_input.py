@@ -53,7 +53,11 @@ def folder(tmp_path, monkeypatch):
 
 # The command; files that are put in place of good ones; what the message says.
 SCORES = [
-    (CLASSIFY.replace("scores.csv", "none.csv"), {}, "none.csv: No such file or directory"),
+    (
+        CLASSIFY.replace("scores", "scors"),
+        {},
+        "scors.csv: No such file or directory (did you mean 'sc",
+    ),
     (
         CLASSIFY,
         {"scores.csv": HEADER + ROW + "x2,1,2,3\n"},

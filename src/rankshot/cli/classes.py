@@ -122,6 +122,11 @@ def read_seen_labels(seen: str) -> ClassLabels:
     from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
 
     path = Path(seen)
+    refuse(
+        path.is_dir() and not any(path.glob("*.parquet")) and not (path / "config.json").is_file(),
+        f"--seen {seen}: a folder needs the config.json of a transformers model, or parts of a "
+        "table of scores (.parquet)",
+    )
     # A folder of parts, not that of a model.
     is_table = (path.suffix in ENDINGS and path.is_file()) or any(path.glob("*.parquet"))
     if is_table and path.suffix == ".csv":

@@ -503,7 +503,8 @@ class RunFolder:
         from rankshot.core.files import replace_file
 
         with replace_file(self.path / MANIFEST) as stream:
-            json.dump({"format": FORMAT, "rankings": self._made}, stream, indent=1)
+            kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
+            json.dump(kept, stream, indent=1)
 
 
 @contextmanager
