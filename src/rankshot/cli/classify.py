@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import rankshot as rs
+from rankshot import jobs, zeroshot
 from rankshot.cli.console import (
     check_writable,
     choose_workers,
@@ -136,7 +136,7 @@ def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -
 
 def classify_table(
     table: ScoreTable,
-    model: rs.zeroshot.BaseHead,
+    model: zeroshot.BaseHead,
     score_type: ScoreType,
     output: Path,
     reject_below: float | None = None,
@@ -176,7 +176,7 @@ def _classify_dataset(
             "`rankshot fit`"
         )
     with show_parts("classifying", on_dask=given["workers"] != 1) as show:
-        run = rs.jobs.classify(
+        run = jobs.classify(
             dataset,
             options.saved,
             output,
@@ -197,14 +197,14 @@ def _classify_dataset(
 
 
 def _print_counts(
-    counts: Counter[str], model: rs.zeroshot.BaseHead, seen: Collection[str], output: str
+    counts: Counter[str], model: zeroshot.BaseHead, seen: Collection[str], output: str
 ) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
     new = [name for name in model.classes_.tolist() if name not in {*seen, NONE_OF_THESE}]
     groups: dict[str, Collection[str]] = {}
-    if isinstance(model, rs.SeenAndNew):
+    if isinstance(model, zeroshot.SeenAndNew):
         # A saved head may spell the seen classes in another way than the table.
         new = model.head.classes_.tolist()
         groups = {"new classes": new}

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import rankshot as rs
+from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
     check_writable,
@@ -102,7 +102,7 @@ def consensus(
 
     if k is not None:
         require_whole_number("--k", k)
-    models = {Method.PLACKETT_LUCE: rs.PlackettLuce(), Method.MALLOWS: rs.Mallows()}
+    models = {Method.PLACKETT_LUCE: ranking.PlackettLuce(), Method.MALLOWS: ranking.Mallows()}
     in_parts = is_dataset(rankings, workers, scheduler)
     if output is not None:
         require_ending(output, ENDINGS)
@@ -111,12 +111,12 @@ def consensus(
     told: Any = layout and layout.value
     opened = _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts, layout=told)
     with opened as given, prefix_errors(rankings):
-        summaries = rs.summarize(given, models.get(method, "kemeny"), k)
+        summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
-        merged = rs.Rankings.concatenate(
-            [cast("rs.Rankings", each.consensus) for each in summaries]
+        merged = ranking.Rankings.concatenate(
+            [cast("ranking.Rankings", each.consensus) for each in summaries]
         )
-        rs.write_rankings(
+        ranking.write_rankings(
             replace(merged, sources=np.full(len(merged), "consensus", object)), output
         )
     _print_summaries(summaries, method, given.items)
@@ -163,13 +163,13 @@ def _open_rankings(
     n = workers or count_cores()
     with open_client(scheduler, workers, n, say) as client, client.as_current():
         require_workers(client, say)
-        parts = rs.jobs.read_rankings(rankings, items=items)
+        parts = jobs.read_rankings(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
         yield parts
 
 
 def _print_summaries(
-    summaries: list[rs.ranking.TargetSummary], method: Method, items: tuple[str, ...]
+    summaries: list[ranking.TargetSummary], method: Method, items: tuple[str, ...]
 ) -> None:
     """Print a table with a row for each target."""
 
@@ -204,7 +204,7 @@ def _print_summaries(
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
 
 
-def _print_explanation(summaries: list[rs.ranking.TargetSummary]) -> None:
+def _print_explanation(summaries: list[ranking.TargetSummary]) -> None:
     """Print what the columns of the table mean, and why some targets have no W."""
     counts = sorted({summary.k for summary in summaries})
     places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-import rankshot as rs
+from rankshot import jobs
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import name_disk_errors, require_ending
 
@@ -213,9 +213,7 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
 
 
 @contextmanager
-def show_parts(
-    doing: str, *, on_dask: bool = False
-) -> Iterator[Callable[[rs.jobs.PartsRun], None]]:
+def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[jobs.PartsRun], None]]:
     """Yield the function that shows how far a job is; messages of Dask are switched off.
 
     Without a terminal, it prints a line from time to time, for a log.
@@ -226,7 +224,7 @@ def show_parts(
     with progress_bar() as bar:
         task = bar.add_task(doing, total=None)
 
-        def show(run: rs.jobs.PartsRun) -> None:
+        def show(run: jobs.PartsRun) -> None:
             nonlocal told
             rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
             decided = run.n_finished + len(run.failed)
@@ -271,7 +269,7 @@ def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
     return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)
 
 
-def print_parts(run: rs.jobs.PartsRun, done: str, output: str) -> None:
+def print_parts(run: jobs.PartsRun, done: str, output: str) -> None:
     """Print how many parts were done, how long it took, and what failed.
 
     If a part failed, the command exits with status 1: a script should not take an output with

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rankshot as rs
+from rankshot import report
 from rankshot.cli.console import check_page, print_table, progress_bar, say
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def demo(*, output: Path = Path("rankshot-demo.html")) -> None:
         f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
         f"{found.predicted} with all questions; the accuracy is {format_share(came_out)}."
     )
-    rs.report.write_page(rs.report.render_report(demo_report(found)), output)
+    report.write_page(report.render_report(demo_report(found)), output)
     say(f"report written to {output}")
 
 

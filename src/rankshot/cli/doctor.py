@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-import rankshot as rs
+from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, read_new_rankings
 from rankshot.cli.rank import ANSWERS
@@ -80,7 +80,7 @@ def doctor(
         rehearsal and not (rankings and reference and truth),
         "--rehearsal needs --rankings, --reference and --truth as well",
     )
-    table = rs.zeroshot.open_scores(path)
+    table = zeroshot.open_scores(path)
     score_type = infer_score_type(table, score_type)
     new: Any = None if rankings is None else read_new_rankings(rankings, table)
     given = _read(path, None, score_type)
@@ -98,11 +98,11 @@ def doctor(
         words = again or ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
         steps.append(("rankings of the new classes, such as a language model's answers", words))
     else:
-        head, tried = rs.WeightedMean().fit(new, seen if reference else None), None
+        head, tried = zeroshot.WeightedMean().fit(new, seen if reference else None), None
         if rehearsal is not None:
             some = _choose_rows(len(labels))
             of_seen = read_rankings_of(rehearsal, table, quiet=True)
-            tried = rs.Rehearsal().fit(seen[some], labels[some], of_seen)
+            tried = zeroshot.Rehearsal().fit(seen[some], labels[some], of_seen)
         _print_sources(new, tried)
         if rankings and not new.rater_names:
             steps.append(_propose_answers(new, rankings, path, again))
@@ -165,7 +165,7 @@ def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, A
     from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import build_scores
 
-    table = rs.zeroshot.open_scores(path)
+    table = zeroshot.open_scores(path)
     if truth is not None:
         return read_labelled(table, truth, score_type)[::-1]
     ids, values = read_all_scores(table)
@@ -176,18 +176,18 @@ def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, A
 
 
 def _examine_network(
-    path: Path, given: tuple[Any, rs.Scores], labelled: tuple[Any, rs.Scores | None]
+    path: Path, given: tuple[Any, zeroshot.Scores], labelled: tuple[Any, zeroshot.Scores | None]
 ) -> list[str]:
     """Print what the network says, and how accurate it is; return what is doubtful."""
     from rankshot.jobs.score_parts import read_origin
 
-    check = rs.inference.check_scores([given])
+    check = inference.check_scores([given])
     lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()
     doubts = dict.fromkeys(check.doubts)
     labels, seen = labelled
     if seen is not None and labels is not None:
         rows = list(map(str, range(len(labels))))
-        check = rs.inference.check_scores(
+        check = inference.check_scores(
             [(rows, seen)], dict(zip(rows, labels.tolist(), strict=True))
         )
         lines += check.describe()[1:]
@@ -196,7 +196,7 @@ def _examine_network(
     return list(doubts)
 
 
-def _print_sources(rankings: rs.Rankings, rehearsal: rs.Rehearsal | None) -> None:
+def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
     from rankshot.zeroshot.metrics import format_share
 
@@ -213,7 +213,7 @@ def _print_sources(rankings: rs.Rankings, rehearsal: rs.Rehearsal | None) -> Non
     _print(f"rankings (random guessing: {format_share(1 / len(new))})", lines)
 
 
-def _find_labels(head: rs.WeightedMean, names: Any, inputs: rs.Scores) -> str:
+def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Scores) -> str:
     """Print which new classes are alike; return which inputs to label."""
     import numpy as np
 
@@ -221,8 +221,10 @@ def _find_labels(head: rs.WeightedMean, names: Any, inputs: rs.Scores) -> str:
     from rankshot.zeroshot.suggestions import choose_diverse
 
     k = min(MAX_PLACES, head.rankings_.n_items)
-    merged: Any = rs.ProbabilisticRanking(k=k, posterior="consensus").fit(head.rankings_.top(k))
-    found = rs.report.find_similar_classes(merged.consensus_, k)
+    merged: Any = zeroshot.ProbabilisticRanking(k=k, posterior="consensus").fit(
+        head.rankings_.top(k)
+    )
+    found = report.find_similar_classes(merged.consensus_, k)
     pairs = () if found is None else found.pairs[:SHOWN]
     lines = [f"{a} and {b}: {format_share(far)}" for a, b, far in pairs]
     _print("new classes whose rankings are most alike (0 is the same ranking)", lines or ["none"])
@@ -234,7 +236,7 @@ def _find_labels(head: rs.WeightedMean, names: Any, inputs: rs.Scores) -> str:
     return f"labels of a few inputs, first of {chosen} ({which}), for --examples labels.csv"
 
 
-def _examine_reference(head: rs.WeightedMean, path: Path | None) -> str:
+def _examine_reference(head: zeroshot.WeightedMean, path: Path | None) -> str:
     """Print how far the reference covers the seen classes; return the classes that it lacks."""
     import numpy as np
 
@@ -256,7 +258,7 @@ def _print(heading: str, lines: list[str]) -> None:
 # ---- What would help
 
 
-def _propose_answers(new: rs.Rankings, rankings: Path, path: Path, again: list[Any]) -> Step:
+def _propose_answers(new: ranking.Rankings, rankings: Path, path: Path, again: list[Any]) -> Step:
     """Return how to get rankings by a language model: by prompts that are there, or new ones."""
     text = "answers of a language model: the rankings so far name no rater"
     name = rankings.name.removesuffix(".rankings.jsonl")
@@ -270,7 +272,7 @@ def _propose_answers(new: rs.Rankings, rankings: Path, path: Path, again: list[A
 
 
 def _propose_batch(
-    head: rs.WeightedMean, inputs: rs.Scores, using: list[Any], again: list[Any]
+    head: zeroshot.WeightedMean, inputs: zeroshot.Scores, using: list[Any], again: list[Any]
 ) -> list[Step]:
     """Return how to decide all inputs together, if that is possible and not done yet."""
     from rankshot.zeroshot.heads.batch_refinement import refine_batch
@@ -287,7 +289,7 @@ def _propose_batch(
 
 
 def _propose_labelled(
-    tried: rs.Rehearsal | None, lacking: str, path: Path, known: list[Any], again: list[Any]
+    tried: zeroshot.Rehearsal | None, lacking: str, path: Path, known: list[Any], again: list[Any]
 ) -> list[Step]:
     """Return how labelled inputs of seen classes would help, as a reference and to rehearse."""
     from rankshot.zeroshot.rehearsal import ENOUGH_CLASSES

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import rankshot as rs
+from rankshot import zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.score_inputs import (
     ScoreType,
@@ -98,7 +98,7 @@ def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collec
 
 def read_examples(
     path: Path, scores: ScoreTable, score_type: ScoreType, ranked: Collection[str]
-) -> tuple[tuple[rs.Scores, NDArray[np.str_]], ScoreType]:
+) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreType]:
     """Return the scores and classes of examples, and the type of the scores.
 
     The file names inputs of a table of scores by their ids, or has scores of its own.
@@ -197,7 +197,7 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         table.n_rows == 0,
         f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
     )
-    given = rs.zeroshot.open_scores(path)
+    given = zeroshot.open_scores(path)
     refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
     names, values = read_all_scores(given)
     row_of = {name: row for row, name in enumerate(names)}
@@ -210,12 +210,14 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         )
     ordered = values[[row_of[name] for name in ids]]
     if guess_score_type(values, given) != PROBABILITIES:
-        return replace(table, evidence=rs.Scores(ordered, given.items))
+        return replace(table, evidence=zeroshot.Scores(ordered, given.items))
     say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=rs.Scores.from_probabilities(ordered, given.items))
+    return replace(table, evidence=zeroshot.Scores.from_probabilities(ordered, given.items))
 
 
-def sample_scores(table: ScoreTable, score_type: ScoreType, n: int | None = None) -> rs.Scores:
+def sample_scores(
+    table: ScoreTable, score_type: ScoreType, n: int | None = None
+) -> zeroshot.Scores:
     """Return the scores of all n inputs with their evidence, or of some of many."""
     import numpy as np
 

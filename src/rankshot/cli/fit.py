@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-import rankshot as rs
+from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, print_table, refuse, say
 from rankshot.cli.examples import add_evidence
@@ -85,7 +85,7 @@ def head(file: Path) -> None:
     file
         A fitted head, as `rankshot fit` writes it.
     """
-    model = rs.load_head(file)
+    model = zeroshot.load_head(file)
     try:
         rows = [(fill(what, 24), text) for what, text in _describe_file(model)]
     except (TypeError, ValueError, LookupError, AttributeError):
@@ -106,9 +106,9 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
             "give --seen, which names the seen classes in the order of the columns of the scores "
             "(a file of names, imagenet-1k, or a table of scores), or --reference FILE"
         )
-    of_reference = None if reference is None else rs.zeroshot.open_scores(reference)
+    of_reference = None if reference is None else zeroshot.open_scores(reference)
     if path.suffix in ENDINGS:
-        table = rs.zeroshot.open_scores(path)
+        table = zeroshot.open_scores(path)
         return table, table if of_reference is None or path == reference else None
     kind = "multiclass" if of_reference is None else of_reference.kind
     names = read_seen_labels(str(path)).names
@@ -122,7 +122,7 @@ def _hash_file(path: Path) -> str:
 
 
 def save_head(
-    model: rs.zeroshot.BaseHead,
+    model: zeroshot.BaseHead,
     output: Path,
     options: HeadOptions,
     score_type: ScoreType,
@@ -239,7 +239,7 @@ def export(
     check_writable(output, head, attach)
     refuse(network_output and attach is None, "--network-output is for --attach FILE")
     refuse(preprocessing and attach is None, "--preprocessing is for --attach FILE")
-    fitted = rs.load_head(head)
+    fitted = zeroshot.load_head(head)
     known = fitted.provenance_.get("score_type")
     kind: Kind = fitted._expected_kind() or "multiclass"
     if known is not None:
@@ -248,7 +248,7 @@ def export(
     made = None if attach is None else find_preprocessing(attach, preprocessing)
     metadata = {} if made is None else {PREPROCESSING_KEY: json.dumps(made.to_config())}
     try:
-        exported = rs.export_onnx(
+        exported = zeroshot.export_onnx(
             fitted, output, kind=kind, network=attach, output=network_output, metadata=metadata
         )
     except RankshotError as error:

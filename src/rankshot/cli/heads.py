@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import rankshot as rs
+from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.examples import (
     add_evidence,
@@ -65,7 +65,7 @@ class HeadOptions:
     examples: Path | None = None
     evidence: Path | None = None
     saved: Path | None = None
-    fitted: rs.zeroshot.BaseHead | None = None
+    fitted: zeroshot.BaseHead | None = None
 
     @classmethod
     def from_command(
@@ -154,7 +154,7 @@ class HeadOptions:
     @classmethod
     def _of_saved_head(cls, path: Path, evidence: Path | None) -> HeadOptions:
 
-        fitted = rs.load_head(path)
+        fitted = zeroshot.load_head(path)
         names = quote_names(fitted.evidence_classes_)
         refuse(evidence and not names, f"{path}: was fitted without evidence; leave out --evidence")
         refuse(
@@ -225,7 +225,7 @@ class HeadOptions:
     def model(self) -> Any:
         """The head over new classes: fitted if it was saved, otherwise not."""
         return (
-            rs.zeroshot.build_head(self.settings)
+            zeroshot.build_head(self.settings)
             if self.fitted is None
             else innermost_head(self.fitted)
         )
@@ -280,12 +280,12 @@ def _check_rehearsed(options: HeadOptions) -> None:
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
     """Open the scores of inputs, with their features, and the evidence that the options name."""
-    return add_evidence(rs.zeroshot.open_scores(path), options.evidence)
+    return add_evidence(zeroshot.open_scores(path), options.evidence)
 
 
 def fit_head(
     scores: ScoreTable, score_type: ScoreType, options: HeadOptions
-) -> tuple[rs.zeroshot.BaseHead, ScoreType]:
+) -> tuple[zeroshot.BaseHead, ScoreType]:
     """Read the semantics of a table's classes and fit a head to them.
 
     The score type is returned as well: it is inferred here if there is a reference. A saved head
@@ -313,12 +313,12 @@ def fit_head(
     if settings.source_weights is not None:
         _check_sources(semantics, settings.source_weights, options.rankings)
     reference, given, score_type = _read_more(options, scores, score_type, semantics)
-    model = rs.zeroshot.build_head(settings)
+    model = zeroshot.build_head(settings)
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*filter(None, options.files)):
-        fitted: rs.zeroshot.BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
+        fitted: zeroshot.BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
     print_remarks(fitted, options)
     print_weights(fitted, len(given.get("examples", ("", ""))[1]))
     if settings.classes == "new" and not settings.none:
@@ -335,9 +335,9 @@ def fit_head(
 
 def _read_more(
     options: HeadOptions, scores: ScoreTable, score_type: ScoreType, semantics: Any
-) -> tuple[rs.Scores | None, dict[str, Any], ScoreType]:
+) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreType]:
     """Return the reference, what a head is fitted to beside rankings, and the score type."""
-    reference: rs.Scores | None = None
+    reference: zeroshot.Scores | None = None
     given: dict[str, Any] = {}
     if options.reference is not None:
         reference, score_type = _read_reference(options, scores, score_type)
@@ -353,15 +353,15 @@ def _read_more(
     return reference, given, score_type
 
 
-def innermost_head(head: rs.zeroshot.BaseHead) -> rs.zeroshot.BaseHead:
+def innermost_head(head: zeroshot.BaseHead) -> zeroshot.BaseHead:
     """Return the head over new classes that others, such as `SeenAndNew`, have inside."""
     inner = getattr(head, "head", None)
     return head if inner is None else innermost_head(inner)
 
 
 def _check_scores(
-    scores: ScoreTable, score_type: ScoreType, head: rs.zeroshot.BaseHead, path: Path
-) -> tuple[rs.zeroshot.BaseHead, ScoreType]:
+    scores: ScoreTable, score_type: ScoreType, head: zeroshot.BaseHead, path: Path
+) -> tuple[zeroshot.BaseHead, ScoreType]:
     """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
     from rankshot.zeroshot.files.score_tables import name_by_columns, require_score_type
 
@@ -421,7 +421,7 @@ def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
             f"{scores.path}: has one column per pair of classes, and this head needs one "
             "per class; the other heads take pairs"
         )
-    table = rs.read_similarity(path)
+    table = sources.read_similarity(path)
     table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
     with prefix_errors(path, scores.path):
         return table.select(table.targets, scores.items)
@@ -445,14 +445,14 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
 
 def _read_reference(
     options: HeadOptions, scores: ScoreTable, score_type: ScoreType
-) -> tuple[rs.Scores, ScoreType]:
+) -> tuple[zeroshot.Scores, ScoreType]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
     from rankshot.zeroshot.files.score_tables import build_scores, rename_all
 
     path = cast("Path", options.reference)
     # What decides between seen and new classes needs the evidence of the reference as well.
     table = add_evidence(
-        rs.zeroshot.open_scores(path),
+        zeroshot.open_scores(path),
         options.evidence if options.settings.classes == "all" else None,
     )
     items = rename_all(table.items, match_columns(table.items, scores, path))

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import rankshot as rs
+from rankshot import ranking
 from rankshot.cli.consensus import Layout
 from rankshot.cli.console import check_writable, name_options, print_table, refuse, say
 from rankshot.core.errors import prefix_errors, quote_names, suggest_name
@@ -173,7 +173,7 @@ def _make_boards(
     covariates: str | None,
     category: str | None,
     target: str | None,
-) -> dict[str, rs.ranking.Leaderboard]:
+) -> dict[str, ranking.Leaderboard]:
     """Return the leaderboard of each category, or a single one without a name."""
     from rankshot.core.validation import require_number
     from rankshot.ranking.models.leaderboard import as_rankings, choose_model
@@ -185,23 +185,25 @@ def _make_boards(
             refuse(category or target, "--covariates are for one leaderboard of a table of votes")
             refuse(regularization is not None, "--regularization is not for --covariates")
             names = [name.strip() for name in covariates.split(",")]
-            return {"": rs.leaderboard(path, **{"covariates": names, **options, **columns})}
+            return {"": ranking.leaderboard(path, **{"covariates": names, **options, **columns})}
         given = {**columns, **({"category": category} if category else {})}
-        rankings = rs.read_rankings(path, layout=layout) if layout else as_rankings(path, **given)
+        rankings = (
+            ranking.read_rankings(path, layout=layout) if layout else as_rankings(path, **given)
+        )
     with prefix_errors(path):
         if target is not None:
             rankings = rankings.select(target=target)
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
         if category:
-            return dict(rs.leaderboards(rankings, model, **options))
+            return dict(ranking.leaderboards(rankings, model, **options))
         names = list(rankings.target_names)
         several = f"has rankings of several targets ({quote_names(names)}); choose one with"
         refuse(len(names) > 1, f"{several} --target")
-        return {"": rs.leaderboard(rankings, model, **options)}
+        return {"": ranking.leaderboard(rankings, model, **options)}
 
 
-def _print_board(board: rs.ranking.Leaderboard, title: str) -> None:
+def _print_board(board: ranking.Leaderboard, title: str) -> None:
     say(f"{title}: {board.summary}" if title else board.summary)
     names = [f"{'*' if name == 'item' else '>'}{name}" for name in board.header]
     print_table(None, names, board.iterate_rows(ROWS_SHOWN))
@@ -220,11 +222,9 @@ def _print_board(board: rs.ranking.Leaderboard, title: str) -> None:
     )
 
 
-def _print_differences(boards: dict[str, rs.ranking.Leaderboard]) -> None:
+def _print_differences(boards: dict[str, ranking.Leaderboard]) -> None:
 
-    clear = [
-        found for found in rs.ranking.Leaderboards(boards).differences() if found.p_value < 0.05
-    ]
+    clear = [found for found in ranking.Leaderboards(boards).differences() if found.p_value < 0.05]
     if not clear:
         say("No item differs clearly between the categories.")
         return
@@ -235,7 +235,7 @@ def _print_differences(boards: dict[str, rs.ranking.Leaderboard]) -> None:
     print_table("What differs", ["category", "*item", ">from the mean", ">p"], rows)
 
 
-def _write_boards(boards: dict[str, rs.ranking.Leaderboard], path: Path) -> None:
+def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
 
     from rankshot.core.tables import open_csv_writer
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-import rankshot as rs
+from rankshot import ranking, sources
 from rankshot.cli.classes import (
     ClassLists,
     list_label_files,
@@ -148,12 +148,12 @@ def rank(
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     log = output.with_suffix(".answers.jsonl")
-    open_model = partial(rs.LanguageModel, raters=raters, log=log, **asked)
+    open_model = partial(sources.LanguageModel, raters=raters, log=log, **asked)
     may_lack = skip_unknown or follow_up is not None
     found = rank_by_sources(specs, classes, open_model, k=k, yes=yes, skip_unknown=may_lack)
     rankings, tables, missing = found
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
-    rs.write_rankings(rankings, output)
+    ranking.write_rankings(rankings, output)
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
     if similarity_out is not None:
         written.append(_write_similarity(list(tables.values()), similarity_out))
@@ -233,15 +233,15 @@ class SourceRankings(NamedTuple):
     ``missing`` has what answers lack, as `rankshot.sources.read_answer_files` returns it.
     """
 
-    rankings: rs.Rankings
-    tables: dict[str, rs.Similarity]
+    rankings: ranking.Rankings
+    tables: dict[str, sources.Similarity]
     missing: Mapping[str, Sequence[str]]
 
 
 def rank_by_sources(
     specs: list[str],
     classes: ClassLists,
-    open_model: Callable[[str], rs.LanguageModel],
+    open_model: Callable[[str], sources.LanguageModel],
     *,
     k: int | None = None,
     yes: bool = False,
@@ -277,21 +277,21 @@ def rank_by_sources(
         for spec in specs
         if spec.startswith("llm:")
     ]
-    sources = [part.source_names[0] for part in parts]
-    repeated = quote_names(sorted({name for name in sources if sources.count(name) > 1}))
+    names = [part.source_names[0] for part in parts]
+    repeated = quote_names(sorted({name for name in names if names.count(name) > 1}))
     refuse(repeated, f"two sources have the name {repeated}; rename a file")
-    rankings = rs.Rankings.concatenate(parts)
+    rankings = ranking.Rankings.concatenate(parts)
     if not (skip_unknown or classes.is_rehearsal):
         require_known(rankings, classes)
     return SourceRankings(rankings, tables, missing)
 
 
-def require_known(rankings: rs.Rankings, classes: ClassLists) -> None:
+def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Refuse new classes that no source knows: their names may be misspelt."""
     unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
     if not unknown:
         return
-    near = rs.sources.find_misspellings([classes.words.get(name, name) for name in unknown])
+    near = sources.find_misspellings([classes.words.get(name, name) for name in unknown])
     hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
     raise RankshotError(
         f"no source knows {quote_names(unknown)}{'; ' if hints else ''}{', '.join(hints)}. Correct "
@@ -315,29 +315,29 @@ def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:
     return found
 
 
-def _read_source(spec: str, classes: ClassLists) -> rs.Similarity:
+def _read_source(spec: str, classes: ClassLists) -> sources.Similarity:
     """Return the similarities of one source; it must know some of them."""
     kind, _, detail = spec.partition(":")
     words: Mapping[str, str] = classes.words
     own_names: set[str] = set()
     if kind == "wordnet":
-        compare = rs.sources.WordNet(detail or "path", senses=classes.senses).similarity
+        compare = sources.WordNet(detail or "path", senses=classes.senses).similarity
         # A pinned sense needs no words.
         own_names = set(classes.senses)
     elif kind == "glove":
-        compare = rs.sources.WordVectors.glove().similarity
+        compare = sources.WordVectors.glove().similarity
     elif kind == "vectors":
-        compare = rs.sources.WordVectors.from_file(detail).similarity
+        compare = sources.WordVectors.from_file(detail).similarity
     elif kind == "corpus":
-        corpus = rs.sources.Corpus(detail, verbose=sys.stderr.isatty())
+        corpus = sources.Corpus(detail, verbose=sys.stderr.isatty())
         compare = corpus.similarity
     else:
-        read = rs.sources.read_similarity if kind == "table" else rs.sources.read_hit_counts
+        read = sources.read_similarity if kind == "table" else sources.read_hit_counts
         table = _use_class_names(read(Path(detail)), classes)
         compare = table.reindex
         words, own_names = classes.look_up, {*table.targets, *table.items}
     words = {name: text for name, text in words.items() if name not in own_names}
-    found = rs.sources.compare_as(compare, classes.targets, classes.items, words)
+    found = sources.compare_as(compare, classes.targets, classes.items, words)
     if found.coverage == 0:
         raise RankshotError(
             f"{found.source}: knows no pair of a {classes.kind} and a seen class, such as "
@@ -347,14 +347,14 @@ def _read_source(spec: str, classes: ClassLists) -> rs.Similarity:
     return found
 
 
-def _use_class_names(table: rs.Similarity, classes: ClassLists) -> rs.Similarity:
+def _use_class_names(table: sources.Similarity, classes: ClassLists) -> sources.Similarity:
     """Return a table with the names of the classes, where it spells them in another way."""
 
     def rename(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
         absent = [name for name in wanted if name not in {*names, *classes.look_up}]
         if not absent:
             return names
-        found = rs.sources.read_class_labels(names).match_all(absent)
+        found = sources.read_class_labels(names).match_all(absent)
         class_of = {label: name for name, label in found.items() if label not in wanted}
         return tuple(class_of.get(name, name) for name in names)
 
@@ -362,7 +362,7 @@ def _use_class_names(table: rs.Similarity, classes: ClassLists) -> rs.Similarity
     return replace(table, targets=targets, items=items)
 
 
-def _ask_model(model: rs.LanguageModel, classes: ClassLists, *, yes: bool) -> rs.Rankings:
+def _ask_model(model: sources.LanguageModel, classes: ClassLists, *, yes: bool) -> ranking.Rankings:
     """Print what the calls of a language model will cost, ask for confirmation, and make them."""
     target_of, item_of = classes.target_of, classes.item_of
     estimate = model.estimate(target_of, item_of)
@@ -379,10 +379,10 @@ def _ask_model(model: rs.LanguageModel, classes: ClassLists, *, yes: bool) -> rs
 
 def _read_answers(
     paths: list[Path], classes: ClassLists, k: int | None, source: str
-) -> tuple[rs.Rankings, Mapping[str, Sequence[str]]]:
+) -> tuple[ranking.Rankings, Mapping[str, Sequence[str]]]:
     """Read files of answers, print what each of them lacks, and return what to ask again for."""
     target_of = classes.target_of
-    found = rs.sources.read_answer_files(paths, target_of, classes.item_of, k, source=source)
+    found = sources.read_answer_files(paths, target_of, classes.item_of, k, source=source)
     for rater, answers in found.answers.items():
         count = format_count(len(answers.orders), "usable list")
         lines = [f"{source}, {rater}: {count} for {len(classes.targets):,} classes"]
@@ -391,8 +391,8 @@ def _read_answers(
 
 
 def _restore_names(
-    found: rs.Rankings, classes: ClassLists, target_of: Mapping[str, str]
-) -> rs.Rankings:
+    found: ranking.Rankings, classes: ClassLists, target_of: Mapping[str, str]
+) -> ranking.Rankings:
     """Return rankings with the names of the classes, in place of the words for them."""
     from rankshot.core.tables import as_text_array
 
@@ -412,7 +412,7 @@ def _print_misspellings(classes: ClassLists) -> None:
     """Print the words that may be misspelt, for all sources: word vectors would not say so."""
     names = [name for name in classes.targets + classes.items if name not in classes.senses]
     words = dict.fromkeys(classes.words.get(name, name) for name in names)
-    if found := rs.sources.find_misspellings(words) if words else {}:
+    if found := sources.find_misspellings(words) if words else {}:
         pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
         more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
         say(
@@ -421,7 +421,7 @@ def _print_misspellings(classes: ClassLists) -> None:
         )
 
 
-def _print_coverage(table: rs.Similarity, classes: ClassLists, *, is_only: bool) -> None:
+def _print_coverage(table: sources.Similarity, classes: ClassLists, *, is_only: bool) -> None:
     """Print how many of the similarities a source knows, and which names it does not know.
 
     New classes that the only source does not know are named at the end, as those that no source
@@ -442,20 +442,20 @@ def _print_coverage(table: rs.Similarity, classes: ClassLists, *, is_only: bool)
 # ---- What is written
 
 
-def _write_similarity(tables: list[rs.Similarity], path: Path) -> str:
+def _write_similarity(tables: list[sources.Similarity], path: Path) -> str:
     """Write the similarities of one source, or the mean of several, without unknown rows.
 
     Returns what is to be said of the file.
     """
-    table = tables[0] if len(tables) == 1 else rs.arithmetic_mean(tables)
+    table = tables[0] if len(tables) == 1 else sources.arithmetic_mean(tables)
     known = [name for name in table.targets if name not in set(table.unknown_targets)]
-    rs.sources.write_similarity(table.select(known, table.items), path)
-    sources = " and ".join(table.source for table in tables)
-    what = sources if len(tables) == 1 else f"the mean of {sources}, each rescaled to [0, 1]"
+    sources.write_similarity(table.select(known, table.items), path)
+    names = " and ".join(table.source for table in tables)
+    what = names if len(tables) == 1 else f"the mean of {names}, each rescaled to [0, 1]"
     return f"similarities written to {path}: {what}"
 
 
-def _write_senses(table: rs.Similarity, classes: ClassLists, path: Path) -> None:
+def _write_senses(table: sources.Similarity, classes: ClassLists, path: Path) -> None:
     """Write the senses of all classes that WordNet knows."""
     unknown = {*table.unknown_targets, *table.unknown_items}
     words = {
@@ -463,8 +463,8 @@ def _write_senses(table: rs.Similarity, classes: ClassLists, path: Path) -> None
         for name in table.targets + table.items
         if name not in unknown
     }
-    found = rs.WordNet(senses=classes.senses).senses(dict.fromkeys(words.values()))
-    rs.sources.write_senses({name: found[text] for name, text in words.items()}, path)
+    found = sources.WordNet(senses=classes.senses).senses(dict.fromkeys(words.values()))
+    sources.write_senses({name: found[text] for name, text in words.items()}, path)
 
 
 def write_follow_ups(
@@ -480,7 +480,7 @@ def write_follow_ups(
     if folder is None:
         return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
     question = make_question(asked["question"], asked["inputs"], list(classes.target_of))
-    prompts = rs.sources.make_prompts(missing, classes.item_of, **{**asked, "question": question})
+    prompts = sources.make_prompts(missing, classes.item_of, **{**asked, "question": question})
     write_folder(folder, prompts)
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
@@ -492,7 +492,7 @@ def write_follow_ups(
 # ---- What is printed
 
 
-def print_warnings(rankings: rs.Rankings, classes: ClassLists) -> None:
+def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Name the classes that no source ranks, those that have the same rankings, and numbers."""
     from rankshot.zeroshot.heads.base import group_equal_classes
 
@@ -515,7 +515,7 @@ def print_warnings(rankings: rs.Rankings, classes: ClassLists) -> None:
         )
 
 
-def print_rankings(rankings: rs.Rankings, classes: ClassLists) -> None:
+def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Print a table of each class's first seen classes, with one column per source."""
     from rankshot.ranking.matrices import iterate_choices
 
@@ -527,9 +527,7 @@ def print_rankings(rankings: rs.Rankings, classes: ClassLists) -> None:
         ties = [[rankings.items[i] for i in codes] for codes, _ in iterate_choices(these[0])]
         return format_order(ties, most=SHOWN) + others
 
-    sources = rankings.source_names
-    rows = [
-        [target, *(format_first(target, name) for name in sources)] for target in classes.targets
-    ]
+    names = rankings.source_names
+    rows = [[target, *(format_first(target, name) for name in names)] for target in classes.targets]
     title = f"The seen classes most similar to each {classes.kind}"
-    print_table(title, [f"*{classes.kind}", *sources], rows)
+    print_table(title, [f"*{classes.kind}", *names], rows)

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import rankshot as rs
+from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table
@@ -172,7 +172,7 @@ def recognise(
         if options.examples is not None:
             ranked = rankings.target_names
             examples, _ = read_examples(options.examples, table, score_type, ranked)
-        found = rs.recognise(
+        found = inference.recognise(
             sample_scores(table, score_type, n_inputs),
             rankings,
             rehearse=seen_inputs,
@@ -244,7 +244,7 @@ def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts)
     if options.examples is not None:
         read_table(options.examples, [LABEL])
     if options.evidence is not None and options.evidence != WORDS:
-        rs.zeroshot.open_scores(options.evidence)
+        zeroshot.open_scores(options.evidence)
     refuse(
         options.evidence == WORDS and (plan.model.takes != "texts" or listed.are_tables),
         f"--evidence words: {listed.name} is not one file of texts, whose words could be compared "
@@ -263,10 +263,10 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
     if options.evidence != WORDS:
         return options
     texts = {one.id: one.value for one in open_inputs(inputs, "texts") if isinstance(one, Input)}
-    classes = {*rs.read_rankings(cast("Path", options.rankings)).target_names}
+    classes = {*ranking.read_rankings(cast("Path", options.rankings)).target_names}
     if options.examples is not None:
         classes |= {label.name for label in read_labels(options.examples).values()}
-    found = rs.zeroshot.word_evidence(list(texts.values()), sorted(classes))
+    found = zeroshot.word_evidence(list(texts.values()), sorted(classes))
     write_score_table(run.evidence, found.items, [(list(texts), found.values)])
     return replace(options, evidence=run.evidence)
 
@@ -292,22 +292,22 @@ def _rank(
     for path in list_files(specs):
         files += sorted(path.iterdir()) if path.is_dir() else [path]
     content = fingerprint_files(path for path in files if path.is_file())
-    made_from = fingerprint([content, rs.__version__, specs, known, question])
+    made_from = fingerprint([content, __version__, specs, known, question])
     # Together: answers are read as lists of all classes that were asked for.
     everything = replace(classes, targets=classes.targets + held_out)
     if is_default and not any(spec.startswith(ANSWERS) for spec in specs):
         _write_prompts(everything, run, question)
     if run.has_rankings(made_from):
         say(f"rankings: those in {run.rankings}, from an earlier run")
-        found = rs.read_rankings(run.rankings, items=classes.items)
+        found = ranking.read_rankings(run.rankings, items=classes.items)
     else:
-        open_model = partial(rs.LanguageModel, log=run.answers, question=question)
+        open_model = partial(sources.LanguageModel, log=run.answers, question=question)
         found, _, missing = rank_by_sources(
             specs, everything, open_model, yes=yes, skip_unknown=True
         )
         require_known(found, classes)
         with run.replace_rankings(made_from):
-            rs.write_rankings(found, run.rankings)
+            ranking.write_rankings(found, run.rankings)
         print_rankings(found, classes)
         if held_out:
             n_ranked = len({*held_out} & {*found.target_names})
@@ -337,7 +337,7 @@ def _score(
 ) -> int:
     """Write the scores of all inputs, unless they are there; print and return how many."""
     with show_parts("scoring") as show:
-        scored = rs.jobs.score(
+        scored = jobs.score(
             plan, listed, output, on_error="skip", update=True, progress=show, notify=say
         )
     for _, reason in scored.failed:
@@ -358,7 +358,7 @@ def _score(
 
 def _score_labelled(
     plan: ScoringPlan, values: list[Any], labels: list[str], run: RunFolder
-) -> tuple[rs.Scores, list[str]]:
+) -> tuple[zeroshot.Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
     from rankshot.core.tables import ID, LABEL, open_csv_writer
     from rankshot.jobs.score_parts import list_inputs
@@ -370,7 +370,7 @@ def _score_labelled(
     with replace_file(run.labelled.with_suffix(".csv")) as stream:
         open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
     _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
-    table = rs.zeroshot.open_scores(run.labelled)
+    table = zeroshot.open_scores(run.labelled)
     ids, scores = read_all_scores(table)
     type_, rows = SCORE_TYPES[table.kind], range(len(scores))
     return build_scores(scores, table, type_, rows), [label_of[id_] for id_ in ids]
@@ -384,7 +384,7 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
     rankings = [run.rankings.name] if made else []
     names = ", ".join([run.scores.name, *rankings, run.head.name])
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
-    first, *_ = read_first_ids(rs.zeroshot.open_scores(run.scores), 1)
+    first, *_ = read_first_ids(zeroshot.open_scores(run.scores), 1)
     evidence = [] if options.evidence is None else ["--evidence", options.evidence]
     using = [run.scores, "--head", run.head, *evidence]
     explain = ["explain", *using, "--id", first]

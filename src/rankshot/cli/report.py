@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import rankshot as rs
+from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
 from rankshot.cli.rehearse import PREDICTED
@@ -76,7 +76,7 @@ def explain(
     model, score_type = fit_head(table, score_type, options)
     ids = id or read_first_ids(table, EXPLAINED)
     for name, scores_of_one in find_inputs(table, ids, score_type):
-        why = rs.explain(model, scores_of_one, target=new_class, against=against)[0]
+        why = zeroshot.explain(model, scores_of_one, target=new_class, against=against)[0]
         say(f"{name}: {why}\n")
 
 
@@ -139,14 +139,14 @@ def report(
         f"--head {options.head} is not explained in a report: leave out --scores; --head "
         "weighted-mean and --head probabilistic are",
     )
-    predicted = rs.zeroshot.read_predictions(predictions)
+    predicted = zeroshot.read_predictions(predictions)
     ids = [str(name) for name in predicted.ids]
     labels = None if truth is None else _read_labels(truth, predicted)
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
         page = _build_page(title, outcomes)
     pictures, choice, notes = _read_pictures(images, outcomes, ids)
-    whys: dict[int, rs.zeroshot.Explanation] = {}
+    whys: dict[int, zeroshot.Explanation] = {}
     model, table = None, None
     if scores is not None:
         table = open_table(scores, options)
@@ -155,7 +155,7 @@ def report(
         page = _add_rankings(page, options, table, outcomes, model)
     if scores is not None and table is not None and model is not None:
 
-        def find_scores(rows: Collection[int]) -> Iterator[tuple[int, rs.Scores]]:
+        def find_scores(rows: Collection[int]) -> Iterator[tuple[int, zeroshot.Scores]]:
             row_of = {ids[row]: row for row in rows}
             for name, found in find_inputs(table, row_of, score_type):
                 yield row_of[name], found
@@ -181,13 +181,13 @@ def report(
     kind = "seen and new" if has_seen else "new"
     page = replace(
         page,
-        verdict=rs.report.write_verdict(found, _find_predicted(options), kind),
+        verdict=pages.write_verdict(found, _find_predicted(options), kind),
         gallery=build_gallery(outcomes, ids, pictures, whys),
         gallery_choice=choice,
         settings=(*shown, *page.settings),
         notes=(*page.notes, *notes),
     )
-    rs.report.write_page(rs.report.render_report(page), output)
+    pages.write_page(pages.render_report(page), output)
     result = f"{format_count(len(predicted), 'prediction')} without true classes"
     if labels is not None:
         right = float((outcomes.predicted == labels).mean())
@@ -198,7 +198,7 @@ def report(
 def _read_labels(path: Path, predicted: Predictions) -> NDArray[np.str_]:
     import numpy as np
 
-    labels = rs.zeroshot.read_truth(path, predicted.ids.tolist()).astype(str)
+    labels = zeroshot.read_truth(path, predicted.ids.tolist()).astype(str)
     for row in np.flatnonzero(~np.isin(labels, predicted.targets)):
         name = str(labels[row])
         raise RankshotError(
@@ -221,17 +221,15 @@ def _find_predicted(options: HeadOptions) -> Interval | None:
     return None if found is None else Interval(*found)
 
 
-def _build_page(title: str, outcomes: Outcomes) -> rs.report.Report:
+def _build_page(title: str, outcomes: Outcomes) -> pages.Report:
 
     predicted, proba, labels, classes = outcomes
     if labels is None:
-        page = rs.report.Report(
-            title, overview=rs.report.count_predictions(predicted, proba, classes)
-        )
+        page = pages.Report(title, overview=pages.count_predictions(predicted, proba, classes))
         note = "Rejected inputs have no predicted class, but their confidence counts."
     else:
-        page = rs.report.Report(
-            title, evaluation=rs.report.evaluate_predictions(labels, predicted, proba, classes)
+        page = pages.Report(
+            title, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
         )
         note = "A rejected input counts as wrong, but is not in the confusion matrix."
     if rejected := outcomes.rejected.sum():
@@ -240,12 +238,12 @@ def _build_page(title: str, outcomes: Outcomes) -> rs.report.Report:
 
 
 def _add_rankings(
-    page: rs.report.Report,
+    page: pages.Report,
     options: HeadOptions,
     table: ScoreTable | None,
     outcomes: Outcomes,
-    model: rs.zeroshot.BaseHead | None,
-) -> rs.report.Report:
+    model: zeroshot.BaseHead | None,
+) -> pages.Report:
     import numpy as np
 
     path, rankings = _find_rankings(options, table)
@@ -267,7 +265,7 @@ def _add_rankings(
     consensus: Any = getattr(model, "consensus_", None)
     if consensus is None:
         prior = getattr(options.model, "prior", None)
-        merging = rs.ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
+        merging = zeroshot.ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
         with prefix_errors(path):
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
@@ -275,15 +273,15 @@ def _add_rankings(
     described = [] if model is None else [("head", " ".join(repr(model).split()))]
     return replace(
         page,
-        consensuses=rs.report.summarize_rankings(rankings, consensus, compared),
-        similar=rs.report.find_similar_classes(
+        consensuses=pages.summarize_rankings(rankings, consensus, compared),
+        similar=pages.find_similar_classes(
             consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
         ),
         settings=(("k", f"{k} places of each ranking"), *described),
     )
 
 
-def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, rs.Rankings]:
+def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, ranking.Rankings]:
     """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
     from rankshot.zeroshot.heads.base import require_targets
 
@@ -292,11 +290,11 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
         found = getattr(inner, "rankings_", getattr(inner, "consensus_", None))
         text = f"{path}: {type(inner).__name__} has no rankings to show; leave out --head"
         refuse(found is None, text)
-        return path, cast("rs.Rankings", found)
+        return path, cast("ranking.Rankings", found)
     path = cast("Path", options.rankings)
     # `fit_head` has read the same rankings, and printed what was matched.
     rankings = (
-        rs.read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
+        ranking.read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
     )
     with prefix_errors(path):
         return path, require_targets(rankings)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rankshot as rs
+from rankshot import inference, jobs, zeroshot
 from rankshot.cli.console import (
     check_writable,
     choose_workers,
@@ -119,7 +119,7 @@ def score(
     keep = output if update else None
     listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
-        run = rs.jobs.score(
+        run = jobs.score(
             plan,
             listed,
             output,
@@ -161,13 +161,11 @@ def open_plan(model: str, classes: str | None, preprocessing: str | None) -> Sco
 
 def print_check(scores: str | Path, labels: Mapping[str, str] | None = None) -> None:
     """Print what a network itself says, by its scores, and how many labels of inputs it meets."""
-    for line in rs.inference.check_scores(
-        rs.zeroshot.open_scores(scores).batches(), labels
-    ).describe():
+    for line in inference.check_scores(zeroshot.open_scores(scores).batches(), labels).describe():
         say(line)
 
 
-def print_skipped(run: rs.jobs.PartsRun, listed_in: str | Path) -> None:
+def print_skipped(run: jobs.PartsRun, listed_in: str | Path) -> None:
     """Print how many inputs have no scores, what is not an input, and why."""
     told = []
     if reasons := run.count_reasons():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import rankshot as rs
+from rankshot import zeroshot
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.examples import GUESS, PROBABILITY, read_labels
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
@@ -23,7 +23,7 @@ class _Guesses(NamedTuple):
     """All inputs: what tells them apart, and the most probable class of each."""
 
     ids: list[str]
-    scores: rs.Scores
+    scores: zeroshot.Scores
     labels: NDArray[np.str_]
     proba: NDArray[np.floating]
 
@@ -100,14 +100,14 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",
     )
-    predicted = rs.zeroshot.read_predictions(path)
+    predicted = zeroshot.read_predictions(path)
     ids = predicted.ids.tolist()
     if options.examples is not None:
         missing = sorted(read_labels(options.examples).keys() - set(ids))
         refuse(missing, f"{options.examples}: there is no input {quote_names(missing)} in {path}")
     best = predicted.proba.argmax(axis=1)
     proba = predicted.proba[np.arange(len(ids)), best]
-    scores = rs.Scores.from_probabilities(predicted.proba, predicted.targets)
+    scores = zeroshot.Scores.from_probabilities(predicted.proba, predicted.targets)
     return _Guesses(ids, scores, np.array(predicted.targets)[best], proba)
 
 

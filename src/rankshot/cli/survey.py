@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import rankshot as rs
+from rankshot import ranking
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.survey_database import open_database, require_extra
 from rankshot.cli.survey_people import (
@@ -94,7 +94,9 @@ def new(
         seen_classes,
         show=show,
         pool=pool,
-        rankings=None if preselect is None else rs.read_rankings(preselect, items=seen_classes),
+        rankings=None
+        if preselect is None
+        else ranking.read_rankings(preselect, items=seen_classes),
         answers_per_question=answers,
     )
     with replace_file(study) as stream:
