@@ -181,7 +181,7 @@ def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, unshown, n
     path = tmp_path / "votes.jsonl"
     write_records(path, ranking_records(asked, said, {}))
     (brief,) = rs.summarize(rs.read_rankings(path, items=items))
-    (target,) = summarize_targets(summarize_questions(asked, said, {}), said, {})
+    (target,) = summarize_targets(summarize_questions(asked, said, {}), said)
     assert brief.concordance == pytest.approx(target.concordance, rel=1e-12)
     assert 0 < brief.concordance < 0.06
     (row,) = [line for line in rankshot(["consensus", path]).out.splitlines() if "cat" in line]

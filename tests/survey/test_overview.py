@@ -6,7 +6,7 @@ import pytest
 from small_studies import Visitors, small_study
 
 from rankshot.survey.export import answer_records
-from rankshot.survey.overview import read_overview, read_view
+from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.people import (
     delete_participants,
@@ -28,8 +28,7 @@ def survey(place):
 
 @pytest.fixture
 def read(survey):
-    memo = {}
-    return lambda **which: read_view(STUDY, survey.database, survey.now, memo, **which)
+    return lambda **which: read_overview(STUDY, survey.database, survey.now, **which)
 
 
 def test_every_change_is_seen(survey, read):

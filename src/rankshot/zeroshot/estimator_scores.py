@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -130,10 +131,6 @@ def _naive_bayes(estimator: Any, X: Any) -> Scores:
 # -------------------------------------------------------------------- one-vs-rest
 
 
-def _one_vs_rest(estimator: Any, X: Any) -> Scores:
-    return _from_decisions(estimator, X, "one-vs-rest")
-
-
 def _linear_svc(estimator: Any, X: Any) -> Scores:
     joint = estimator.multi_class == "crammer_singer"
     return _from_decisions(estimator, X, "multiclass" if joint else "one-vs-rest")
@@ -214,6 +211,7 @@ def _pipeline(estimator: Any, X: Any) -> Scores:
     return scores_of(last, X)
 
 
+_one_vs_rest = partial(_from_decisions, kind="one-vs-rest")
 _READERS: dict[str, Callable[[Any, Any], Scores]] = {
     "Pipeline": _pipeline,
     "FrozenEstimator": lambda frozen, X: scores_of(frozen.estimator, X),

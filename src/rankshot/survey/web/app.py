@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -50,11 +51,7 @@ class Rates:
 
 
 def create_app(
-    study: Study,
-    database: Database,
-    *,
-    token: str | None = None,
-    rates: Rates | None = None,
+    study: Study, database: Database, *, token: str | None = None, rates: Rates | None = None
 ) -> FastAPI:
     """Create the web application of a study.
 
@@ -133,21 +130,16 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
     @app.get("/ready")
     def ready(response: Response) -> dict[str, Any]:
         """Say whether the survey can store answers, and its state, if that is known."""
-        found = _read_readiness(database)
+        found: dict[str, Any] = {"ready": False, "state": None}
+        with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
+            with database.begin_read() as connection:
+                state = connection.execute(select(SURVEY.c.state)).scalar_one()
+                is_file = connection.dialect.name == "sqlite"
+                folder = Path(connection.engine.url.database or "").parent
+            is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
+            found = {"ready": not is_full, "state": state}
         response.status_code = 200 if found["ready"] else 503
         return found
-
-
-def _read_readiness(database: Database) -> dict[str, Any]:
-    try:
-        with database.begin_read() as connection:
-            state = connection.execute(select(SURVEY.c.state)).scalar_one()
-            is_file = connection.dialect.name == "sqlite"
-            folder = Path(connection.engine.url.database or "").parent
-        is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
-    except (DatabaseGoneError, SQLAlchemyError, OSError):
-        return {"ready": False, "state": None}
-    return {"ready": not is_full, "state": state}
 
 
 def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:

@@ -17,13 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
-from rankshot.core.errors import (
-    RankshotError,
-    prefix_errors,
-    quote_names,
-    short_repr,
-    suggest_name,
-)
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     ID,
@@ -295,9 +289,7 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
 # -------------------------------------------------------------------- a table of scores
 
 
-@cache
-def _find_threads() -> ThreadpoolController:
-    return ThreadpoolController()
+_find_threads = cache(ThreadpoolController)
 
 
 def classify_to_file(

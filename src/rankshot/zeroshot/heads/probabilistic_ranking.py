@@ -41,11 +41,7 @@ from rankshot.zeroshot.heads.base import (
     sources_or_raters,
     standardize,
 )
-from rankshot.zeroshot.heads.sum_over_rankings import (
-    MAX_RANKINGS,
-    PosteriorSum,
-    SumOverRankings,
-)
+from rankshot.zeroshot.heads.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
 from rankshot.zeroshot.likelihoods.formulas import (
     ArrayFormula,
     BabingtonSmithFormula,
@@ -403,7 +399,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
     def _prepare(self) -> None:
         """Build the scorers of the rankings that are compared."""
-        self._compared = self.rankings_ if self.consensus_ is None else self.consensus_
+        self._compared = self.consensus_ or self.rankings_
         self._mean: MeanOverSources | None = None
         if self.posterior == "mean":
             self._mean = MeanOverSources(self._compared, self.classes_)
@@ -571,9 +567,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
                     log_prob[theirs], axis=0, weights=self.rankings_.weights[theirs]
                 )
         if self.reference_ is not None:
-            by_target = log_posteriors.transpose(1, 0, 2)
-            by_target = self.reference_.standardize_log_posterior(by_target)
-            log_posteriors = by_target.transpose(1, 0, 2)
+            log_posteriors = self.reference_.standardize_log_posterior(log_posteriors)
         return names, log_posteriors
 
     def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:
