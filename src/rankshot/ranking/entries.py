@@ -25,7 +25,7 @@ class Entries(NamedTuple):
     @property
     def sizes(self) -> NDArray[np.int64]:
         """How many entries each row has."""
-        return np.diff(self.starts)
+        return np.asarray(self.starts[1:] - self.starts[:-1])
 
     @property
     def rows(self) -> NDArray[np.int64]:

@@ -14,8 +14,9 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.entries import row_starts
 from rankshot.ranking.matrices import ABSENT, group_by_place, last_levels, levels
-from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
+from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -32,9 +33,10 @@ def require_estimable(rankings: AnyRankings) -> None:
     It exists if and only if the graph of "was placed before" is strongly connected: the items
     cannot be split into two parts such that no item of one is ever placed before an item of the
     other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
-    Such ties are left out, and an estimate that depends on them is refused.
+    Such ties are left out, and an estimate that depends on them is refused. All rankings count,
+    whatever their weight.
     """
-    compared = reduce_parts(keep_counted(rankings), _count_neighbours)
+    compared = reduce_parts(rankings, _count_neighbours)
     count, label = connected_components(compared.before, connection="strong")
     if count > 1:
         verdict = "need not exist, ties that K cuts aside" if compared.n_cut else "does not exist"
@@ -84,8 +86,10 @@ def _count_neighbours(given: Rankings) -> _Neighbours:
     in_line = ~rankings.rows_with_ties & (rankings.is_subset | (rankings.n_listed == C))
     strict = rankings[in_line]
     follows = np.diff(strict.entry_rows) == 0
-    pairs = strict.codes[:-1][follows], strict.codes[1:][follows]
-    before = csr_array((np.ones(pairs[0].size), pairs), shape=(C, C))
+    first, second = strict.codes[:-1][follows], strict.codes[1:][follows]
+    starts = row_starts(np.bincount(first, minlength=C))
+    second = second[np.argsort(first, kind="stable")]
+    before = csr_array((np.ones(second.size), second, starts), shape=(C, C))
     if not in_line.all():
         before = before + csr_array(precedence(rankings[~in_line]))
     return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
