@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 
 import numpy as np
 import pytest
@@ -23,9 +22,8 @@ from command_line import (
     write_scores,
     write_small_run,
 )
-from rankshot.zeroshot.files import predictions, score_tables
+from rankshot.zeroshot.files import predictions
 from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.files.score_tables import open_scores
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -42,7 +40,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def small_batches(monkeypatch):
     """Tables are read two rows at a time."""
-    monkeypatch.setattr(score_tables, "open_scores", partial(open_scores, batch_rows=2))
+    monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 10)
 
 
 def run_classify(words, output="out.csv"):

@@ -166,7 +166,7 @@ def studies(draw):
 
 
 @given(study=studies())
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
     path = tmp_path_factory.mktemp("study") / "study.toml"
     path.write_text(format_study(study), encoding="utf-8", newline="\n")
