@@ -13,6 +13,7 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.parts import require_one_subject, require_rankings
 from rankshot.ranking.rankings import Rankings
@@ -257,11 +258,9 @@ def _compare_with_rest(units: _Units) -> tuple[Floats, ...]:
 
 def _find_repeated(rankings: Rankings) -> list[Ints]:
     """Return the rows of each rater who gave several rankings."""
-    names, rater, count = np.unique(
-        np.array([name or "" for name in rankings.raters]), return_inverse=True, return_counts=True
-    )
-    rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(count)[:-1])
-    return [own for name, own in zip(names, rows, strict=True) if name and own.size > 1]
+    rater = number_labels(rankings.raters)
+    _, *rows = np.split(np.argsort(rater, kind="stable"), np.cumsum(np.bincount(rater))[:-1])
+    return [own for own in rows if own.size > 1]
 
 
 def _sum_over_orders(rankings: Rankings, table: Floats) -> Floats:

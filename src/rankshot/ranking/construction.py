@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, count, islice
+from itertools import chain, count
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -78,34 +78,40 @@ def encode_names(
     """
     n = sum(map(len, columns))
     try:
-        found, codes = _name_distinct(_flatten(columns), n)
+        labels, codes = _number_distinct(_flatten(columns), n)
     except TypeError:  # a label that has no hash
-        found, codes = _name_distinct(map(as_name, _flatten(columns)), n)
-    if None in found:
-        index = int(np.argmax(codes == found.index(None)))
-        odd = next(islice(_flatten(columns), index, None))
-        raise RankshotError(f"{where(index)}: an item must be a name, not {short_repr(odd)}")
-    names = as_names(sorted({*found}) if items is None else items)
-    number = {name: i for i, name in enumerate(names)}
-    for code, odd in enumerate(found):
-        if odd not in number:
-            at = where(int(np.argmax(codes == code)))
-            raise UnknownItemError(
-                f"{at}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
-            )
-    return names, np.array([number[name] for name in found], np.int32)[codes]
+        labels, codes = [*_flatten(columns)], np.arange(n)
+    return number_items(labels, codes, items, where)
 
 
-def _name_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np.intp]]:
-    """Return the names of the labels that differ, None for no name, and the number of each label.
+def number_items(
+    labels: list[Any], codes: NDArray[Any], items: Iterable[Any] | None, where: Where
+) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """Return the items, by default those that occur, and that of each cell.
 
-    Labels are numbered as they occur; equal ones are checked once.
+    ``codes`` has the number of the label of each cell, and ``where`` names the row of a cell.
     """
-    found, codes = _number_distinct(labels, n)
-    return [as_name(label) for label in found], codes
+    found = [as_name(label) for label in labels]
+    if items is None:
+        used = np.zeros(len(labels), bool)
+        used[codes] = True
+        items = sorted({name for name, n in zip(found, used, strict=True) if name and n})
+    names = as_names(items) if items or not codes.size else ()
+    number = {name: i for i, name in enumerate(names)}
+    numbers = np.array([number.get(name or "", -1) for name in found], np.int32)[codes]
+    if numbers.min(initial=0) < 0:
+        index = int(np.argmax(numbers < 0))
+        label, name = labels[codes[index]], found[codes[index]]
+        if name is None:
+            raise RankshotError(f"{where(index)}: an item must be a name, not {short_repr(label)}")
+        raise UnknownItemError(
+            f"{where(index)}: unknown item {short_repr(name)}{suggest_item(name, names)}"
+        )
+    return names, numbers
 
 
 def _number_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the labels that differ, in the order in which they occur, and the number of each."""
     numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
     return [*numbers], codes

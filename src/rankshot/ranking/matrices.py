@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
-from rankshot.ranking.entries import Entries, number_rows, row_starts
+from rankshot.ranking.entries import Entries, count_places, number_rows, row_starts
 from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
 from rankshot.ranking.rankings import Rankings
 
@@ -98,7 +98,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
         return rankings.codes.reshape(n, C)
     rows = rankings.entry_rows
     table = np.full((n, C), C, np.int32)
-    table[rows, _nth_in_row(rankings)] = rankings.codes
+    table[rows, count_places(rankings.starts)] = rankings.codes
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
     unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
@@ -117,13 +117,8 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
     if rankings.codes.size == len(rankings) * width:
         return rankings.codes.reshape(len(rankings), width)
     table = np.full((len(rankings), width), rankings.n_items, np.int32)
-    table[rankings.entry_rows, _nth_in_row(rankings)] = rankings.codes
+    table[rankings.entry_rows, count_places(rankings.starts)] = rankings.codes
     return table
-
-
-def _nth_in_row(rankings: Rankings) -> NDArray[np.int64]:
-    """Return how many items of the same ranking come before each entry."""
-    return np.arange(rankings.codes.size) - np.repeat(rankings.starts[:-1], rankings.n_listed)
 
 
 # ---- Groups of tied items; an item that is not tied is a group of one

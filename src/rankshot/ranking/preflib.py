@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.files import read_lines
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
     Kind,
@@ -61,7 +60,13 @@ MARKS = _table_of_pairs({"\n": ":", ":": "{\n", "{": "}", "}": "{\n"})
 
 def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
     """Read a PrefLib file; the names of its alternatives become the items."""
-    every = list(read_lines(path))
+    data = path.read_bytes()
+    try:
+        texts = map(str.strip, data.decode("utf-8-sig").split("\n"))
+    except UnicodeDecodeError as error:
+        at = data.count(b"\n", 0, error.start) + 1
+        raise RankshotError(f"{path}:{at}: not UTF-8 text ({error.reason})") from None
+    every = [line for line in enumerate(texts, 1) if line[1]]
     lines = [line for line in every if line[1][0] != "#"]
     if not lines:
         raise RankshotError(f"{path}: no rankings in it")
@@ -76,10 +81,10 @@ def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Ranking
     for rows in row_blocks(len(lines), 1, LINES_PARSED):
         text = "\n".join(["", *[line for _, line in lines[rows]], ""])
         text = text.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
-        data = np.frombuffer(text.encode(), np.uint8)
-        bad_rows = _find_malformed(data)
+        block = np.frombuffer(text.encode(), np.uint8)
+        bad_rows = _find_malformed(block)
         if not bad_rows.size:
-            entries, count, bad_rows = _parse_orders(data, code_of)
+            entries, count, bad_rows = _parse_orders(block, code_of)
             parts.append(entries)
             counts.append(count)
         if bad_rows.size:

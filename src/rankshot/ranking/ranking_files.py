@@ -18,13 +18,7 @@ from typing import Any, BinaryIO, Literal, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import (
-    RankshotError,
-    UnknownItemError,
-    quote_names,
-    short_repr,
-    suggest_item,
-)
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.files import NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
     Coded,
@@ -35,10 +29,11 @@ from rankshot.core.tables import (
     read_columns,
     require_number_types,
 )
-from rankshot.core.validation import as_name, as_names, require_choice, require_whole_number
+from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.construction import (
     Kind,
     Where,
+    number_items,
     validate_columns,
     validate_entries,
 )
@@ -264,21 +259,17 @@ def write_jsonl(rankings: Rankings, stream: TextIO, path: Path) -> None:  # noqa
     """Write rankings, one per line; default values (weight 1, top-K, no rater) are left out."""
     cut = rankings.lengths < rankings.n_listed
     for row, order in enumerate(rankings.orders()):
-        record: dict[str, Any] = {}
-        if rankings.targets[row] is not None:
-            record["target"] = rankings.targets[row]
-        record["ranking"] = order
-        if cut[row]:
-            record["k"] = int(rankings.lengths[row])
-        if rankings.is_subset[row]:
-            record["kind"] = "subset"
-        if rankings.sources[row] is not None:
-            record["source"] = rankings.sources[row]
-        if rankings.raters[row] is not None:
-            record["rater"] = rankings.raters[row]
-        if rankings.weights[row] != 1:
-            weight = float(rankings.weights[row])
-            record["weight"] = int(weight) if weight.is_integer() else weight
+        weight = float(rankings.weights[row])
+        fields = {
+            "target": rankings.targets[row],
+            "ranking": order,
+            "k": int(rankings.lengths[row]) if cut[row] else None,
+            "kind": "subset" if rankings.is_subset[row] else None,
+            "source": rankings.sources[row],
+            "rater": rankings.raters[row],
+            "weight": None if weight == 1 else int(weight) if weight.is_integer() else weight,
+        }
+        record = {name: value for name, value in fields.items() if value is not None}
         stream.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
@@ -380,7 +371,9 @@ class _RowReader:
         def where(entry: int) -> str:
             return self._where(find_row(starts, entry))
 
-        codes, names = _number_items(values, items, where)
+        codes, labels = _read_dictionary(values)
+        # Missing values have the number -1, the last one here.
+        names, codes = number_items([*labels, None], codes, items, where)
         entries = validate_entries(Entries(codes, places, starts), names, self._where)
         rankings = Rankings(names, *entries, entries.sizes, *self._read_columns())
         if "k" not in self._batch.schema.names:
@@ -461,31 +454,6 @@ def _read_dictionary(column: Any) -> tuple[NDArray[np.int32], list[Any]]:
     if not import_pyarrow().types.is_dictionary(column.type):
         column = column.dictionary_encode()
     return _to_numbers(column.indices, -1, np.int32), column.dictionary.to_pylist()
-
-
-def _number_items(
-    values: Any, items: tuple[str, ...] | None, where: Where
-) -> tuple[NDArray[np.int32], tuple[str, ...]]:
-    """Return the item number of each value, and the items: by default those that occur."""
-    numbers, labels = _read_dictionary(values)
-    # Missing values have the number -1, the last one here.
-    names = [as_name(label) for label in (*labels, None)]
-    if items is None:
-        used = np.bincount(numbers[numbers >= 0], minlength=len(labels))
-        items = tuple(sorted({name for name, n in zip(names, used, strict=False) if name and n}))
-    code = {name: i for i, name in enumerate(items)}
-    recode = np.array([-1 if name is None else code.get(name, -1) for name in names], np.int32)
-    codes = np.take(recode, numbers, mode="wrap")
-    if codes.min(initial=0) < 0:
-        first = int(np.argmax(codes < 0))
-        name = names[numbers[first]]
-        if name is None:
-            label = [*labels, None][numbers[first]]
-            raise RankshotError(f"{where(first)}: an item must be a name, not {short_repr(label)}")
-        raise UnknownItemError(
-            f"{where(first)}: unknown item {short_repr(name)}{suggest_item(name, items)}"
-        )
-    return codes, items
 
 
 def put_rankings(rankings: Rankings, stream: BinaryIO) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from operator import or_
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.consensus.kemeny import kemeny
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.distances import compare_common_items
+from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import (
     Some,
     find_ranked_items,
@@ -127,7 +129,7 @@ class Blocks(NamedTuple):
 
 def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
     """Return what W of the rankings of raters needs, or why there is no W."""
-    raters = reduce_parts(rankings, _find_raters, combine=_join)
+    raters = reduce_parts(rankings, _find_raters, combine=or_)
     if len(raters) < 2 and not (None in raters and count_rankings(rankings).has_pairs):
         return "W needs the rankings of at least two raters"
     n = rankings.n_items
@@ -173,10 +175,6 @@ def _share_part(rankings: Rankings, totals: dict[str, float]) -> Rankings:
 def _find_raters(rankings: Rankings) -> frozenset[str | None]:
     """Return who gave rankings; at most two names are needed."""
     return frozenset(list(dict.fromkeys(rankings.raters.tolist()))[:2])
-
-
-def _join(a: frozenset[str | None], b: frozenset[str | None]) -> frozenset[str | None]:
-    return a | b
 
 
 def _count_partial(rankings: Rankings) -> int:
@@ -276,8 +274,7 @@ def sum_deviations(rankings: Rankings, rank: Ints | None = None) -> Floats:
     if rank is not None:
         top = ~rankings.is_subset[rows]
         codes = codes[np.lexsort((rank[codes], rows))]
-        nth = np.arange(rows.size) - rankings.starts[rows]
-        codes = np.where(top, np.argsort(rank)[nth], codes)
+        codes = np.where(top, np.argsort(rank)[count_places(rankings.starts)], codes)
     weights = rankings.weights
     shifts = weights[rows] * (of_entries - of_rest[rows])
     return np.asarray(
@@ -294,10 +291,12 @@ def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
     squares = of_listed + (n_compared - rankings.n_listed) * of_rest**2
     share = rankings.weights * squares / np.maximum(n_compared - 1, 1) / n_compared
     subset = rankings.is_subset
-    nth = np.arange(rankings.codes.size) - rankings.starts[rankings.entry_rows]
     # Ties are broken: each pair of a ranking is counted, in one order or the other.
     strict = replace(
-        rankings, places=nth.astype(np.int32), lengths=rankings.n_listed, weights=share
+        rankings,
+        places=count_places(rankings.starts),
+        lengths=rankings.n_listed,
+        weights=share,
     )
     before = precedence(strict[subset & (share > 0)])
     pairs = before + before.T + float(share[~subset].sum())
@@ -511,8 +510,8 @@ def summarize_target(
     n_places = int(last_levels(consensus)[0]) + 1
     found = count_rankings(rankings)
     first, center = keep_first_places(rankings, consensus, k)
-    sums = reduce_parts(first, _sum_by_label, center, k, labels, combine=_merge_sums)
-    means = {label: distance / weight for label, (distance, weight) in sums.items()}
+    distances, weights = reduce_parts(first, _sum_by_label, center, k, labels)
+    means = {label: distances[label] / weight for label, weight in weights.items()}
     mean = means.pop(None, None)
     furthest = sorted(means.items(), key=lambda pair: (-pair[1], str(pair[0])))
     W, why_not = measure_concordance(rankings)
@@ -548,29 +547,22 @@ def find_origins(rankings: Rankings) -> NDArray[np.object_]:
     return np.array([rater or source for rater, source in pairs], object)
 
 
-_LabelSums = dict[str | None, tuple[float, float]]
-"""The weighted sum of distances to the consensus, and the weight: of each label, of all (None)."""
-
-
 def _sum_by_label(
     rankings: Rankings, consensus: Rankings, k: int, labels: NDArray[Any] | None = None
-) -> _LabelSums:
+) -> tuple[Counter[Any], Counter[Any]]:
+    """Return the weighted sums of distances to the consensus, and the weights.
+
+    They are those of each label, and of all rankings (None).
+    """
     labels = find_origins(rankings) if labels is None else labels
     distance = compare_common_items(rankings, consensus, k)[:, 0]
     known = np.flatnonzero(~np.isnan(distance))
-    sums: _LabelSums = {}
-    for label, far, weight in zip(
-        labels[known], distance[known].tolist(), rankings.weights[known].tolist(), strict=True
+    weights = rankings.weights[known]
+    far, count = Counter[Any](), Counter[Any]()
+    for label, weight, sum_ in zip(
+        labels[known], weights.tolist(), (weights * distance[known]).tolist(), strict=True
     ):
         for name in {label, None}:
-            before = sums.get(name, (0.0, 0.0))
-            sums[name] = (before[0] + weight * far, before[1] + weight)
-    return sums
-
-
-def _merge_sums(a: _LabelSums, b: _LabelSums) -> _LabelSums:
-    merged = dict(a)
-    for name, (distance, weight) in b.items():
-        before = merged.get(name, (0.0, 0.0))
-        merged[name] = (before[0] + distance, before[1] + weight)
-    return merged
+            far[name] += sum_
+            count[name] += weight
+    return far, count

@@ -11,16 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import (
-    RankshotError,
-    UnknownItemError,
-    quote_names,
-    short_repr,
-    suggest_item,
-)
+from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.tables import Coded, ColumnReader, find_column
-from rankshot.core.validation import as_names
-from rankshot.ranking.construction import stack_pairs
+from rankshot.ranking.construction import number_items, stack_pairs
 from rankshot.ranking.entries import Entries
 
 SIDES = (("model_a", "model_b"), ("a", "b"), ("left", "right"), ("first", "second"))
@@ -142,20 +135,10 @@ def _number_items(
     first: Coded, second: Coded, items: Iterable[Any] | None, table: ColumnReader
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Return the items, by default those that occur, and the numbers of both sides."""
-    found = sorted({*first.labels, *second.labels}) if items is None else items
-    names = as_names(found)
-    number = {name: i for i, name in enumerate(names)}
-    codes = np.empty((2, first.codes.size), np.int32)
-    for side, coded in enumerate((first, second)):
-        recode = np.array([number.get(label, -1) for label in coded.labels], np.int32)
-        codes[side] = recode[coded.codes]
-    if (codes < 0).any():
-        row = int(np.argmax((codes < 0).any(axis=0)))
-        unknown = first if codes[0, row] < 0 else second
-        odd = unknown.labels[unknown.codes[row]]
-        raise UnknownItemError(
-            f"{table.where(row)}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
-        )
+    n, labels = first.codes.size, [*first.labels, *second.labels]
+    both = np.column_stack([first.codes, second.codes + len(first.labels)]).ravel()
+    names, codes = number_items(labels, both, items, lambda cell: table.where(cell // 2))
+    codes = np.ascontiguousarray(codes.reshape(n, 2).T)
     if (same := codes[0] == codes[1]).any():
         row = int(np.argmax(same))
         raise RankshotError(f"{table.where(row)}: item {names[codes[0, row]]!r} against itself")

@@ -29,6 +29,7 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
+from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import (
     completed_orders,
     group_by_place,
@@ -360,9 +361,9 @@ def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
     codes = part.codes.reshape(n, m) if m < part.n_items else completed_orders(part)
     begin, size, column = group_by_place(part)
     kept = _is_choice(part, begin, column)
-    nth = np.arange(part.codes.size) - part.starts[part.entry_rows]
     chosen = np.zeros((m, n))
-    chosen[nth, part.entry_rows] = np.repeat(np.where(kept, 1 / size, 0.0), size)
+    shares = np.repeat(np.where(kept, 1 / size, 0.0), size)
+    chosen[count_places(part.starts), part.entry_rows] = shares
     return Block(codes.T.astype(np.intp), chosen, begin[kept], column[kept], size[kept], rows)
 
 

@@ -74,10 +74,10 @@ def _count_neighbours(given: Rankings) -> _Neighbours:
     in_line = ~rankings.rows_with_ties & (rankings.is_subset | (rankings.n_listed == C))
     strict = rankings[in_line]
     follows = np.diff(strict.entry_rows) == 0
-    first, second = strict.codes[:-1][follows], strict.codes[1:][follows]
-    starts = row_starts(np.bincount(first, minlength=C))
-    second = second[np.argsort(first, kind="stable")]
-    before = csr_array((np.ones(second.size), second, starts), shape=(C, C))
+    # SciPy's search for connected parts does not end where a pair is there twice.
+    pairs = np.unique(strict.codes[:-1][follows].astype(np.int64) * C + strict.codes[1:][follows])
+    starts = row_starts(np.bincount(pairs // C, minlength=C))
+    before = csr_array((np.ones(pairs.size), pairs % C, starts), shape=(C, C))
     if not in_line.all():
         before = before + csr_array(precedence(rankings[~in_line]))
     return _Neighbours(before, int((given.lengths < given.n_listed).sum()))

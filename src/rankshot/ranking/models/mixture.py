@@ -26,6 +26,7 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
+from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
@@ -620,15 +621,10 @@ def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
 
 def find_units(rankings: Rankings) -> tuple[NDArray[np.intp], Floats, Floats]:
     """Return the units of rankings: raters with all of theirs, or each ranking."""
-    n = len(rankings)
-    owned = np.array([rater is not None for rater in rankings.raters], bool)
-    names, rater = np.unique(rankings.raters[owned].astype(str), return_inverse=True)
-    alone = np.flatnonzero(~owned)
-    unit = np.empty(n, np.intp)
-    unit[owned] = rater
-    unit[alone] = len(names) + np.arange(alone.size)
-    exponents = np.where(owned, rankings.weights, 1.0)
-    return unit, exponents, np.append(np.ones(len(names)), rankings.weights[alone])
+    rater, weights = number_labels(rankings.raters), rankings.weights
+    owned, n_raters = rater > 0, int(rater.max(initial=0))
+    unit = np.where(owned, rater, n_raters + np.cumsum(~owned)) - 1
+    return unit, np.where(owned, weights, 1.0), np.append(np.ones(n_raters), weights[~owned])
 
 
 class Sample(NamedTuple):

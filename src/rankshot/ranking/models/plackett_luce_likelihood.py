@@ -385,14 +385,11 @@ class PartsLikelihood(BaseLikelihood):
         self.counts: NDArray[np.int64] = np.bincount(class_of)
         self.n_classes = len(self.counts)
         self.wins = self._add_up(_wins_of_part)
-        self._last: tuple[Floats, tuple[float, Floats]] | None = None
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Add up those of the parts."""
-        # A fit ends with the log-worths that it has tried last.
-        if self._last is None or not np.array_equal(self._last[0], theta):
-            self._last = theta.copy(), self._add_up(_ask_part, "value_and_expected", theta)
-        return self._last[1]
+        found: tuple[float, Floats] = self._add_up(_ask_part, "value_and_expected", theta)
+        return found
 
     def curvature(self, theta: Floats) -> Curvature:
         """Add up those of the parts."""
