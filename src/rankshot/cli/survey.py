@@ -13,20 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankshot import ranking
+from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.survey_database import open_database, require_extra
-from rankshot.cli.survey_people import (
-    close,
-    delete,
-    exclude,
-    forget_ids,
-    pause,
-    payments,
-    pilot,
-    reopen,
-    reset,
-    restore,
-)
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import read_names, replace_file, require_ending
@@ -217,10 +206,11 @@ def serve(
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(new, catalogue, serve, status, export, backup, pilot, pause, close, reopen, reset),
-    *(exclude, restore, delete, payments, forget_ids),
+    *(new, catalogue, serve, status, export, backup),
+    *(people.pilot, people.pause, people.close, people.reopen, people.reset, people.exclude),
+    *(people.restore, people.delete, people.payments, people.forget_ids),
 )
-SHARED: tuple[Callable[..., None], ...] = (status, delete)
+SHARED: tuple[Callable[..., None], ...] = (status, people.delete)
 """The commands with the texts of options that several have."""
 
 
