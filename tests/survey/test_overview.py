@@ -18,8 +18,8 @@ STUDY = small_study(extra=(ExtraQuestion("age", "How old?", "number"),))
 
 
 @pytest.fixture
-def survey(place):
-    with closing(Database(place, create=True)) as database:
+def survey(tmp_path):
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
         yield Visitors(STUDY, database)
 
 
