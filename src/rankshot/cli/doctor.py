@@ -6,8 +6,9 @@ import json
 import shlex
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, read_new_rankings
 from rankshot.cli.rank import ANSWERS
@@ -21,11 +22,6 @@ from rankshot.cli.score_inputs import (
     read_rankings_of,
 )
 from rankshot.core.errors import format_count, quote_names
-
-if TYPE_CHECKING:
-    from rankshot.ranking.rankings import Rankings
-    from rankshot.zeroshot import Rehearsal, WeightedMean
-    from rankshot.zeroshot.scores import Scores
 
 SHOWN = 5
 """Pairs of classes, seen classes to collect inputs of, and inputs to label."""
@@ -72,9 +68,6 @@ def doctor(
         Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
         rank --rehearse`, by the sources of --rankings. They need --reference and --truth.
     """
-    from rankshot.zeroshot import Rehearsal, WeightedMean
-    from rankshot.zeroshot.files.score_tables import open_scores
-
     path, rankings, reference = scores, options.rankings, options.reference
     again: list[Any] = []
     if (run := _find_run(scores)) is not None:
@@ -87,7 +80,7 @@ def doctor(
         rehearsal and not (rankings and reference and truth),
         "--rehearsal needs --rankings, --reference and --truth as well",
     )
-    table = open_scores(path)
+    table = zeroshot.open_scores(path)
     score_type = infer_score_type(table, score_type)
     new: Any = None if rankings is None else read_new_rankings(rankings, table)
     given = _read(path, None, score_type)
@@ -105,11 +98,11 @@ def doctor(
         words = again or ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
         steps.append(("rankings of the new classes, such as a language model's answers", words))
     else:
-        head, tried = WeightedMean().fit(new, seen if reference else None), None
+        head, tried = zeroshot.WeightedMean().fit(new, seen if reference else None), None
         if rehearsal is not None:
             some = _choose_rows(len(labels))
             of_seen = read_rankings_of(rehearsal, table, quiet=True)
-            tried = Rehearsal().fit(seen[some], labels[some], of_seen)
+            tried = zeroshot.Rehearsal().fit(seen[some], labels[some], of_seen)
         _print_sources(new, tried)
         if rankings and not new.rater_names:
             steps.append(_propose_answers(new, rankings, path, again))
@@ -170,9 +163,9 @@ def _choose_rows(n: int) -> Any:
 def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, Any]:
     """Return the classes of inputs or, if they are not given, the ids, and the scores."""
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.score_tables import build_scores, open_scores
+    from rankshot.zeroshot.files.score_tables import build_scores
 
-    table = open_scores(path)
+    table = zeroshot.open_scores(path)
     if truth is not None:
         return read_labelled(table, truth, score_type)[::-1]
     ids, values = read_all_scores(table)
@@ -183,26 +176,27 @@ def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, A
 
 
 def _examine_network(
-    path: Path, given: tuple[Any, Scores], labelled: tuple[Any, Scores | None]
+    path: Path, given: tuple[Any, zeroshot.Scores], labelled: tuple[Any, zeroshot.Scores | None]
 ) -> list[str]:
     """Print what the network says, and how accurate it is; return what is doubtful."""
-    from rankshot.inference import check_scores
     from rankshot.jobs.score_parts import read_origin
 
-    check = check_scores([given])
+    check = inference.check_scores([given])
     lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()
     doubts = dict.fromkeys(check.doubts)
     labels, seen = labelled
     if seen is not None and labels is not None:
         rows = list(map(str, range(len(labels))))
-        check = check_scores([(rows, seen)], dict(zip(rows, labels.tolist(), strict=True)))
+        check = inference.check_scores(
+            [(rows, seen)], dict(zip(rows, labels.tolist(), strict=True))
+        )
         lines += check.describe()[1:]
         doubts |= dict.fromkeys(check.doubts)
     _print("network", lines)
     return list(doubts)
 
 
-def _print_sources(rankings: Rankings, rehearsal: Rehearsal | None) -> None:
+def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
     from rankshot.zeroshot.metrics import format_share
 
@@ -219,18 +213,18 @@ def _print_sources(rankings: Rankings, rehearsal: Rehearsal | None) -> None:
     _print(f"rankings (random guessing: {format_share(1 / len(new))})", lines)
 
 
-def _find_labels(head: WeightedMean, names: Any, inputs: Scores) -> str:
+def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Scores) -> str:
     """Print which new classes are alike; return which inputs to label."""
     import numpy as np
 
-    from rankshot.report.rankings import find_similar_classes
-    from rankshot.zeroshot import ProbabilisticRanking
     from rankshot.zeroshot.metrics import format_share
     from rankshot.zeroshot.suggestions import choose_diverse
 
     k = min(MAX_PLACES, head.rankings_.n_items)
-    merged: Any = ProbabilisticRanking(k=k, posterior="consensus").fit(head.rankings_.top(k))
-    found = find_similar_classes(merged.consensus_, k)
+    merged: Any = zeroshot.ProbabilisticRanking(k=k, posterior="consensus").fit(
+        head.rankings_.top(k)
+    )
+    found = report.find_similar_classes(merged.consensus_, k)
     pairs = () if found is None else found.pairs[:SHOWN]
     lines = [f"{a} and {b}: {format_share(far)}" for a, b, far in pairs]
     _print("new classes whose rankings are most alike (0 is the same ranking)", lines or ["none"])
@@ -242,7 +236,7 @@ def _find_labels(head: WeightedMean, names: Any, inputs: Scores) -> str:
     return f"labels of a few inputs, first of {chosen} ({which}), for --examples labels.csv"
 
 
-def _examine_reference(head: WeightedMean, path: Path | None) -> str:
+def _examine_reference(head: zeroshot.WeightedMean, path: Path | None) -> str:
     """Print how far the reference covers the seen classes; return the classes that it lacks."""
     import numpy as np
 
@@ -264,7 +258,7 @@ def _print(heading: str, lines: list[str]) -> None:
 # ---- What would help
 
 
-def _propose_answers(new: Rankings, rankings: Path, path: Path, again: list[Any]) -> Step:
+def _propose_answers(new: ranking.Rankings, rankings: Path, path: Path, again: list[Any]) -> Step:
     """Return how to get rankings by a language model: by prompts that are there, or new ones."""
     text = "answers of a language model: the rankings so far name no rater"
     name = rankings.name.removesuffix(".rankings.jsonl")
@@ -278,7 +272,7 @@ def _propose_answers(new: Rankings, rankings: Path, path: Path, again: list[Any]
 
 
 def _propose_batch(
-    head: WeightedMean, inputs: Scores, using: list[Any], again: list[Any]
+    head: zeroshot.WeightedMean, inputs: zeroshot.Scores, using: list[Any], again: list[Any]
 ) -> list[Step]:
     """Return how to decide all inputs together, if that is possible and not done yet."""
     from rankshot.zeroshot.heads.batch_refinement import refine_batch
@@ -295,7 +289,7 @@ def _propose_batch(
 
 
 def _propose_labelled(
-    tried: Rehearsal | None, lacking: str, path: Path, known: list[Any], again: list[Any]
+    tried: zeroshot.Rehearsal | None, lacking: str, path: Path, known: list[Any], again: list[Any]
 ) -> list[Step]:
     """Return how labelled inputs of seen classes would help, as a reference and to rehearse."""
     from rankshot.zeroshot.rehearsal import ENOUGH_CLASSES

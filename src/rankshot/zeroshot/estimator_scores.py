@@ -100,8 +100,7 @@ def _from_decisions(estimator: Any, X: Any, kind: Kind) -> Scores:
     items = _items(estimator)
     values = np.asarray(estimator.decision_function(X))
     if len(items) == 2 and values.size == len(values):
-        f = values.reshape(-1, 1)
-        values = np.hstack([-f / 2, f / 2])
+        values = np.column_stack([-values / 2, values / 2])
     return Scores(values, items, kind)
 
 
@@ -150,8 +149,7 @@ def _one_vs_rest_classifier(estimator: Any, X: Any) -> Scores:
         raise RankshotError(
             "this OneVsRestClassifier is multilabel: scores need classes that exclude one another"
         )
-    binary = estimator.estimators_
-    values = np.column_stack([_log_odds(each, X) for each in binary])
+    values = np.column_stack([_log_odds(each, X) for each in estimator.estimators_])
     if len(items) == 2:
         values = np.hstack([-values / 2, values / 2])
     return Scores(values, items, "one-vs-rest")

@@ -107,10 +107,9 @@ def open_predictions(
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
     names = as_names(targets, "targets")
-    if top is not None:
-        top = min(require_whole_number("top", top), len(names))
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
     if top is not None:
+        top = min(require_whole_number("top", top), len(names))
         more = range(2, top + 1)
         columns = [ID, LABEL, *(f"{LABEL}_{i}" for i in more)]
         columns += [PROBABILITY, *(f"{PROBABILITY}_{i}" for i in more)]

@@ -102,8 +102,7 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self._log_prior = np.log(prior)
         return self
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        del kind, dtype
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
@@ -215,8 +214,7 @@ class ConSE(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 0.1
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        del kind, dtype
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:

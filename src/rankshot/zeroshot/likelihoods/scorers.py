@@ -351,8 +351,10 @@ class PlackettLuceScorer:
             # What underflows is computed again.
             with np.errstate(divide="ignore", invalid="ignore"):
                 log_totals, smallest = _weighted_log_totals(lists, rest, worths, self.n_items)
-            whole = lists.groups.size == self.n_groups
-            result[... if whole else lists.groups] -= log_totals
+            if lists.groups.size == self.n_groups:
+                result -= log_totals
+            else:
+                result[lists.groups] -= log_totals
             np.minimum(least, smallest, out=least)
         if self._tied_rows.size:
             self._add_tied(result, np.asarray(values.T, np.float64))
