@@ -178,7 +178,7 @@ def test_a_file_without_tables_is_an_error_and_stays_as_it_is(tmp_path):
 
 @pytest.mark.slow
 def test_backups_under_load_are_complete_and_consistent(served, tmp_path):
-    client = Client(create_app(STUDY, served, rates=MANY))
+    client = Client(create_app(STUDY, served, **MANY))
     acknowledged = []
 
     def answer(name):

@@ -21,7 +21,6 @@ from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import Database
 from rankshot.survey.study import Picture, QualityRules, Question
 from rankshot.survey.web import server as module
-from rankshot.survey.web.app import Rates
 from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
 from rankshot.survey.web.server import open_port, serve
 
@@ -131,7 +130,7 @@ def fail(*_):
 
 
 def test_health_and_readiness(tmp_path, monkeypatch):
-    with open_survey(small_study(), tmp_path, rates=Rates(requests=8)) as (app, database):
+    with open_survey(small_study(), tmp_path, requests=8) as (app, database):
         client = Client(app)
         assert {client.get("/health").text for _ in range(5)} == {"ok"}
         for _ in range(5):
