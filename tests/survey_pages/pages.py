@@ -120,6 +120,14 @@ def begin(page, url, participant):
     arrive(page, 1)
 
 
+def begin_in_any_language(page, url, query):
+    """Agree, and go to the first question, whatever the language."""
+    page.goto(f"{url}/?{query}")
+    page.locator("button.primary").click()
+    page.locator("main > .actions a.primary").click()
+    page.locator("#choices button").first.wait_for()
+
+
 def arrive(page, number):
     page.get_by_text(re.compile(rf"^Question {number} of \d+$")).wait_for()
     page.wait_for_load_state("load")

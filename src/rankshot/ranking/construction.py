@@ -101,9 +101,14 @@ def _name_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np
 
     Labels are numbered as they occur; equal ones are checked once.
     """
+    found, codes = _number_distinct(labels, n)
+    return [as_name(label) for label in found], codes
+
+
+def _number_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np.intp]]:
     numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
-    return [as_name(label) for label in numbers], codes
+    return [*numbers], codes
 
 
 def _flatten(columns: list[Any]) -> Iterator[Any]:
@@ -288,9 +293,9 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     if labels.strides == (0,) and labels.size and labels[0] is None:
         # One value for all rankings takes no memory, and no time here.
         return np.zeros(labels.size, np.int64)
-    code: dict[str | None, int] = {name: i for i, name in enumerate(distinct_values(labels), 1)}
-    code[None] = 0
-    return np.fromiter(map(code.__getitem__, labels.tolist()), np.int64, labels.size)
+    found, codes = _number_distinct(labels.tolist(), labels.size)
+    number = {name: i for i, name in enumerate(sorted({*found} - {None}), 1)}
+    return np.array([number.get(name, 0) for name in found], np.int64)[codes]
 
 
 # ---- Tables of numbers: positions, scores and item numbers

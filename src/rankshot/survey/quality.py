@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,8 +34,7 @@ LEAST_PLACES = 8
 MOST_CHANCE = 0.01
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """One reason to look at a participant's answers, in words, and the figure that was compared."""
 
     name: str

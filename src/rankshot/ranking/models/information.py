@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.entries import row_starts
-from rankshot.ranking.matrices import ABSENT, group_by_place, last_levels, levels
+from rankshot.ranking.matrices import ABSENT, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -57,17 +56,6 @@ def find_one_sided(before: Floats, items: tuple[str, ...]) -> tuple[NDArray[np.b
     count, label = connected_components(csr_array(before), connection="strong")
     text = _describe_groups(csr_array(before), label, items) if count > 1 else ""
     return np.asarray(label != np.argmax(np.bincount(label))), text
-
-
-def break_ties_both_ways(rankings: Rankings) -> Rankings:
-    """Return every ranking twice, with the items of each tie in one order and in the other."""
-    rows = rankings.entry_rows
-    entries = np.arange(rows.size)
-    _, size, _ = group_by_place(rankings)
-    first = np.cumsum(size) - size
-    backward = np.repeat(2 * first + size - 1, size) - entries
-    one = replace(rankings, places=(entries - rankings.starts[rows]).astype(np.int32))
-    return Rankings.concatenate([one, replace(one, codes=rankings.codes[backward])])
 
 
 class _Neighbours(NamedTuple):
@@ -148,7 +136,8 @@ def invert_information(
     C, information = len(items), information.copy()
     # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
     information[:C, :C] += penalty * (np.eye(C) - 1 / C)
-    _require_connected(information[:C, :C], items)
+    if not penalty:
+        _require_connected(information[:C, :C], items)
     reference = int(np.argmax(np.diag(information)[:C]))
     others = np.delete(np.arange(len(information)), reference)
     labels = labels or items

@@ -250,6 +250,7 @@ class Block:
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
+        self.all_chosen = bool(self.chosen.all())
         self.has_rest = bool(self.stages.has_rest.any())
         self.reweigh(self.rankings.weights)
 
@@ -296,15 +297,16 @@ class Block:
         by_class[:-1] = self.counts * np.exp(theta)
         worths = by_class.take(self.order)
         remaining = np.empty((len(worths) + 1, worths.shape[1]))
-        remaining[:-1] = worths
         remaining[-1] = 0
         if self.has_rest:
             remaining[-1] = (by_class.sum() - worths.sum(axis=0)) * self.stages.has_rest
-        add_up(remaining[::-1])
+        for nth in reversed(range(len(worths))):
+            np.add(worths[nth], remaining[nth + 1], out=remaining[nth])
         # What a single item was chosen from, and 1 elsewhere. A single item is a class of one.
-        totals = np.where(self.chosen, remaining[: self.depth], 1.0)
-        shares = np.where(self.chosen, worths[: self.depth] / totals, 1.0)
-        log_probs: Floats = np.log(shares).sum(axis=0) - self.stages.log_ways
+        totals, shares = remaining[: self.depth], worths[: self.depth]
+        if not self.all_chosen:
+            totals, shares = (np.where(self.chosen, x, 1.0) for x in (totals, shares))
+        log_probs: Floats = np.log(shares / totals).sum(axis=0) - self.stages.log_ways
         choices = []
         for tie in self.stages.ties:
             rest = np.log(remaining[tie.end, tie.column])
@@ -357,8 +359,9 @@ class Block:
             total = remaining[tie.end, tie.column]
             np.add.at(rate, (tie.end, tie.column), tied[-1].sum(axis=1) / total)
         add_up(rate)
-        lost = rate[-1] * self.stages.has_rest
+        lost = np.zeros(len(self.weights))
         if self.has_rest:
+            lost = rate[-1] * self.stages.has_rest
             # All classes lose every choice of the ranking; a listed one only those before it.
             rate = rate - lost
         listed = np.empty_like(worths)

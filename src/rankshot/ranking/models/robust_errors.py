@@ -16,7 +16,6 @@ from scipy.sparse import csr_array
 
 from rankshot.core.arrays import row_blocks
 from rankshot.ranking.construction import number_labels
-from rankshot.ranking.models.information import break_ties_both_ways
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
@@ -144,8 +143,13 @@ def halve_ties(rankings: Rankings) -> Rankings:
     Strict rankings stay as they are.
     """
     tied = rankings.rows_with_ties
-    halves = replace(rankings, weights=np.where(tied, rankings.weights / 2, rankings.weights))
-    return break_ties_both_ways(halves)[np.append(np.ones_like(tied), tied)]
+    places = rankings.places.copy()
+    places[rankings.starts[1:][tied] - 1] = 1
+    weights = np.where(tied, rankings.weights / 2, rankings.weights)
+    first = replace(rankings, places=places, weights=weights)
+    second = first[tied]
+    backward = second.codes.reshape(-1, 2)[:, ::-1].ravel()
+    return Rankings.concatenate([first, replace(second, codes=backward)])
 
 
 def _halve_votes(units: Units, tied: NDArray[np.bool_]) -> Units:
