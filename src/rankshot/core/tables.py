@@ -38,8 +38,8 @@ from rankshot.core.validation import require_module
 
 ID, LABEL = "id", "label"
 TABLE_ENDINGS = (".csv", ".parquet")
-BATCH_CELLS = 2**20
-"""Cells in a batch, about: eight megabytes of numbers."""
+BATCH_CELLS = 2**19
+"""Cells in a batch, about: four megabytes of numbers."""
 GROUP_CELLS = 2**19
 """Cells in a row group of Parquet: readers are slow with thousands of small row groups."""
 TEXT_CELLS = 2**14
