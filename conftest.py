@@ -1,12 +1,19 @@
-"""Modules whose examples need an extra are not collected where it is not installed."""
+"""Examples of an extra that is not installed are not collected; others leave no files behind."""
 
 from importlib.util import find_spec
 
+import pytest
+
 NEEDS = {
-    # gensim has no release for Python 3.14 yet.
-    "src/rankshot/sources/word2vec.py": "gensim",
     # make test-lowest installs no torch.
     "src/rankshot/zeroshot/heads/base.py": "torch",
     "src/rankshot/zeroshot/torch_head.py": "torch",
 }
 collect_ignore = [path for path, package in NEEDS.items() if find_spec(package) is None]
+
+
+@pytest.fixture(autouse=True)
+def _leave_no_files(request, tmp_path_factory, monkeypatch):
+    """Examples write into a folder of their own."""
+    if isinstance(request.node, pytest.DoctestItem):
+        monkeypatch.chdir(tmp_path_factory.mktemp("example"))

@@ -42,12 +42,23 @@ def measure_time(
     work: Callable[[], Any], repeat: int = 1, clock: Callable[[], float] = process_time
 ) -> tuple[float, Any]:
     """Return the shortest time of some runs, and the answer."""
-    best = np.inf
+    return measure_in_turns(work, repeat=repeat, clock=clock)[0]
+
+
+def measure_in_turns(
+    *works: Callable[[], Any], repeat: int = 5, clock: Callable[[], float] = process_time
+) -> list[tuple[float, Any]]:
+    """Return the shortest time of each work, and its answer.
+
+    The works take turns, so that a machine that becomes slower slows down all of them.
+    """
+    best, answers = np.full(len(works), np.inf), [None] * len(works)
     for _ in range(repeat):
-        begin = clock()
-        answer = work()
-        best = min(best, clock() - begin)
-    return best, answer
+        for nth, work in enumerate(works):
+            begin = clock()
+            answers[nth] = work()
+            best[nth] = min(best[nth], clock() - begin)
+    return list(zip(best.tolist(), answers, strict=True))
 
 
 def plackett_luce_full(rng: np.random.Generator) -> Result:
@@ -55,8 +66,11 @@ def plackett_luce_full(rng: np.random.Generator) -> Result:
     orders = np.argsort(-(worths + rng.gumbel(size=(5000, 40))), axis=1)
     rankings = rs.Rankings.from_item_numbers(orders, items=range(40))
     data = [tuple(row) for row in orders.tolist()]
-    ours, model = measure_time(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
-    theirs, params = measure_time(lambda: choix.ilsr_rankings(40, data), repeat=3)
+    (ours, model), (theirs, params) = measure_in_turns(
+        lambda: rs.PlackettLuce(regularization=0).fit(rankings),
+        lambda: choix.ilsr_rankings(40, data),
+        repeat=3,
+    )
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-5
     return Result(
         "Plackett-Luce MLE, 5,000 full rankings of 40", "choix.ilsr_rankings", ours, theirs, 50
@@ -68,8 +82,11 @@ def plackett_luce_top(rng: np.random.Generator) -> Result:
     orders = np.argsort(-(worths + rng.gumbel(size=(500, 100))), axis=1)
     rankings = rs.Rankings.from_item_numbers(orders[:, :10], items=range(100))
     data = [(row[i], row[i + 1 :]) for row in orders.tolist() for i in range(10)]
-    ours, model = measure_time(lambda: rs.PlackettLuce(regularization=0).fit(rankings), repeat=3)
-    theirs, params = measure_time(lambda: choix.ilsr_top1(100, data), repeat=3)
+    (ours, model), (theirs, params) = measure_in_turns(
+        lambda: rs.PlackettLuce(regularization=0).fit(rankings),
+        lambda: choix.ilsr_top1(100, data),
+        repeat=3,
+    )
     assert np.abs(model.log_worths_ - (params - params.mean())).max() < 1e-4
     return Result("Plackett-Luce MLE, 500 top-10 lists of 100", "choix.ilsr_top1", ours, theirs, 50)
 
@@ -88,9 +105,10 @@ def leaderboard_of_pairs(rng: np.random.Generator) -> Result:
         assert board.rank_intervals.shape == (100, 2)
         return board
 
-    ours, board = measure_time(make_board, repeat=3)
     data = list(zip(*pairs.tolist(), strict=True))
-    theirs, params = measure_time(lambda: choix.ilsr_pairwise(100, data), repeat=3)
+    (ours, board), (theirs, params) = measure_in_turns(
+        make_board, lambda: choix.ilsr_pairwise(100, data)
+    )
     peer = (params - params.mean())[[int(item) for item in board.items]]
     assert np.abs(board.log_worths - peer).max() < 1e-5
     work = "leaderboard with rank intervals, 100,000 pairs of 100"
@@ -208,9 +226,10 @@ def kemeny_insertion() -> Result:
     sample, dataset = votes(500, 100, 0.02, seed=3)
     small = votes(5, 10, 0.1, seed=0)[1]
     BioConsert().compute_consensus_rankings(small, SCHEME, True)  # compiles on first use
-    ours, found = measure_time(lambda: rs.kemeny(sample, "insertion"), repeat=3)
-    theirs, peer = measure_time(
-        lambda: BioConsert().compute_consensus_rankings(dataset, SCHEME, True), repeat=3
+    (ours, found), (theirs, peer) = measure_in_turns(
+        lambda: rs.kemeny(sample, "insertion"),
+        lambda: BioConsert().compute_consensus_rankings(dataset, SCHEME, True),
+        repeat=3,
     )
     assert found.score <= peer.kemeny_score
     work = f"Kemeny by insertion, 500 rankings of 100: {found.score:g} to {peer.kemeny_score:g}"
@@ -235,9 +254,10 @@ def few_votes() -> list[Result]:
     results = [
         Result(work.format("exact Kemeny"), "corankco.ExactAlgorithmPulp", kemeny, theirs, 2)
     ]
-    borda, found = measure_time(lambda: rs.borda(sample), repeat=50)
-    theirs, peer = measure_time(
-        lambda: BordaCount().compute_consensus_rankings(dataset, SCHEME, True), repeat=50
+    (borda, found), (theirs, peer) = measure_in_turns(
+        lambda: rs.borda(sample),
+        lambda: BordaCount().compute_consensus_rankings(dataset, SCHEME, True),
+        repeat=50,
     )
     groups = [{str(item) for item in bucket} for bucket in peer.consensus_rankings[0]]
     assert groups == [{x} if isinstance(x, str) else set(x) for x in found.order]
@@ -249,12 +269,19 @@ def borda_long(rng: np.random.Generator) -> Result:
         np.argsort(rng.random((200, 10_000)), axis=1), items=range(10_000)
     )
     places = rankings.positions()
-    ours, found = measure_time(lambda: rs.borda(rankings), repeat=3)
-    theirs, mean = measure_time(lambda: rankdata(places, axis=1).mean(axis=0), repeat=3)
+    (ours, found), (theirs, mean) = measure_in_turns(
+        lambda: rs.borda(rankings), lambda: rankdata(places, axis=1).mean(axis=0)
+    )
     first = found.order[0] if isinstance(found.order[0], str) else found.order[0][0]
     assert mean[int(first)] == mean.min()
     work = "Borda, 200 rankings of 10,000"
     return Result(work, "mean of scipy.stats.rankdata", ours, theirs, 2)
+
+
+def read_by_peer(path: str) -> OrdinalInstance:
+    peer = OrdinalInstance()
+    peer.parse_file(path)
+    return peer
 
 
 def preflib_files(rng: np.random.Generator) -> list[Result]:
@@ -267,9 +294,9 @@ def preflib_files(rng: np.random.Generator) -> list[Result]:
         with TemporaryDirectory() as folder:
             path = f"{folder}/votes{ending}"
             rs.write_rankings(rankings, path)
-            ours, found = measure_time(lambda path=path: rs.read_rankings(path), repeat=3)
-            peer = OrdinalInstance()
-            theirs, _ = measure_time(lambda path=path, peer=peer: peer.parse_file(path))
+            (ours, found), (theirs, peer) = measure_in_turns(
+                partial(rs.read_rankings, path), partial(read_by_peer, path)
+            )
         assert peer.num_voters == found.weights.sum() == 17_000
         first = tuple(
             tuple(int(name) + 1 for name in (group if isinstance(group, list) else [group]))
@@ -292,18 +319,18 @@ def pairs_with_ties(rng: np.random.Generator) -> list[Result]:
     outcome = np.argmax(weights + rng.gumbel(size=(3, n)), axis=0)
     winner, loser = np.where(outcome == 1, [second, first], [first, second])
     ties = outcome == 2
-    ours, rankings = measure_time(
-        lambda: rs.Rankings.from_pairs(names[winner], names[loser], ties=ties), repeat=3
-    )
-    theirs, (items, _) = measure_time(
-        lambda: np.unique([names[winner], names[loser]], return_inverse=True), repeat=3
+    (ours, rankings), (theirs, (items, _)) = measure_in_turns(
+        lambda: rs.Rankings.from_pairs(names[winner], names[loser], ties=ties),
+        lambda: np.unique([names[winner], names[loser]], return_inverse=True),
     )
     assert rankings.items == tuple(items)
     work = "100,000 pairs of names to rankings"
     results = [Result(work, "np.unique of the names", ours, theirs, 1)]
-    ours, model = measure_time(lambda: rs.DavidsonLuce(regularization=0).fit(rankings), repeat=3)
     decided = list(zip(winner[~ties].tolist(), loser[~ties].tolist(), strict=True))
-    theirs, params = measure_time(lambda: choix.ilsr_pairwise(C, decided), repeat=3)
+    (ours, model), (theirs, params) = measure_in_turns(
+        lambda: rs.DavidsonLuce(regularization=0).fit(rankings),
+        lambda: choix.ilsr_pairwise(C, decided),
+    )
     log_worths = model.log_worths_[[model.items_.index(name) for name in names]]
     assert np.abs(log_worths - theta + theta.mean()).max() < 0.25
     assert np.abs(log_worths - params + params.mean()).max() < 0.25
@@ -313,14 +340,13 @@ def pairs_with_ties(rng: np.random.Generator) -> list[Result]:
 
     X = rng.normal(size=(C, 10))
     pairs = rs.Rankings.from_pairs(winner, loser, items=range(C))
-    ours, fitted = measure_time(
-        lambda: rs.PlackettLuceRegression(alpha=1e-3, item_effects=False).fit(pairs, X),
-        repeat=3,
-    )
     signs = rng.choice([-1, 1], n)
     peer = LogisticRegression(C=1 / (1e-3 * n), fit_intercept=False, tol=1e-8)
     differences = signs[:, None] * (X[winner] - X[loser])
-    theirs, _ = measure_time(lambda: peer.fit(differences, signs), repeat=3)
+    (ours, fitted), (theirs, _) = measure_in_turns(
+        lambda: rs.PlackettLuceRegression(alpha=1e-3, item_effects=False).fit(pairs, X),
+        lambda: peer.fit(differences, signs),
+    )
     assert np.abs(fitted.coef_ - peer.coef_[0]).max() < 1e-5
     work = "Plackett-Luce with 10 features, 100,000 pairs of 100"
     return [*results, Result(work, "scikit-learn, logistic regression", ours, theirs, 1)]

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, hstack
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from ranking import Result, measure_time, show_all
+from ranking import Result, measure_in_turns, measure_time, show_all
 
 FILES = {20_000: 1.0, 200_000: 1.0, 2_000_000: 1.4}
 """How many votes files have, and how fast a board is at least."""
@@ -72,12 +72,9 @@ def few_lists(rng: np.random.Generator) -> Result:
     rankings = rs.Rankings.from_item_numbers(lists, items=range(5))
     data = [tuple(row) for row in lists.tolist()]
     times = 100
-    ours, models = measure_time(
+    (ours, models), (theirs, params) = measure_in_turns(
         lambda: [rs.PlackettLuce(regularization=0).fit(rankings) for _ in range(times)],
-        repeat=5,
-    )
-    theirs, params = measure_time(
-        lambda: [choix.ilsr_rankings(5, data) for _ in range(times)], repeat=5
+        lambda: [choix.ilsr_rankings(5, data) for _ in range(times)],
     )
     assert np.abs(models[0].log_worths_ - (params[0] - params[0].mean())).max() < 1e-5
     return Result(
@@ -131,8 +128,9 @@ def from_file(rng: np.random.Generator, n: int, at_least: float) -> Result:
         path = Path(folder, "votes.csv")
         draw_votes(rng, n, 200).drop(columns=["x0", "x1", "x2", "x3"]).to_csv(path, index=False)
         rs.leaderboard(path)
-        ours, found = measure_time(lambda: board(path), repeat=3)
-        theirs, ratings = measure_time(lambda: peer(path), repeat=3)
+        (ours, found), (theirs, ratings) = measure_in_turns(
+            partial(board, path), partial(peer, path)
+        )
     theta = np.log(ratings.scores[list(found.items)].to_numpy())
     assert np.abs(found.log_worths - (theta - theta.mean())).max() < 0.01
     work = f"leaderboard from CSV, {n:,} votes of 200 by judges"
@@ -143,7 +141,6 @@ def with_covariates(rng: np.random.Generator) -> Result:
     votes = draw_votes(rng, 200_000, 100)
     votes = votes[votes.winner != "tie"].reset_index(drop=True)
     names = ["x0", "x1", "x2", "x3"]
-    ours, board = measure_time(lambda: rs.leaderboard(votes, covariates=names), repeat=3)
 
     def peer() -> LogisticRegression:
         codes, items = pd.factorize(pd.concat([votes.model_a, votes.model_b]), sort=True)
@@ -154,7 +151,9 @@ def with_covariates(rng: np.random.Generator) -> Result:
         model = LogisticRegression(C=100.0, fit_intercept=False, tol=1e-8, max_iter=1000)
         return model.fit(X, votes.winner == "model_a")
 
-    theirs, model = measure_time(peer)
+    (ours, board), (theirs, model) = measure_in_turns(
+        lambda: rs.leaderboard(votes, covariates=names), peer, repeat=3
+    )
     effects = [board.effects[name].value for name in names]
     assert np.abs(model.coef_[0, -4:] - effects).max() < 1e-3
     return Result(

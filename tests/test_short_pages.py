@@ -96,9 +96,9 @@ def prepare_names(folder):
     }
 
 
-# Held-out classes, labels of new classes, covariates and groups need data of their own; the gallery
-# and the guide run these calls.
-ELSEWHERE = re.compile(r"Rehearsal|examples=|covariates|choose_n_groups|answer_files")
+# Held-out classes, labels of new classes, covariates and groups need data of their own, and the
+# export takes long; the gallery and the guide run these calls.
+ELSEWHERE = re.compile(r"Rehearsal|examples=|covariates|choose_n_groups|answer_files|export_onnx")
 
 
 def test_the_calls_of_the_cheat_sheet_run(tmp_path, monkeypatch):

@@ -5,11 +5,7 @@ The names are listed in ``__init__.pyi``, here and in each subpackage. ``__all__
 types; the subpackages (``rs.plots``, ``rs.metrics``, …) have the rest.
 """
 
-from typing import Any
-
 import lazy_loader
-
-from rankshot.core.displays import DISPLAYS
 
 __version__ = "0.2.0"
 
@@ -19,12 +15,3 @@ _MODULES = {
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in __all__ if name not in _MODULES]
-
-
-def _draw_leaderboard(board: Any, ax: Any) -> Any:
-    from rankshot.plots import WorthsDisplay  # noqa: PLC0415 (loads NumPy)
-
-    return WorthsDisplay.from_leaderboard(board, ax=ax)
-
-
-DISPLAYS["leaderboard"] = _draw_leaderboard

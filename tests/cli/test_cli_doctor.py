@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def folder(tmp_path, monkeypatch):
     def score(at):
         return -abs(np.array(at)[:, None] - places) + rng.normal(size=(len(at), 24))
 
-    label = np.tile(places, 12)
+    label = np.tile(places, 4)
     write_scores(tmp_path / "seen.csv", score(label), NAMES, [f"s{i}" for i in range(len(label))])
     lines = [f"s{i},{NAMES[j]}" for i, j in enumerate(label)]
     (tmp_path / "labels.csv").write_text("\n".join(["id,label", *lines]))
@@ -49,15 +50,16 @@ def test_scores_and_rankings_alone(folder):
     assert "(0 is the same ranking)\n  new1 and new2: ." in out
     assert "reference\n  none" in out
     numbers, texts, commands = zip(*read_steps(out), strict=True)
-    assert numbers == ("1", "2", "3", "4")
-    begins = ("answers of a language model", "labels of a few", "a reference", "a rehearsal")
+    assert numbers == ("1", "2", "3", "4", "5")
+    begins = ("answers of", "a decision of all", "labels of a few", "a reference", "a rehearsal")
     assert all(text.startswith(begin) for text, begin in zip(texts, begins, strict=True))
-    assert "(new1 or new2)" in texts[1]
+    assert "(new1 or new2)" in texts[2]
     # The inputs to label look like one of the two classes that are alike.
-    assert all(int(name) < 20 for name in re.findall(r"'x(\d+)'", texts[1]))
+    assert all(int(name) < 20 for name in re.findall(r"'x(\d+)'", texts[2]))
     assert commands[0] == "rankshot ask --seen scores.csv --new 'new1, new2, new3' -o prompts"
-    assert commands[1] == "rankshot suggest scores.csv --rankings rankings.jsonl -o labels.csv"
-    run_well(commands[1].removeprefix("rankshot "))
+    assert commands[2] == "rankshot suggest scores.csv --rankings rankings.jsonl -o labels.csv"
+    for command in commands[1:3]:
+        run_well(command.removeprefix("rankshot "))
 
 
 def test_all_that_can_be_given(folder):
@@ -67,7 +69,7 @@ def test_all_that_can_be_given(folder):
     given = "--reference seen.csv --truth labels.csv --rehearsal rehearsal.jsonl"
     out = run_well(f"doctor scores.csv --rankings rankings.jsonl {given}")
     assert "  model: net.onnx, on CPU\n  skipped inputs: 2 damaged\n" in out
-    assert re.search(r"own accuracy on 288 labelled inputs of seen classes: \.\d+ \[", out)
+    assert re.search(r"own accuracy on 96 labelled inputs of seen classes: \.\d+ \[", out)
     rehearsal = rs.Rehearsal().fit(*read_seen(folder), rs.read_rankings("rehearsal.jsonl"))
     predicted = rehearsal.predict_accuracy(rs.read_rankings("rankings.jsonl", items=NAMES))
     assert f"predicted accuracy, with the sources as rehearsed: {predicted}" in out
@@ -96,34 +98,79 @@ def test_scores_without_rankings_and_a_doubtful_network(folder):
     out = run_well("doctor scores.csv")
     (_, doubt, score), (_, rankings, _) = read_steps(out)
     assert "check the preprocessing" in doubt
-    assert "--preprocessing NAME -o scores.csv" in score
+    assert "-o scores.csv --preprocessing NAME" in score
     assert rankings.startswith("rankings of the new classes")
     needs = "--rehearsal needs --rankings, --reference and --truth as well"
     check_refused(folder, "doctor scores.csv --rehearsal rehearsal.jsonl", {}, needs)
 
 
-def test_a_folder_of_recognise(folder):
+@pytest.fixture
+def kept(folder):
+    """The folder of a run of `recognise`, with prompts and its command."""
     kept = folder / "photos.rankshot-run"
-    (kept / "scores").mkdir(parents=True)
-    write_scores(kept / "scores" / "part.parquet", 3 * np.eye(24)[:12], NAMES, NAMES[:12])
-    (folder / "rankings.jsonl").rename(kept / "predictions.rankings.jsonl")
-    out = run_well("doctor photos.rankshot-run")
+    for part in ("photos", "photos.rankshot-run/scores", "photos.rankshot-run/p.prompts/answers"):
+        (folder / part).mkdir(parents=True)
+    ids = [f"x{i}" for i in range(30)]
+    values = 3 * np.eye(24)[np.repeat([3, 5, 15], 10)]
+    write_scores(kept / "scores" / "part.parquet", values, NAMES, ids)
+    (folder / "rankings.jsonl").rename(kept / "p.rankings.jsonl")
+    for name in ("READ-ME-FIRST.txt", "rater-1.txt"):
+        (kept / "p.prompts" / name).touch()
+    return kept
+
+
+COMMAND = ["recognise", "photos", "--model", "net.onnx", "--new", "new1, new2, new3", "-o", "p.csv"]
+
+
+def write_command(kept, *more):
+    (kept / "run.json").write_text(json.dumps({"command": [*COMMAND, *more]}))
+    return f"rankshot {shlex.join([*COMMAND, *more])}"
+
+
+def test_the_inputs_of_recognise(kept):
+    again = write_command(kept)
+    out = run_well("doctor photos")
+    assert "photos: `rankshot recognise` keeps its scores in photos.rankshot-run\n" in out
     assert "line: ranks 3 of 3 new classes" in out
-    assert "rankshot suggest photos.rankshot-run/scores --rankings photos.rankshot-run/pred" in out
-    (_, _, ask), *_ = read_steps(out)
-    assert "written to prompts" in run_well(ask.removeprefix("rankshot "))
-    # With --rehearse, it has labelled inputs as well.
+    answers, labels, rehearsal = read_steps(out)
+    assert "paste photos.rankshot-run/p.prompts/rater-1.txt into any chat window" in answers[1]
+    assert answers[2] == again
+    assert labels[2].startswith("rankshot suggest photos.rankshot-run/scores --rankings photos.")
+    assert rehearsal[1].startswith("a rehearsal of at least 20 labelled seen classes, first of 'cl")
+    assert rehearsal[2] == f"{again} --rehearse LABELLED"
+
+
+def test_a_batch_that_was_not_wanted(kept):
+    write_command(kept, "--batch", "no")
+    batch = read_steps(run_well("doctor photos"))[1]
+    assert batch[2] == write_command(kept, "--batch", "yes")
+    assert "a decision of all" not in run_well("doctor photos")
+
+
+def test_a_run_with_labelled_inputs(kept, folder):
     (kept / "labelled").mkdir()
     seen, labels = read_seen(folder)
     ids = [f"s{i}" for i in range(len(labels))]
     write_scores(kept / "labelled" / "part.parquet", seen.values, NAMES, ids)
     (folder / "labels.csv").rename(kept / "labelled.csv")
-    rankings = (kept / "predictions.rankings.jsonl").read_text()
-    both = rankings + (folder / "rehearsal.jsonl").read_text()
-    (kept / "predictions.rankings.jsonl").write_text(both)
+    with (kept / "p.rankings.jsonl").open("a") as stream:
+        stream.write((folder / "rehearsal.jsonl").read_text())
     out = run_well("doctor photos.rankshot-run")
-    assert "own accuracy on 288 labelled inputs of seen classes" in out
+    assert "own accuracy on 96 labelled inputs of seen classes" in out
     assert "predicted accuracy, with the sources as rehearsed: " in out
+    assert not any("rehearse" in command for *_, command in read_steps(out))
+
+
+def test_a_run_with_rankings_of_ones_own(kept, folder):
+    (kept / "p.rankings.jsonl").rename(folder / "mine.jsonl")
+    write_command(kept, "--rankings", "mine.jsonl")
+    (_, _, ask), *_ = read_steps(run_well("doctor photos"))
+    assert "written to prompts" in run_well(ask.removeprefix("rankshot "))
+
+
+def test_a_folder_without_scores(folder):
+    (folder / "empty").mkdir()
+    check_refused(folder, "doctor empty", {}, "empty: has no scores; `rankshot recognise empty --m")
 
 
 def test_a_source_of_raters_needs_no_language_model(tmp_path, monkeypatch):

@@ -235,9 +235,10 @@ def test_a_torch_module_takes_arrays_as_they_are(rng):
     assert rs.inference.open_model(module).fingerprint != before
 
 
-# ---- transformers
+# ---- transformers, which takes seconds to import
 
 
+@pytest.mark.slow
 def test_a_picture_model_of_transformers_needs_no_option(tmp_path, photos):
     import torch
     from transformers import ViTForImageClassification
@@ -255,6 +256,7 @@ def test_a_picture_model_of_transformers_needs_no_option(tmp_path, photos):
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_text_model_of_transformers_needs_no_option(tmp_path):
     import torch
     from transformers import AutoTokenizer, BertForSequenceClassification
@@ -272,6 +274,7 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
             np.testing.assert_allclose(row, wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "file", "old", "new"),
     [
@@ -292,6 +295,7 @@ def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, ol
     assert rs.inference.open_model(place).fingerprint != first
 
 
+@pytest.mark.slow
 def test_names_that_transformers_made_up_are_not_used(tmp_path):
     place = write_text_transformer(tmp_path / "bert", labels=None)
     with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
@@ -299,19 +303,7 @@ def test_names_that_transformers_made_up_are_not_used(tmp_path):
     assert rs.inference.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
 
 
-@pytest.mark.parametrize("kind", ["bert", "homemade"])
-def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, kind):
-    place = write_text_transformer(tmp_path / "bert")
-    config = json.loads((place / "config.json").read_text())
-    config |= {"model_type": kind, "auto_map": {"AutoConfig": "own.Config"}}
-    (place / "config.json").write_text(json.dumps(config))
-    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    monkeypatch.setattr("builtins.input", lambda _: "y")
-    with pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code"):
-        rs.inference.open_model(place)
-    assert not (tmp_path / "ran").exists()
-
-
+CONFIG_OF_OWN = {"auto_map": {"AutoConfig": "own.Own"}}
 TOKENIZER = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
 PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_type": "Own"}
 
@@ -320,17 +312,20 @@ PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_typ
 @pytest.mark.parametrize(
     ("write", "file", "own"),
     [
+        (write_text_transformer, "config.json", CONFIG_OF_OWN),
+        (write_text_transformer, "config.json", CONFIG_OF_OWN | {"model_type": "homemade"}),
         (write_text_transformer, "tokenizer_config.json", TOKENIZER),
         (write_picture_transformer, "preprocessor_config.json", PROCESSOR),
     ],
 )
-def test_code_of_a_tokenizer_or_processor_is_never_run(tmp_path, monkeypatch, write, file, own):
+def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, write, file, own):
     place = write(tmp_path / "net")
     config = json.loads((place / file).read_text()) | own
     (place / file).write_text(json.dumps(config))
     (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
     monkeypatch.setattr("builtins.input", lambda _: "y")
-    with contextlib.suppress(rs.RankshotError):
+    refuses = pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code")
+    with refuses if file == "config.json" else contextlib.suppress(rs.RankshotError):
         rs.inference.open_model(place)
     assert not (tmp_path / "ran").exists()
 

@@ -6,7 +6,7 @@ from rankshot.jobs import score_parts
 
 @pytest.fixture(scope="session")
 def workers():
-    """Two processes on this machine."""
+    """Two processes on this machine, for what kills or changes them."""
     with LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
     ) as workers:
@@ -14,15 +14,19 @@ def workers():
 
 
 @pytest.fixture(scope="module")
-def client(workers):
+def processes(workers):
     with Client(workers, set_as_default=False) as client:
         yield client
 
 
-@pytest.fixture(scope="module")
-def default_client(workers):
-    """The same, for what takes the client that Dask knows."""
-    with Client(workers) as client:
+@pytest.fixture(scope="session")
+def client():
+    """Two workers in this process, which start at once."""
+    where = {"processes": False, "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, **where) as workers,
+        Client(workers, set_as_default=False) as client,
+    ):
         yield client
 
 

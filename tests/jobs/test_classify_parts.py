@@ -229,11 +229,12 @@ def test_ctrl_c_keeps_what_is_finished(place, client):
     assert len(read_rows()) == run.n_rows
 
 
-def test_a_worker_is_killed_in_the_middle(place, client):
-    classify("scores", "new.rankshot", "undisturbed", executor=client)
-    client.run(die_once, str(place / "died"))
-    run = classify("scores", "new.rankshot", "out", executor=client)
-    client.run(heal)
+@pytest.mark.slow
+def test_a_worker_is_killed_in_the_middle(place, processes):
+    classify("scores", "new.rankshot", "undisturbed", executor=processes)
+    processes.run(die_once, str(place / "died"))
+    run = classify("scores", "new.rankshot", "out", executor=processes)
+    processes.run(heal)
     assert (place / "died").exists()
     assert (run.n_done, run.failed) == (5, [])
     assert list_outputs() == list_outputs("undisturbed")
@@ -339,16 +340,16 @@ def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
 
 
 @pytest.mark.slow
-def test_a_disk_that_fills_ends_the_job(place, client):
-    classify("scores", "new.rankshot", "undisturbed", executor=client)
+def test_a_disk_that_fills_ends_the_job(place, processes):
+    classify("scores", "new.rankshot", "undisturbed", executor=processes)
     largest = place / "scores/m.parquet"
     write_scores(largest, np.random.default_rng(0).normal(size=(5000, 5)), ids=[])
-    client.run(limit_file_size, 50_000)
+    processes.run(limit_file_size, 50_000)
     try:
         with pytest.raises(rs.RankshotError) as error:
-            classify("scores", "new.rankshot", "out", executor=client)
+            classify("scores", "new.rankshot", "out", executor=processes)
     finally:
-        client.run(limit_file_size, None)
+        processes.run(limit_file_size, None)
     assert f"{place}/out/m.parquet: cannot be written: File too large; " in str(error.value)
     assert "of 6 parts are finished, and the same command continues" in str(error.value)
     # What other workers had in hand they finish, or remove.
@@ -358,21 +359,23 @@ def test_a_disk_that_fills_ends_the_job(place, client):
     kept = list_outputs()
     del kept["_rankshot.json"]
     assert kept.items() <= list_outputs("undisturbed").items()
-    run = classify("scores", "new.rankshot", "out", executor=client)
+    run = classify("scores", "new.rankshot", "out", executor=processes)
     assert run.n_resumed + run.n_done == 6
     assert list_outputs().keys() == outputs_of([*PARTS, "m.parquet"])
     assert len(read_rows()) == run.n_rows
 
 
 @pytest.mark.slow
-def test_parts_that_kill_workers_and_stores_that_fail(place, client, monkeypatch):
+def test_parts_that_kill_workers_and_stores_that_fail(place, processes, monkeypatch):
     # Dask gives a task up that kills four workers: that takes long.
-    monkeypatch.setattr(client.cluster.scheduler, "allowed_failures", 0)
+    monkeypatch.setattr(processes.cluster.scheduler, "allowed_failures", 0)
     for name in ("deadly", "flaky", "good", "odd"):
         (place / f"p/{name}.csv").parent.mkdir(exist_ok=True)
         (place / f"p/{name}.csv").write_text(name)
     log = place / "log"
-    run = run_parts(DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"), executor=client)
+    run = run_parts(
+        DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"), executor=processes
+    )
     # A result that is lost with its worker is found in the folder, as one of an earlier run.
     assert run.n_finished == 2
     assert dict(run.failed) == {

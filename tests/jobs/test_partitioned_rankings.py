@@ -15,6 +15,7 @@ import dask
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from distributed import Client
 from hypothesis import given, settings, strategies as st
 
 import rankshot as rs
@@ -288,23 +289,24 @@ def count_slowly(part):
 
 
 @pytest.mark.slow
-def test_workers_give_the_same_answer_though_one_is_killed(default_client, tmp_path, votes):
+def test_workers_give_the_same_answer_though_one_is_killed(workers, tmp_path, votes):
     path = tmp_path / "votes.jsonl"
     rs.write_rankings(votes, path)
     parts = read_rankings(path, part_bytes=800)
     assert parts.n_parts > 20
     with dask.config.set(scheduler="synchronous"):
         expected = parts.reduce(count_pairs, 1.1)
-    victim = min(default_client.run(os.getpid).values())
-    kill = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
-    kill.start()
-    counts, n = parts.reduce(count_slowly)
-    kill.join()
-    default_client.wait_for_workers(2, timeout=30)
-    assert victim not in default_client.run(os.getpid).values()
-    assert n == len(votes)
-    np.testing.assert_array_equal(counts, expected[0])
-    assert parts.persist().compute() == rs.read_rankings(path)
+    with Client(workers) as client:
+        victim = min(client.run(os.getpid).values())
+        kill = threading.Timer(0.3, os.kill, (victim, signal.SIGKILL))
+        kill.start()
+        counts, n = parts.reduce(count_slowly)
+        kill.join()
+        client.wait_for_workers(2, timeout=30)
+        assert victim not in client.run(os.getpid).values()
+        assert n == len(votes)
+        np.testing.assert_array_equal(counts, expected[0])
+        assert parts.persist().compute() == rs.read_rankings(path)
 
 
 # ---- Consensus, models and agreement; tests/ranking/test_parts.py has more of them

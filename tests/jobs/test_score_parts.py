@@ -87,22 +87,6 @@ def read_skipped(path="out/_skipped.csv"):
 # -------------------------------------------------------------------- the same scores
 
 
-@pytest.mark.slow
-def test_the_scores_are_those_of_one_process(place, client):
-    run = run_parts(client, model="softmax.onnx")
-    assert run.n_rows == N - 1
-    # 41 entries in parts of one batch.
-    assert run.n_parts == run.n_done == 21
-    require_same_as_plain(model="softmax.onnx")
-    assert read_skipped() == [
-        ["0007.png", KNOWN, "yes"],
-        ["notes.md", "not named like a picture (.md)", "no"],
-    ]
-    assert run.count_reasons() == {"not a picture": 1}
-    assert run.count_reasons(is_input=False) == {"not named like a picture": 1}
-    assert run.counts == {"probabilities": N - 1}
-
-
 def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
     """Scores that only look like probabilities, at the beginning of a later part, are logits."""
     write_pictures(place / "few", 8)
@@ -149,35 +133,26 @@ def test_tables_of_texts_are_parts(place):
     assert parquet.read_metadata("predictions/c.parquet").num_rows == 0
 
 
-def test_the_command_and_then_classify(place, client):
+def test_the_command(place, client):
     address = client.scheduler.address
     crop = {"size": {"shortest_edge": 8}, "do_center_crop": True, "crop_size": 8, "resample": 2}
     config = {**crop, "image_mean": 0.5, "image_std": 0.25}
     (place / "plain.json").write_text(json.dumps(config))
-    command = (
-        "score photos --model net.onnx --seen classes.txt "
-        "--preprocessing plain.json "
-        f"-o out --batch 16 --scheduler {address}"
-    )
+    command = "score photos --model net.onnx --seen classes.txt --preprocessing plain.json "
+    command += f"-o out --batch 16 --scheduler {address}"
     out = run_well(command)
     assert "39 inputs written to out\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert "all are listed in out/_skipped.csv\n" in out
     assert "parts: 3 scored, 0 failed\n" in out
     assert "parts: 0 scored, 3 finished earlier, 0 failed" in run_well(command)
-    rankings = rs.Rankings.from_orders([["red", "blue"], ["green"]], targets=["purple", "lime"])
-    rs.WeightedMean().fit(rankings.with_items(CLASSES)).save("new.rankshot")
-    out = run_well(f"classify out --head new.rankshot -o predictions --scheduler {address}")
-    assert "parts: 3 classified, 0 failed\n" in out
-    found = parquet.read_table("predictions").num_rows
-    assert found == N - 1
 
 
 # -------------------------------------------------------------------- workers
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
+def test_a_worker_that_is_killed_costs_only_what_it_had(place, processes):
     marker = str(place / "killed")
 
     def die_once():
@@ -192,36 +167,44 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, client):
 
         score_parts.write_score_table = write_or_die
 
-    client.run(die_once)
-    run = run_parts(client)
-    client.wait_for_workers(2, timeout=60)
+    processes.run(die_once)
+    run = run_parts(processes, model="softmax.onnx")
+    processes.wait_for_workers(2, timeout=60)
     assert Path(marker).exists()
-    # A part may be finished, and its worker dead before it could say so.
-    assert (run.n_finished, run.failed) == (21, [])
-    require_same_as_plain()
+    # A part may be finished, and its worker dead before it could say so. There are 41 entries in
+    # parts of one batch.
+    assert (run.n_finished, run.failed, run.n_rows) == (21, [], N - 1)
+    require_same_as_plain(model="softmax.onnx")
+    assert read_skipped() == [
+        ["0007.png", KNOWN, "yes"],
+        ["notes.md", "not named like a picture (.md)", "no"],
+    ]
+    assert run.count_reasons() == {"not a picture": 1}
+    assert run.count_reasons(is_input=False) == {"not named like a picture": 1}
+    assert run.counts == {"probabilities": N - 1}
     assert [path.name for path in Path("out").glob(".*")] == []
 
 
 @pytest.mark.slow
-def test_only_workers_with_a_gpu_score_if_there_are_any(place, client):
+def test_only_workers_with_a_gpu_score_if_there_are_any(place, processes):
     async def set_gpus(n, dask_worker):
         await dask_worker.set_resources(GPU=n)
 
     def has_model():
         return bool(part_jobs._loaded)
 
-    client.run(forget_models)
-    chosen, other = client.scheduler_info()["workers"]
-    client.run(set_gpus, 1, workers=[chosen])
-    run_parts(client)
-    assert client.run(has_model) == {chosen: True, other: False}
-    client.run(set_gpus, 0, workers=[chosen])
-    run_parts(client, again=True, batch_size=4)
-    assert client.run(has_model) == {chosen: True, other: True}
+    processes.run(forget_models)
+    chosen, other = processes.scheduler_info()["workers"]
+    processes.run(set_gpus, 1, workers=[chosen])
+    run_parts(processes)
+    assert processes.run(has_model) == {chosen: True, other: False}
+    processes.run(set_gpus, 0, workers=[chosen])
+    run_parts(processes, again=True, batch_size=4)
+    assert processes.run(has_model) == {chosen: True, other: True}
 
 
 @pytest.mark.slow
-def test_a_worker_without_the_model_ends_the_job(place, client):
+def test_a_worker_without_the_model_ends_the_job(place, processes):
     """Before anything is written, and with a message that says where it happened."""
 
     def hide_model():
@@ -231,14 +214,14 @@ def test_a_worker_without_the_model_ends_the_job(place, client):
     def show_model():
         score_parts.open_model = open_model
 
-    client.run(hide_model)
+    processes.run(hide_model)
     try:
         with pytest.raises(
             rs.RankshotError, match=r"a worker cannot begin: elsewhere.onnx: there is no"
         ):
-            run_parts(client)
+            run_parts(processes)
     finally:
-        client.run(show_model)
+        processes.run(show_model)
     assert not Path("out").exists()
 
 

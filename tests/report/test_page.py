@@ -2,7 +2,7 @@
 
 import re
 import sys
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -79,11 +79,16 @@ SECTIONS = {
 """By the id of each section, in the order of the page: what it is made of."""
 
 
+@pytest.fixture(scope="module")
+def full():
+    return render_report(FULL)
+
+
 # ---- What is there
 
 
-def test_every_number_and_name_is_on_the_page():
-    text = Walker(render_report(FULL)).text
+def test_every_number_and_name_is_on_the_page(full):
+    text = Walker(full).text
     wanted = """
         Ten new classes|Recognises all.|Rankings of seen classes.|Test images|10,000
         31.1% [30.2, 32.1]|44.5% [43.0, 46.1]|32.2% [31.2, 33.2]|n/a|Accuracy on CIFAR.
@@ -114,24 +119,20 @@ def test_classes_are_sorted_by_accuracy_and_name_all_that_they_were_taken_for():
 # ---- Form
 
 
-@pytest.mark.parametrize("left_out", [None, "comparison", "evaluation"])
-def test_sections_and_contents_agree(left_out):
-    report = FULL
-    if left_out:
-        empty = next(field.default for field in fields(Report) if field.name == left_out)
-        report = replace(FULL, **{left_out: empty})
-    page = Walker(render_report(report))
-    expected = [key for key, name in SECTIONS.items() if name != left_out]
-    assert [section["id"] for section in page.all("section")] == expected
-    assert [a["href"] for a in page.all("a")] == [f"#{key}" for key in expected]
+def test_sections_and_contents_agree(full):
+    less = render_report(replace(FULL, comparison=None, evaluation=None))
+    for text, left_out in ((full, set()), (less, {"comparison", "evaluation"})):
+        page = Walker(text)
+        expected = [key for key, name in SECTIONS.items() if name not in left_out]
+        assert [section["id"] for section in page.all("section")] == expected
+        assert [a["href"] for a in page.all("a")] == [f"#{key}" for key in expected]
 
 
-def test_results_are_open_and_how_they_came_about_is_folded():
-    page = render_report(FULL)
-    folded = re.findall(r'<details class="fold">\n<summary><h2 id="(\w+)-heading"', page)
+def test_results_are_open_and_how_they_came_about_is_folded(full):
+    folded = re.findall(r'<details class="fold">\n<summary><h2 id="(\w+)-heading"', full)
     assert folded == ["consensus", "comparison"]
-    assert page.index("Recognises all.") < page.index("Rankings of seen classes.")
-    assert re.search(r"Made with rankshot \S+ on 20\d\d-\d\d-\d\d\.", page)
+    assert full.index("Recognises all.") < full.index("Rankings of seen classes.")
+    assert re.search(r"Made with rankshot \S+ on 20\d\d-\d\d-\d\d\.", full)
 
 
 def test_an_explanation_has_eight_bars_and_the_rest():
@@ -146,10 +147,9 @@ def test_an_explanation_has_eight_bars_and_the_rest():
     assert "seen8" not in str(why)
 
 
-def test_nothing_is_loaded_and_all_is_named_for_those_who_cannot_see():
-    page = render_report(FULL)
-    check_self_contained(page)
-    check_accessible(Walker(page))
+def test_nothing_is_loaded_and_all_is_named_for_those_who_cannot_see(full):
+    check_self_contained(full)
+    check_accessible(Walker(full))
 
 
 def everywhere(name):
@@ -176,8 +176,9 @@ def everywhere(name):
     )
 
 
-@pytest.mark.parametrize("name", [HOSTILE[0] + HOSTILE[3], "猫 " + HOSTILE[4] + HOSTILE[2]])
-def test_names_are_text_and_never_markup(name):
+def test_names_are_text_and_never_markup():
+    # Longer names would be shortened.
+    name = f"猫 <script>{HOSTILE[4]}{HOSTILE[2]}{HOSTILE[3][:11]}"
     page = render_report(everywhere(name))
     check_self_contained(page)
     plain = render_report(everywhere(re.sub("[!-~]", "a", name)))

@@ -59,18 +59,6 @@ def read(folder, name):
     return pictures.read(pictures.find(name))
 
 
-def colors(picture):
-    """Return the colours in the middle of the left half and of the right half."""
-    pixels = decode(picture).astype(int)
-    height, width, _ = pixels.shape
-    return pixels[height // 2, width // 4], pixels[height // 2, 3 * width // 4]
-
-
-def assert_halves(picture, left=RED, right=BLUE):
-    for found, wanted in zip(colors(picture), (left, right), strict=True):
-        assert np.abs(found - wanted).max() < 30, (found, wanted)
-
-
 def test_nothing_but_pixels_gets_into_the_page(tmp_path):
     exif = Image.Exif()
     exif[0x010E] = "SECRET place"
@@ -121,7 +109,9 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
         assert pictures.find(name) is None
     assert pictures.find("x" * 5000 + "/a") is None
     for name in ("deep/a", "deep/a.png", "deep/../deep/a", "near"):
-        assert_halves(pictures.read(pictures.find(name)))
+        shown = decode(pictures.read(pictures.find(name)))
+        assert shown[32, 24].argmax() == 0
+        assert shown[32, 72].argmax() == 2
     for name, reason in (
         ("link", "leads out of the folder"),
         ("pipe", "not a"),

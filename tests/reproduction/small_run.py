@@ -45,22 +45,17 @@ PARTS = {
 
 
 class SharedRun(NamedTuple):
-    """The results of the run, and what it was made from.
-
-    Attributes
-    ----------
-    images : ImageData
-    directory : Path
-        The trained classifiers.
-    said : list of str
-        All messages of the run.
-    result : Reproduction
-    """
+    """The results of the run, what it was made from, and the folder of trained classifiers."""
 
     images: ImageData
     directory: Path
-    said: list[str]
     result: Reproduction
+
+
+def without_images(name, seen, new):
+    """Return data with names of classes alone."""
+    nothing = np.zeros((0, 2), np.float32), np.array([], str)
+    return ImageData(name, *nothing * 3, seen_classes=seen, new_classes=new)
 
 
 def write_features(path):
@@ -91,7 +86,7 @@ def small_grids():
 
 
 def run_all(folder):
-    data, directory, said = folder / "data", folder / "classifiers", []
+    data, directory = folder / "data", folder / "classifiers"
     write_features(data / "cifar" / "features.npz")
     images = load_data("cifar", data)
     # Of 4,950 support vector machines most of the time is spent around them.
@@ -105,8 +100,8 @@ def run_all(folder):
         # Thirty inputs and three raters are enough to see that these tables, which take long, work.
         patch.setattr(module, "full_sum_table", partial(full_sum_table, n_inputs=30))
         patch.setattr(module, "rater_table", _few_raters)
-        result = reproduce(load_benchmark(images), directory, said.append, GRID)
-    return SharedRun(images, directory, said, result)
+        result = reproduce(load_benchmark(images), directory, str, GRID)
+    return SharedRun(images, directory, result)
 
 
 def _few_raters(benchmark):

@@ -14,9 +14,10 @@ from reproduction.class_maps import (
 )
 from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
+from small_run import without_images
 
 import rankshot as rs
-from rankshot.datasets import ImageData, load_cifar
+from rankshot.datasets import load_cifar
 from rankshot.datasets.embedded import class_names, load_similarities
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors
@@ -29,17 +30,12 @@ NAN = np.nan
 SEEN, UNSEEN = ("bus", "fox", "lion", "wolf"), ("cat", "dog", "truck")
 
 
-def images(name, seen, new):
-    nothing = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *nothing, *nothing, *nothing, seen, new)
-
-
 def make_benchmark(tables):
     """Return a benchmark of four seen and three new classes, with these similarities."""
     sources = {name: Similarity(values, UNSEEN, SEEN, name) for name, values in tables.items()}
     panel = rs.Rankings.from_orders([["bus"]], items=SEEN, targets=["truck"])
     vectors = ClassVectors(SEEN + UNSEEN, np.eye(7))
-    return Benchmark(images("cifar", SEEN, UNSEEN), sources, panel, panel, vectors)
+    return Benchmark(without_images("cifar", SEEN, UNSEEN), sources, panel, panel, vectors)
 
 
 def assert_same_map(found, expected):
@@ -163,7 +159,9 @@ def test_three_distances_of_what_sources_say():
 @pytest.fixture(scope="module", params=["cifar", "animals"])
 def benchmark(request):
     return load_benchmark(
-        load_cifar() if request.param == "cifar" else images("animals", *class_names("animals"))
+        load_cifar()
+        if request.param == "cifar"
+        else without_images("animals", *class_names("animals"))
     )
 
 

@@ -6,7 +6,6 @@ from joblib import parallel_config
 from reproduction.classifiers import (
     KINDS,
     LEAST_SQUARES,
-    SETTINGS,
     ClassifierCache,
     make_estimator,
     train_classifier,
@@ -17,9 +16,6 @@ from rankshot.zeroshot.estimator_scores import scores_of
 from reproduction import classifiers as training
 
 NAMES = np.array(["elk", "bus", "dog", "cat"])
-ALL = (*SETTINGS, LEAST_SQUARES)
-
-each_setting = pytest.mark.parametrize("setting", ALL)
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +36,8 @@ def in_this_process():
 
 
 @pytest.mark.parametrize("setting", ["one-vs-rest", "multiclass", LEAST_SQUARES])
-@pytest.mark.parametrize("C", [0.01, 1.0])
-def test_scores_are_the_decision_function(data, setting, C):
-    X, y = data
+def test_scores_are_the_decision_function(data, setting):
+    (X, y), C = data, 0.1
     found, model = train_classifier(setting, C, X, y), make_estimator(setting, C).fit(X, y)
     assert found.classes == tuple(model.classes_) == tuple(sorted(NAMES))
     scores = found.scores(X)
@@ -89,7 +84,7 @@ def make_cache(data, directory, name="some", said=None):
     return ClassifierCache(name, *data, directory, (said if said is not None else []).append)
 
 
-@each_setting
+@pytest.mark.parametrize("setting", ["one-vs-one", LEAST_SQUARES])
 def test_what_is_kept_is_not_trained_again(data, tmp_path, trainings, setting):
     said, place = [], tmp_path / "deep" / "down"
     first = make_cache(data, place, said=said).load_or_train(setting, 0.1)

@@ -6,9 +6,7 @@ from math import exp, log
 import numpy as np
 import pytest
 from reproduction.benchmark import Task
-from reproduction.full_sum import (
-    classify_by_sum,
-)
+from reproduction.full_sum import classify_by_sum
 
 import rankshot as rs
 from rankshot.zeroshot.scores import Scores
@@ -101,6 +99,3 @@ def test_the_sum_is_equation_7(rng, prior):
     assert found.labels.tolist() == expected
     assert found.standard_error == 0.0
     assert len(set(expected)) > 1
-
-
-# ---- The table

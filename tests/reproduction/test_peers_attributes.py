@@ -39,7 +39,7 @@ def inputs(rng):
 # ---- Logistic regressions
 
 
-@pytest.mark.parametrize("penalty", [0.01, 1.0, 50.0])
+@pytest.mark.parametrize("penalty", [0.01, 50.0])
 def test_logistic_regressions_are_those_of_sklearn(rng, penalty):
     X = rng.normal(size=(200, 4)) * [1, 10, 0.1, 1] + [0, 5, 0, -2]
     log_odds = X @ (rng.normal(size=(4, 6)) * [[1], [0.2], [5], [1]]) + [0, 1, -1, 2, -3, 0]
@@ -108,7 +108,7 @@ def test_iap_is_sums_over_classes_and_a_product_over_attributes(rng):
     assert peer.predict(P, targets).tolist() == best
 
 
-@pytest.mark.parametrize("gap", [500.0, 740.0, 1000.0])
+@pytest.mark.parametrize("gap", [740.0, 1000.0])
 def test_iap_stays_right_for_a_classifier_that_is_very_sure(gap):
     """All but ant have e^-gap and less: few digits of e^-740 fit in a double, none of e^-1000."""
     scores = Scores([[0.0, -gap, -gap - 100, -gap - 200]], SEEN)

@@ -36,28 +36,13 @@ def platt_by_scipy(f, positive):
     return polished
 
 
-def held_out(rng, kind, n=60, items=ITEMS, noise=1.0):
-    """Noisy scores that know a little; every class occurs, some more often than others."""
-    C = len(items)
-    classes = np.concatenate([np.arange(C), rng.integers(0, C, n - C) // rng.integers(1, 3, n - C)])
-    of = (classes[:, None] == np.arange(C)).astype(float)
-    if kind == "one-vs-one":
-        first, second = np.triu_indices(C, 1)
-        of = of[:, first] - of[:, second]
-    values = of + noise * rng.normal(size=of.shape) + rng.normal(size=of.shape[1])
-    return Scores(values, items, kind), np.array(items)[classes]
-
-
-def test_one_vs_rest_columns_are_fitted_against_all_others(rng):
-    scores, y = held_out(rng, "one-vs-rest")
-    fitted = fit_platt(scores, y)
-    for column, item in enumerate(ITEMS):
-        expected = platt_by_scipy(scores.values[:, column], y == item)
-        assert [part[column] for part in fitted] == pytest.approx(expected, rel=1e-8, abs=1e-8)
-
-
 def test_one_vs_one_columns_are_fitted_to_the_inputs_of_their_pair(rng):
-    scores, y = held_out(rng, "one-vs-one")
+    """Noisy scores that know a little; every class occurs, some more often than others."""
+    classes = np.concatenate([np.arange(4), rng.integers(0, 4, 56) // rng.integers(1, 3, 56)])
+    of = (classes[:, None] == np.arange(4)).astype(float)
+    first, second = np.triu_indices(4, 1)
+    values = of[:, first] - of[:, second] + rng.normal(size=(60, 6)) + rng.normal(size=6)
+    scores, y = Scores(values, ITEMS, "one-vs-one"), np.array(ITEMS)[classes]
     fitted = fit_platt(scores, y)
     pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
     for column, (i, j) in enumerate(pairs):
@@ -66,19 +51,13 @@ def test_one_vs_one_columns_are_fitted_to_the_inputs_of_their_pair(rng):
         assert [part[column] for part in fitted] == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
-def by_scikit_learn(n_classes):
-    """A LinearSVC, and what scikit-learn's own sigmoid calibration makes of held-out inputs."""
-    X, y = make_blobs(300, centers=n_classes, cluster_std=4.0, random_state=3)
+def test_scikit_learn_finds_the_same_for_one_vs_rest():
+    """Its own sigmoid calibration of a LinearSVC, on held-out inputs."""
+    X, y = make_blobs(300, centers=4, cluster_std=4.0, random_state=3)
     model = LinearSVC(C=0.1, random_state=0).fit(X[:100], y[:100])
     calibrated = CalibratedClassifierCV(FrozenEstimator(model), method="sigmoid", ensemble=False)
     calibrated.fit(X[100:], y[100:])
-    scores = scores_of(model, X[100:])
-    return scores, y[100:].astype(str), calibrated
-
-
-def test_scikit_learn_finds_the_same_for_one_vs_rest():
-    scores, y, calibrated = by_scikit_learn(4)
-    fitted = fit_platt(scores, y)
+    fitted = fit_platt(scores_of(model, X[100:]), y[100:].astype(str))
     theirs = calibrated.calibrated_classifiers_[0].calibrators
     # Theirs is 1 / (1 + exp(a f + b)), and another optimiser.
     assert fitted[0] == pytest.approx([-each.a_ for each in theirs], rel=1e-5)
@@ -94,7 +73,7 @@ def test_separated_sides_get_the_smoothed_targets():
     assert expit(-slope + intercept) == pytest.approx(1 / 7, abs=1e-12)
 
 
-@pytest.mark.parametrize("distance", [3, 100, 1e5])
+@pytest.mark.parametrize("distance", [3, 1e5])
 def test_one_input_far_from_the_others(rng, distance):
     """Where whole Newton steps run away."""
     y = np.array(["bus"] + ["fox"] * 49)

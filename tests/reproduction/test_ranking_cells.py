@@ -5,9 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 from reproduction.benchmark import load_benchmark
-from reproduction.ranking_cells import (
-    build_ranking_cells,
-)
+from reproduction.ranking_cells import build_ranking_cells
 
 from rankshot.datasets import load_cifar
 

@@ -9,9 +9,9 @@ from reproduction.result_one import (
     bayes_is_correct,
     source_table,
 )
+from small_run import without_images
 
 import rankshot as rs
-from rankshot.datasets import ImageData
 from rankshot.datasets.embedded import (
     class_names,
     load_class_vectors,
@@ -23,16 +23,10 @@ from rankshot.datasets.embedded import (
 pytestmark = pytest.mark.slow
 
 
-def images(name, seen, new):
-    nothing, nobody = np.zeros((0, 2), np.float32), np.array([], str)
-    return ImageData(name, *(nothing, nobody) * 3, seen_classes=seen, new_classes=new)
-
-
 @pytest.fixture(scope="module")
 def animals():
-    seen, new = class_names("animals")
     return Benchmark(
-        images("animals", seen, new),
+        without_images("animals", *class_names("animals")),
         load_similarities("animals"),
         {"similar": load_panel("animals", "similar")},
         {"similar": load_held_out_panel("animals", "similar")},
@@ -124,7 +118,7 @@ def panel(rng):
 
 
 @pytest.mark.parametrize("model", [rs.Mallows, rs.PlackettLuce])
-@pytest.mark.parametrize("k", [1, 2, 4, 6])
+@pytest.mark.parametrize("k", [2, 6])
 def test_bayes_by_refitting_everything(panel, model, k):
     cut = panel.top(k)
     found = bayes_is_correct(cut, model())

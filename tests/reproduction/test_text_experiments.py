@@ -59,9 +59,6 @@ def test_features_are_of_the_texts_that_are_trained_on(benchmark, data):
     assert benchmark.attributes is None
 
 
-# ---- Peers
-
-
 # ---- A whole run
 
 

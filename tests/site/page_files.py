@@ -163,23 +163,8 @@ def write_photos_and_votes():
 
 
 def write_survey_names():
-    write_lines(
-        "seen.txt",
-        [
-            "bear",
-            "bus",
-            "fox",
-            "leopard",
-            "lion",
-            "rose",
-            "seal",
-            "tiger",
-            "tram",
-            "truck",
-            "whale",
-            "wolf",
-        ],
-    )
+    names = "bear bus fox leopard lion rose seal tiger tram truck whale wolf"
+    write_lines("seen.txt", names.split())
     write_lines("new.txt", ["cat", "dog", "car"])
 
 

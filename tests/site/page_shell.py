@@ -6,9 +6,10 @@ import shlex
 import subprocess
 import sys
 import tomllib
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 from markdown_fences import ROOT
@@ -149,18 +150,8 @@ def people_who_answer(people=SIX_PEOPLE):
     import rankshot.survey.web.app as app_module
     from rankshot.survey.web import server
 
-    class Port:
-        def __init__(self, host, port):
-            self._name = (host, port)
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def getsockname(self):
-            return self._name
+    def open_port(host, port):
+        return nullcontext(SimpleNamespace(getsockname=lambda: (host, port)))
 
     participation = app_module.Participation
     clock = count(1_800_000_000, 7).__next__
@@ -170,7 +161,7 @@ def people_who_answer(people=SIX_PEOPLE):
 
     with (
         patch.object(app_module, "Participation", participate),
-        patch.object(server, "open_port", Port),
+        patch.object(server, "open_port", open_port),
         patch.object(server, "serve", lambda app, port: take_part(app, people)),
     ):
         yield

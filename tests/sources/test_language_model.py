@@ -173,22 +173,22 @@ def test_the_order_of_arrival_does_not_matter(make, oracle):
 WORKER = """
 import json, os, signal, sys, time
 from rankshot import LanguageModel
-log, targets, items, signal_at, parallel = json.loads(sys.argv[1])
+log, targets, items = json.loads(sys.argv[1])
 calls = []
 def ask(prompt):
     calls.append(prompt)
     if len(calls) > 4:
-        if len(calls) == signal_at:
+        if len(calls) == 6:
             print("signal", flush=True)
         time.sleep(60)
     return json.dumps(items[:3])
-LanguageModel("m", ask=ask, raters=4, k=3, log=log, parallel=parallel).rankings(targets, items)
+LanguageModel("m", ask=ask, raters=4, k=3, log=log, parallel=2).rankings(targets, items)
 """
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_process_that_is_stopped_loses_nothing_it_was_answered(make, oracle, log, number):
-    arguments = json.dumps([str(log), TARGETS, ITEMS, 6, 2])
+    arguments = json.dumps([str(log), TARGETS, ITEMS])
     worker = subprocess.Popen(
         [sys.executable, "-c", WORKER, arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )

@@ -233,6 +233,11 @@ def test_a_file_of_words(tmp_path):
         ("cat,dog\n", "names.csv: no column 'class'"),
         ("class,look_up\n\ncta,dog\n", "names.csv:3: no class 'cta' .did you mean 'cat'.."),
         ("class,look_up\ncat,a\ncat,b\n", "names.csv:3: the class 'cat' occurs twice"),
+        (
+            "class,look_up\ncat,seal.n.99\n",
+            "csv:2: 'seal.n.99' does not exist: 'seal' has 9",
+        ),
+        ("class,look_up\ncat,n00000001\n", "names.csv:2: 'n00000001' is not the id of a noun in"),
     ],
 )
 def test_a_bad_file_of_words_is_named_by_line(tmp_path, text, message):

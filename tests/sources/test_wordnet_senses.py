@@ -269,17 +269,3 @@ def test_names_of_all_kinds_survive_a_file(tmp_path):
     pins = dict.fromkeys(names, "cat.n.01")
     rs.sources.write_senses(rs.WordNet(senses=pins).senses(names), tmp_path / "names.csv")
     assert rs.sources.read_look_up(tmp_path / "names.csv", names) == pins
-
-
-@pytest.mark.parametrize(
-    ("sense", "message"),
-    [
-        ("seal.n.99", "'seal.n.99' does not exist: 'seal' has 9 senses"),
-        ("n00000001", "'n00000001' is not the id of a noun in WordNet 3.0"),
-    ],
-)
-def test_bad_files_of_senses(tmp_path, sense, message):
-    path = tmp_path / "names.csv"
-    path.write_text(f"class,look_up\nseal,{sense}\n", encoding="utf-8")
-    with pytest.raises(rs.RankshotError, match=f"names.csv:2: {message}"):
-        rs.sources.read_look_up(path, ["seal"])

@@ -21,7 +21,7 @@ STUDY = study_of([CAT, OTHER_CAT, DOG], gold=[GOLD], answers_per_question=7)
 def summarize(answers, in_progress=None, study=STUDY):
     loads = {key: Load(0, n) for key, n in (in_progress or {}).items()}
     questions = summarize_questions(study, answers, loads)
-    return questions, summarize_targets(questions, answers, {})
+    return questions, summarize_targets(questions, answers)
 
 
 def progress_of(answers, target="cat"):

@@ -7,6 +7,8 @@ from pages import arrive, begin, choose, send, serve_study, skip, small_study, u
 from rankshot.survey.store.people import set_state
 from rankshot.survey.study import ExtraQuestion, Question
 
+pytestmark = pytest.mark.slow
+
 ONE_QUESTION = small_study(
     Question("cat", ("leopard", "tiger")),
     unshown="after",
@@ -17,7 +19,6 @@ ONE_QUESTION = small_study(
 )
 
 
-@pytest.mark.slow
 def test_every_page_of_a_survey(open_page, survey):
     page = open_page()
     page.goto(f"{survey.url}/?participant=axe")
@@ -53,7 +54,6 @@ def test_every_page_of_a_survey(open_page, survey):
     check(page)
 
 
-@pytest.mark.slow
 def test_the_pages_of_a_pilot_of_extra_questions_of_a_pause_and_of_who_withdraws(
     open_page, tmp_path
 ):

@@ -1,4 +1,4 @@
-"""Whole surveys in a real browser: by mouse, by touch, by keyboard alone, and without scripts."""
+"""Whole surveys in a browser: by mouse, touch, keyboard, without scripts; nothing is lost."""
 
 import re
 
@@ -88,30 +88,30 @@ def test_a_whole_survey_by_touch(open_page, survey):
     page.goto(f"{survey.url}/?participant=touch")
     page.get_by_role("button", name="I agree: start").tap()
     page.get_by_role("link", name="Continue to the question").tap()
-    orders = []
-    for number in (1, 2, 3):
+    arrive(page, 1)
+    # All three rows have to be in view.
+    a, b, c = sorted(unranked_names(page), key=len)[:3]
+    for name in (a, b, c):
+        choice(page, name).tap()
+    page.get_by_role("button", name=f"Move {b} up", exact=True).tap()
+    assert ranked_names(page) == (b, a, c)
+    page.get_by_role("button", name=f"Remove {a}", exact=True).tap()
+    choice(page, a).tap()
+    assert ranked_names(page) == (b, c, a)
+    # A finger drags by the dots, and scrolls everywhere else.
+    row(page, b).evaluate("row => row.scrollIntoView({block: 'center'})")
+    handle, below = row(page, b).locator(".handle svg"), row(page, c)
+    swipe(page, handle, middle(below) + 5 - middle(handle))
+    assert (ranked_names(page), status(page)) == ((c, b, a), f"{b} moved to place 2")
+    swipe(page, row(page, c).locator(".name"), -60)
+    swipe(page, choice(page, unranked_names(page)[0]), -60)
+    assert ranked_names(page) == (c, b, a)
+    page.get_by_role("button", name="Next").tap()
+    for number in (2, 3):
         arrive(page, number)
-        # All three rows have to be in view.
-        a, b, c = sorted(unranked_names(page), key=len)[:3]
-        for name in (a, b, c):
-            choice(page, name).tap()
-        page.get_by_role("button", name=f"Move {b} up", exact=True).tap()
-        assert ranked_names(page) == (b, a, c)
-        page.get_by_role("button", name=f"Remove {a}", exact=True).tap()
-        choice(page, a).tap()
-        assert ranked_names(page) == (b, c, a)
-        # A finger drags by the dots, and scrolls everywhere else.
-        row(page, b).evaluate("row => row.scrollIntoView({block: 'center'})")
-        handle, below = row(page, b).locator(".handle svg"), row(page, c)
-        swipe(page, handle, middle(below) + 5 - middle(handle))
-        assert (ranked_names(page), status(page)) == ((c, b, a), f"{b} moved to place 2")
-        swipe(page, row(page, c).locator(".name"), -60)
-        swipe(page, choice(page, unranked_names(page)[0]), -60)
-        assert ranked_names(page) == (c, b, a)
-        orders.append((c, b, a))
-        page.get_by_role("button", name="Next").tap()
+        page.get_by_role("button", name="Skip: I do not know").tap()
     code_of(page)
-    assert survey.orders("touch") == orders
+    assert survey.orders("touch") == [(c, b, a), (), ()]
 
 
 @pytest.mark.slow
@@ -222,3 +222,98 @@ def test_pictures_are_seen_in_the_question_in_the_pool_and_in_the_ranking(open_p
         send(page)
         page.get_by_role("heading", name="Thank you").wait_for()
         assert running.orders("pictures") == [("fox",)]
+
+
+# ---- Reload, back, double clicks, two tabs, a lost connection: nothing is lost or double
+
+
+@pytest.mark.slow
+def test_an_unsent_order_outlives_reload_and_instructions_and_goes_when_it_is_sent(
+    open_page, survey
+):
+    page = open_page()
+    begin(page, survey.url, "reload")
+    a, b, c, *_ = unranked_names(page)
+    choose(page, c, a, b)
+    page.reload()
+    assert ranked_names(page) == (c, a, b)
+    page.get_by_role("link", name="How it works").click()
+    page.get_by_role("link", name="Continue to the question").click()
+    assert ranked_names(page) == (c, a, b)
+    send(page)
+    arrive(page, 2)
+    assert ranked_names(page) == ()
+    assert page.evaluate("sessionStorage.length") == 0
+    assert survey.orders("reload") == [(c, a, b)]
+
+
+def test_a_lost_connection_loses_nothing(open_page, survey):
+    page = open_page()
+    begin(page, survey.url, "offline")
+    a, b, *_ = unranked_names(page)
+    choose(page, b, a)
+    page.context.set_offline(True)
+    send(page)
+    page.wait_for_timeout(200)
+    assert status(page).startswith("There is no connection to the internet. Your ranking is kept")
+    assert ranked_names(page) == (b, a)
+    page.context.set_offline(False)
+    send(page)
+    arrive(page, 2)
+    assert survey.orders("offline") == [(b, a)]
+
+
+@pytest.mark.slow
+def test_the_back_button_leads_on_and_the_first_of_two_tabs_counts(open_page, survey):
+    page = open_page()
+    begin(page, survey.url, "tabs")
+    other = page.context.new_page()
+    other.goto(page.url)
+    a, b, *_ = unranked_names(page)
+    assert unranked_names(other)[:2] == (a, b)
+    choose(page, a, b)
+    choose(other, b, a)
+    send(page)
+    arrive(page, 2)
+    with other.expect_response("**/p/*/1") as response:
+        send(other)
+    assert response.value.status == 409
+    assert "Your first answer is saved" in other.locator("main").inner_text()
+    assert other.locator(".kept li").all_inner_texts() == [a, b]
+    other.get_by_role("link", name="Continue").click()
+    arrive(other, 2)
+    page.go_back()
+    arrive(page, 2)
+    assert ranked_names(page) == ()
+    assert survey.orders("tabs") == [(a, b)]
+
+
+@pytest.mark.slow
+def test_nothing_ranked_is_not_sent_and_a_ranking_is_not_skipped_by_mistake(open_page, survey):
+    page = open_page()
+    begin(page, survey.url, "empty")
+    send(page)
+    group = page.get_by_role("group", name="Your ranking")
+    message = "Nothing is ranked yet. Choose at least one item, or press “Skip: I do not know”."
+    assert group.evaluate("group => group === document.activeElement")
+    expect_description(group, message)
+    a, b, *_ = unranked_names(page)
+    choose(page, a)
+    expect_description(group, "")
+    skip(page)
+    asked = "1 ranked: press Next to send your ranking, or Skip again to skip the question."
+    assert status(page) == asked
+    choose(page, b)
+    skip(page)
+    assert status(page) == asked.replace("1", "2")
+    assert survey.orders("empty") == []
+    skip(page)
+    arrive(page, 2)
+    assert survey.orders("empty") == [()]
+
+
+def expect_description(locator, text):
+    found = locator.evaluate(
+        "node => document.getElementById(node.getAttribute('aria-describedby')).textContent"
+    )
+    assert found == text

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from exact import equally_frequent
+from exact import by_pair, equally_frequent
 from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
 from scipy.special import log_softmax, softmax
 from scipy.stats import multivariate_normal
@@ -33,12 +33,8 @@ def levelled(row, kind):
     """One number per class: scores minus their mean, or the sum over the pairs of the class."""
     if kind != "one-vs-one":
         return [f - sum(row) / len(row) for f in row]
-    sums = dict.fromkeys(ITEMS, 0.0)
-    pairs = [(one, other) for i, one in enumerate(ITEMS) for other in ITEMS[i + 1 :]]
-    for f, (one, other) in zip(row, pairs, strict=True):
-        sums[one] += f
-        sums[other] -= f
-    return list(sums.values())
+    f = by_pair(row, ITEMS)
+    return [sum(f[i, j] for j in ITEMS if j != i) for i in ITEMS]
 
 
 def standardized(table, usual):

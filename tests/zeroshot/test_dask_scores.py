@@ -115,7 +115,9 @@ def test_columns_of_data_frames_are_matched_by_name(rng, dtype):
     lazy = dd.from_pandas(frame.assign(id="x"), npartitions=3)
     head = fitted("weighted")
     for method in METHODS:
-        found, wanted = getattr(head, method)(lazy), getattr(head, method)(frame)
+        found = getattr(head, method)(lazy)
+        # The last digit of a row may depend on the other rows of its block.
+        wanted = np.concatenate([getattr(head, method)(frame[i : i + 3]) for i in (0, 3, 6)])
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found.compute(), wanted)
 

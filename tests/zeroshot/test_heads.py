@@ -162,17 +162,6 @@ def test_a_temperature_divides_log_posteriors_and_changes_no_decision(rng, name,
     np.testing.assert_array_equal(head.predict(scores), default.predict(scores))
 
 
-def test_the_default_temperatures():
-    """The places of the longest list that counts: RANKINGS has five at most."""
-    assert rs.ProbabilisticRanking().fit(RANKINGS).temperature_ == pytest.approx(5**0.5)
-    assert rs.ProbabilisticRanking(k=4).fit(RANKINGS).temperature_ == 2
-    assert rs.ProbabilisticRanking(posterior="consensus").fit(RANKINGS).temperature_ == 1
-    assert fitted("sum").temperature_ == 1
-    assert fitted("weighted").temperature_ == 0.9
-    assert fitted("deterministic").temperature_ == fitted("direct").temperature_ == 1
-    assert fitted("conse").temperature_ == 0.1
-
-
 # ------------------------------------------------------------------ the manners
 
 

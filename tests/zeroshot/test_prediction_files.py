@@ -178,10 +178,10 @@ def test_bad_predictions_are_not_written(tmp_path, ids, labels, proba, message):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
-    """Ten batches more, of 80 kB each, need no more memory than two."""
-    monkeypatch.setattr("rankshot.core.tables.GROUP_CELLS", 2**13)
+    """Ten batches more, of 48 kB each, need no more memory than two."""
+    monkeypatch.setattr("rankshot.core.tables.GROUP_CELLS", 2**12)
     targets = [f"t{j}" for j in range(20)]
-    proba, labels = np.full((500, 20), 0.05), ["t0"] * 500
+    proba, labels = np.full((300, 20), 0.05), ["t0"] * 300
 
     def run(batches):
         with open_predictions(tmp_path / f"p{ending}", targets) as writer:

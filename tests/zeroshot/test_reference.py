@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from head_cases import ITEMS, PAIRS, VOTES
+from head_cases import ITEMS, VOTES
 from scipy.special import log_softmax
 from sklearn.base import clone
+from test_weighted_mean import like, log_posteriors, scores
 
 import rankshot as rs
 from rankshot.zeroshot.scores import KINDS
@@ -19,24 +20,8 @@ each_head = pytest.mark.parametrize("name", HEADS)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def scores(rng, kind, n=60, dtype=np.float64):
-    """Columns with different means and scales, as those of a support vector machine."""
-    columns = PAIRS if kind == "one-vs-one" else len(ITEMS)
-    values = rng.normal(size=(n, columns)) * np.linspace(0.2, 4, columns)
-    return rs.Scores((values + np.linspace(-2, 3, columns)).astype(dtype), ITEMS, kind)
-
-
-def like(table, values):
-    return rs.Scores(values, table.items, table.kind)
-
-
 def fitted(name, reference=None, rankings=VOTES):
     return clone(HEADS[name]).fit(rankings, reference)
-
-
-def log_posteriors(head, table):
-    """Log-posteriors before they are normalised, one row per target."""
-    return head._log_posterior(table.values, table.kind).T
 
 
 # ------------------------------------------------------------------ the numbers

@@ -5,10 +5,11 @@ import pytest
 from head_cases import ITEMS, RANKINGS, SIMILARITY, TARGETS, fitted, permuted, random_scores
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
+from test_weighted_mean import by_class, rows_of
 
 import rankshot as rs
 from rankshot.zeroshot.heads.seen_and_new import DEFAULT_GATE
-from rankshot.zeroshot.scores import KINDS, sum_pair_scores
+from rankshot.zeroshot.scores import KINDS
 
 GATE = rs.zeroshot.Gate(new=(0.7, -1.3, 0.4), none=(0.2, -0.9, -0.1))
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -22,16 +23,6 @@ def both(head="weighted", reference=None, labels=None, **options):
     return rs.SeenAndNew(head, **options).fit(reference, labels)
 
 
-def rows_of(f):
-    return (f - f.mean(axis=1, keepdims=True)) / f.std(axis=1, keepdims=True)
-
-
-def class_scores(scores):
-    if scores.kind == "one-vs-one":
-        return sum_pair_scores(scores.values, len(ITEMS))
-    return scores.values
-
-
 # -------------------------------------------------------------------- the equations
 
 
@@ -41,7 +32,7 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
     scores, usual = random_scores(rng, kind), random_scores(rng, kind, n=40)
     reference = usual if with_reference else None
     head = both(reference=reference, gate=GATE, none=none, seen_temperature=0.6)
-    f, inner = class_scores(scores), head.head
+    f, inner = by_class(scores), head.head
     # A seen class is a target whose ranking puts it first, alone.
     own = rs.Rankings.from_orders([[item] for item in ITEMS], items=ITEMS, targets=ITEMS)
     logs = [
@@ -53,7 +44,7 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
     # The default gate then has the log-odds of new classes (z - s) / 2.
     np.testing.assert_allclose(features @ DEFAULT_GATE.new[:2] + DEFAULT_GATE.new[2], (z - s) / 2)
     if with_reference:
-        rows, usual_rows = rows_of(f), rows_of(class_scores(usual))
+        rows, usual_rows = rows_of(f), rows_of(by_class(usual))
         n = np.bincount(usual_rows.argmax(axis=1), minlength=len(ITEMS))
         alpha = n / (n + 10)
         mean, std = alpha * usual_rows.mean(axis=0), usual_rows.std(axis=0) ** alpha

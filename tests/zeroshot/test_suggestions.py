@@ -47,7 +47,9 @@ def test_the_order_of_inputs_and_classes_does_not_matter(problem):
     rows, columns = np.random.default_rng(1).permutation(100), np.arange(6)[::-1]
     moved = rs.Scores(values[rows][:, columns], np.array(ITEMS)[columns])
     assert rows[suggest(head, moved, 12).rows].tolist() == found.rows.tolist()
-    assert suggest(head, values, 12).rows.tolist() == found.rows.tolist()
+    # Nor do the last digits, which depend on the processor.
+    blurred = values * (1 + 1e-14 * np.random.default_rng(2).normal(size=values.shape))
+    assert suggest(head, blurred, 12).rows.tolist() == found.rows.tolist()
 
 
 def test_labelled_inputs_are_left_out_and_equal_ones_are_one(problem):

@@ -2,6 +2,7 @@
 
 from itertools import permutations
 
+import exact
 import numpy as np
 import pytest
 from head_cases import ITEMS, PAIRS
@@ -43,20 +44,13 @@ def scores_of(rng, kind, n=4, scale=1.0):
 
 def ranker_prob(row, kind, k):
     """P(π|x) of all lists of k items, in the order of ``permutations``."""
-    lists = list(permutations(range(C), k))
     if kind == "one-vs-one":
-        f = np.zeros((C, C))
-        f[np.triu_indices(C, 1)] = row
-        f -= f.T
-        weight = []
-        for pi in lists:
-            whole = [*pi, *(i for i in range(C) if i not in pi)]
-            weight.append(np.exp(sum(f[pi[i], whole[i + 1 :]].sum() for i in range(k))))
-        return np.array(weight) / sum(weight)
-    v = np.exp(row)
-    return np.array(
-        [np.prod([v[pi[i]] / np.delete(v, list(pi[:i])).sum() for i in range(k)]) for pi in lists]
-    )
+        f = exact.by_pair(row, ITEMS)
+        weights = [exact.babington_smith(pi, f, ITEMS) for pi in permutations(ITEMS, k)]
+    else:
+        f = dict(zip(ITEMS, row, strict=True))
+        weights = [exact.plackett_luce(pi, f) for pi in permutations(ITEMS, k)]
+    return np.exp(exact.log_normalized(weights))
 
 
 def enumerated(head, scores):

@@ -8,11 +8,14 @@ it, when its command runs.
 from __future__ import annotations
 
 import io
+import os
 import signal
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from errno import ENOSPC
 from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
 
@@ -172,7 +175,17 @@ def main() -> None:
         # Files that are written have names: this is the output, as of `rankshot … > FILE`.
         where = "standard output" if error.errno == ENOSPC else ""
         name = error.filename or where
-        fail(f"{name}: {error.strerror}" if name else str(error))
+        hint = _suggest_file(name) if isinstance(error, FileNotFoundError) else ""
+        fail(f"{name}: {error.strerror}{hint}" if name else str(error))
+
+
+def _suggest_file(name: Any) -> str:
+    """Return a hint at a file whose name is similar, in the same folder."""
+    path = Path(os.fsdecode(name))
+    there = path.parent.iterdir() if path.parent.is_dir() else []
+    name_of = {file.stem: file.name for file in there}
+    close = get_close_matches(path.stem, name_of, n=1, cutoff=0.75)
+    return f" (did you mean {name_of[close[0]]!r}?)" if close else ""
 
 
 def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:

@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from rankshot import sources
 from rankshot.cli.classes import ClassLists, read_class_lists, read_question, read_seen_labels
 from rankshot.cli.console import check_folder, say, write_folder
 from rankshot.cli.rank import ANSWERS
@@ -108,10 +109,9 @@ def write_prompts(
 
     Returns their names, and about how many tokens the longest has.
     """
-    from rankshot.sources import make_prompts
     from rankshot.sources.prompts import estimate_tokens
 
-    prompts = make_prompts(tuple(classes.target_of), tuple(classes.item_of), **asked)
+    prompts = sources.make_prompts(tuple(classes.target_of), tuple(classes.item_of), **asked)
     own_files: set[str] = set()
     if overwrite and (output / GUIDE).is_file():
         own_files = {GUIDE, ANSWERS, *(path.name for path in output.glob("rater-*.txt"))}

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-
-if TYPE_CHECKING:
-    from rankshot.sources.names.labels import ClassLabels
+from rankshot.core.files import decode_lines, iterate_names
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class ClassLists:
 
 
 def read_class_lists(
-    known: ClassLabels,
+    known: sources.ClassLabels,
     new: str | None,
     names: Path | None = None,
     rehearse: str | None = None,
@@ -78,7 +77,6 @@ def read_class_lists(
 ) -> ClassLists:
     """Read the names of the new classes, or choose the seen classes that are rehearsed."""
     from rankshot.core.validation import require_whole_number
-    from rankshot.sources import choose_rehearsed, read_look_up
     from rankshot.sources.wordnet_nouns import is_sense
 
     if (rehearse is None) == (new is None):
@@ -95,8 +93,8 @@ def read_class_lists(
         chosen = _parse_choice(rehearse, known)
         if isinstance(chosen, tuple) and Path(rehearse).is_file() and 2 * len(chosen) > len(known):
             # Labels of all classes leave none to be ranked.
-            chosen, _ = choose_rehearsed(chosen, len(known) // 3, seed)
-        targets, items = choose_rehearsed(known.names, chosen, seed)
+            chosen, _ = sources.choose_rehearsed(chosen, len(known) // 3, seed)
+        targets, items = sources.choose_rehearsed(known.names, chosen, seed)
         say(
             f"{len(targets):,} of the {len(known):,} seen classes are held out as new ones; the "
             f"other {len(items):,} are ranked for them: {quote_names(targets)}"
@@ -104,7 +102,7 @@ def read_class_lists(
     if k is not None:
         # Here the message names the option, before anything is computed.
         require_whole_number("--k", k, len(items))
-    given = {} if names is None else read_look_up(names, items + targets)
+    given = {} if names is None else sources.read_look_up(names, items + targets)
     senses = {name: words for name, words in given.items() if is_sense(words)}
     synsets = {name: synset for labels in all_labels for name, synset in labels.senses.items()}
     return ClassLists(
@@ -117,21 +115,26 @@ def read_class_lists(
     )
 
 
-def read_seen_labels(seen: str) -> ClassLabels:
+def read_seen_labels(seen: str) -> sources.ClassLabels:
     """Read the seen classes that an option names, and print what was changed."""
-    from rankshot.zeroshot.files.score_tables import ENDINGS, open_scores
+    from rankshot.zeroshot.files.score_tables import ENDINGS
 
     path = Path(seen)
+    refuse(
+        path.is_dir() and not any(path.glob("*.parquet")) and not (path / "config.json").is_file(),
+        f"--seen {seen}: a folder needs the config.json of a transformers model, or parts of a "
+        "table of scores (.parquet)",
+    )
     # A folder of parts, not that of a model.
     is_table = (path.suffix in ENDINGS and path.is_file()) or any(path.glob("*.parquet"))
     if is_table and path.suffix == ".csv":
         # A CSV file with one column is a list of names.
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             is_table = "," in file.readline()
-    return _read_labels(open_scores(path).items if is_table else seen, seen)
+    return _read_labels(zeroshot.open_scores(path).items if is_table else seen, seen)
 
 
-def read_new_labels(new: str) -> ClassLabels:
+def read_new_labels(new: str) -> sources.ClassLabels:
     """Read the new classes that an option names: a file, or names separated by commas.
 
     A text with a folder or an ending, such as new.txt, is always a file.
@@ -147,10 +150,9 @@ def read_new_labels(new: str) -> ClassLabels:
     return _read_labels(names, "--new")
 
 
-def _read_labels(given: Any, where: str) -> ClassLabels:
-    from rankshot.sources import read_class_labels
+def _read_labels(given: Any, where: str) -> sources.ClassLabels:
 
-    labels = read_class_labels(given)
+    labels = sources.read_class_labels(given)
     for change in labels.changes:
         say(f"{where}: {change}")
     return labels
@@ -161,7 +163,7 @@ def list_label_files(*options: str | None) -> list[Path]:
     return [Path(option) for option in options if option is not None and Path(option).is_file()]
 
 
-def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
+def _refuse_seen(new: sources.ClassLabels, seen: sources.ClassLabels) -> None:
     """Refuse new classes that are seen classes, by name or by synset; print which may be."""
     names, synsets = set(seen.names), set(seen.synsets) - {None}
     pairs = zip(new.names, new.synsets, strict=True)
@@ -176,9 +178,8 @@ def _refuse_seen(new: ClassLabels, seen: ClassLabels) -> None:
             say(f"warning: the new class {name!r} may be the same as the seen {quote_names(found)}")
 
 
-def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:
+def _parse_choice(rehearse: str, known: sources.ClassLabels) -> int | tuple[str, ...]:
     """Return how many classes are rehearsed, or which: those of a table of labels, or names."""
-    from rankshot.core.files import iterate_names
     from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
 
     if rehearse.strip().isdecimal():
@@ -196,7 +197,7 @@ def _parse_choice(rehearse: str, known: ClassLabels) -> int | tuple[str, ...]:
     return tuple(match_seen(dict.fromkeys(filter(None, map(str.strip, names))), known).values())
 
 
-def match_seen(names: Iterable[str], known: ClassLabels) -> dict[str, str]:
+def match_seen(names: Iterable[str], known: sources.ClassLabels) -> dict[str, str]:
     """Return the seen class that each name means, or the name itself if that cannot be said."""
     matches = {name: known.match(name) for name in names}
     return {name: found[0] if len(found) == 1 else name for name, found in matches.items()}
@@ -208,7 +209,6 @@ def _split_names(text: str) -> list[str]:
 
 def read_question(question: str) -> dict[str, Any]:
     """Return the name of a question, or the template in a file, and what the classifier gets."""
-    from rankshot.core.files import decode_lines
     from rankshot.sources.prompts import TEXTS
 
     name, _, inputs = question.partition(":")

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankshot import jobs, zeroshot
 from rankshot.cli.console import (
     check_writable,
     choose_workers,
@@ -26,7 +27,6 @@ from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.heads.base import BaseHead
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
@@ -136,7 +136,7 @@ def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -
 
 def classify_table(
     table: ScoreTable,
-    model: BaseHead,
+    model: zeroshot.BaseHead,
     score_type: ScoreType,
     output: Path,
     reject_below: float | None = None,
@@ -167,7 +167,6 @@ def _classify_dataset(
     dataset: str, output: str, options: HeadOptions, *, reject_below: float | None, **given: Any
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
-    from rankshot.jobs import classify as classify_parts
     from rankshot.zeroshot.runner import REJECTED
 
     head = options.fitted
@@ -177,7 +176,7 @@ def _classify_dataset(
             "`rankshot fit`"
         )
     with show_parts("classifying", on_dask=given["workers"] != 1) as show:
-        run = classify_parts(
+        run = jobs.classify(
             dataset,
             options.saved,
             output,
@@ -198,14 +197,14 @@ def _classify_dataset(
 
 
 def _print_counts(
-    counts: Counter[str], model: BaseHead, seen: Collection[str], output: str
+    counts: Counter[str], model: zeroshot.BaseHead, seen: Collection[str], output: str
 ) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
     new = [name for name in model.classes_.tolist() if name not in {*seen, NONE_OF_THESE}]
     groups: dict[str, Collection[str]] = {}
-    if isinstance(model, SeenAndNew):
+    if isinstance(model, zeroshot.SeenAndNew):
         # A saved head may spell the seen classes in another way than the table.
         new = model.head.classes_.tolist()
         groups = {"new classes": new}

@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
     check_writable,
@@ -20,10 +21,10 @@ from rankshot.cli.console import (
     silence_dask,
 )
 from rankshot.core.errors import format_count, prefix_errors
+from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
-    from rankshot.ranking.rater_agreement import TargetSummary
 
 PLACES_SHOWN = 50
 
@@ -96,14 +97,12 @@ def consensus(
     """
     import numpy as np
 
-    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.ranking import Mallows, PlackettLuce, Rankings, summarize, write_rankings
     from rankshot.ranking.ranking_files import ENDINGS
 
     if k is not None:
         require_whole_number("--k", k)
-    models = {Method.PLACKETT_LUCE: PlackettLuce(), Method.MALLOWS: Mallows()}
+    models = {Method.PLACKETT_LUCE: ranking.PlackettLuce(), Method.MALLOWS: ranking.Mallows()}
     in_parts = is_dataset(rankings, workers, scheduler)
     if output is not None:
         require_ending(output, ENDINGS)
@@ -112,10 +111,14 @@ def consensus(
     told: Any = layout and layout.value
     opened = _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts, layout=told)
     with opened as given, prefix_errors(rankings):
-        summaries = summarize(given, models.get(method, "kemeny"), k)
+        summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
-        merged = Rankings.concatenate([cast("Rankings", each.consensus) for each in summaries])
-        write_rankings(replace(merged, sources=np.full(len(merged), "consensus", object)), output)
+        merged = ranking.Rankings.concatenate(
+            [cast("ranking.Rankings", each.consensus) for each in summaries]
+        )
+        ranking.write_rankings(
+            replace(merged, sources=np.full(len(merged), "consensus", object)), output
+        )
     _print_summaries(summaries, method, given.items)
     if explain:
         _print_explanation(summaries)
@@ -151,7 +154,6 @@ def _open_rankings(
         yield found
         return
     from rankshot.inference.scoring import count_cores
-    from rankshot.jobs import read_rankings as read_parts
     from rankshot.jobs.executors import open_client, require_workers
     from rankshot.jobs.partitioned_rankings import list_ranking_files
 
@@ -161,13 +163,13 @@ def _open_rankings(
     n = workers or count_cores()
     with open_client(scheduler, workers, n, say) as client, client.as_current():
         require_workers(client, say)
-        parts = read_parts(rankings, items=items)
+        parts = jobs.read_rankings(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
         yield parts
 
 
 def _print_summaries(
-    summaries: list[TargetSummary], method: Method, items: tuple[str, ...]
+    summaries: list[ranking.TargetSummary], method: Method, items: tuple[str, ...]
 ) -> None:
     """Print a table with a row for each target."""
 
@@ -202,7 +204,7 @@ def _print_summaries(
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
 
 
-def _print_explanation(summaries: list[TargetSummary]) -> None:
+def _print_explanation(summaries: list[ranking.TargetSummary]) -> None:
     """Print what the columns of the table mean, and why some targets have no W."""
     counts = sorted({summary.k for summary in summaries})
     places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

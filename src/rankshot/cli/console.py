@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from rankshot import jobs
 from rankshot.core.errors import RankshotError
+from rankshot.core.files import name_disk_errors, require_ending
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from rankshot.jobs import PartsRun
 
 SHOWN = 5
 """How many classes of a ranking are shown, beside others."""
@@ -155,7 +159,6 @@ def check_writable(path: Path, *inputs: Path | None) -> None:
 
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
-    from rankshot.core.files import require_ending
     from rankshot.report.page import require_jinja2
 
     require_ending(path, (".html", ".htm"))
@@ -191,10 +194,6 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
 
     A folder that exists is replaced; see `check_folder`.
     """
-    from tempfile import TemporaryDirectory
-
-    from rankshot.core.files import name_disk_errors
-
     place = folder.resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -214,7 +213,7 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
 
 
 @contextmanager
-def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[PartsRun], None]]:
+def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[jobs.PartsRun], None]]:
     """Yield the function that shows how far a job is; messages of Dask are switched off.
 
     Without a terminal, it prints a line from time to time, for a log.
@@ -225,7 +224,7 @@ def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[Parts
     with progress_bar() as bar:
         task = bar.add_task(doing, total=None)
 
-        def show(run: PartsRun) -> None:
+        def show(run: jobs.PartsRun) -> None:
             nonlocal told
             rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
             decided = run.n_finished + len(run.failed)
@@ -240,8 +239,6 @@ def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[Parts
 
 def silence_dask() -> None:
     """Switch off the messages of Dask: the command says itself what happens."""
-    import logging
-
     from rankshot.jobs.executors import import_distributed
 
     # Its loggers are there, with their levels, when it is imported.
@@ -253,8 +250,6 @@ def silence_dask() -> None:
 
 def choose_workers(workers: int | None, scheduler: str | None) -> int | None:
     """Return the number of local processes for many files: one per core, or one without Dask."""
-    from importlib.util import find_spec
-
     from rankshot.inference.scoring import count_cores
 
     if workers is not None or scheduler is not None:
@@ -274,7 +269,7 @@ def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
     return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)
 
 
-def print_parts(run: PartsRun, done: str, output: str) -> None:
+def print_parts(run: jobs.PartsRun, done: str, output: str) -> None:
     """Print how many parts were done, how long it took, and what failed.
 
     If a part failed, the command exits with status 1: a script should not take an output with

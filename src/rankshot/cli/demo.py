@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankshot import report
 from rankshot.cli.console import check_page, print_table, progress_bar, say
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ def demo(*, output: Path = Path("rankshot-demo.html")) -> None:
         The report to write (.html).
     """
     from rankshot.report.demo import demo_report, run_demo
-    from rankshot.report.page import render_report, write_page
     from rankshot.zeroshot.metrics import accuracy, format_share
 
     check_page(output)
@@ -41,7 +41,7 @@ def demo(*, output: Path = Path("rankshot-demo.html")) -> None:
         f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
         f"{found.predicted} with all questions; the accuracy is {format_share(came_out)}."
     )
-    write_page(render_report(demo_report(found)), output)
+    report.write_page(report.render_report(demo_report(found)), output)
     say(f"report written to {output}")
 
 

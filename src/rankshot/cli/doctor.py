@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, read_new_rankings
-from rankshot.cli.recognise import LABELLED
+from rankshot.cli.rank import ANSWERS
+from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import predict_alone, read_labelled
 from rankshot.cli.report import MAX_PLACES
 from rankshot.cli.score_inputs import (
@@ -19,11 +22,6 @@ from rankshot.cli.score_inputs import (
     read_rankings_of,
 )
 from rankshot.core.errors import format_count, quote_names
-
-if TYPE_CHECKING:
-    from rankshot.ranking.rankings import Rankings
-    from rankshot.zeroshot import Rehearsal, WeightedMean
-    from rankshot.zeroshot.scores import Scores
 
 SHOWN = 5
 """Pairs of classes, seen classes to collect inputs of, and inputs to label."""
@@ -49,7 +47,7 @@ def doctor(
     predicts for each source alone, new classes with similar rankings, and the next steps, the most
     useful first, each with its command. At most 2,000 inputs are used.
 
-    Example: rankshot doctor photos.rankshot-run
+    Example: rankshot doctor photos
 
     Example: rankshot doctor scores.csv --rankings rankings.jsonl --reference seen_scores.csv
     --truth seen_labels.csv --rehearsal rehearsal.jsonl
@@ -57,8 +55,8 @@ def doctor(
     Parameters
     ----------
     scores
-        The scores of inputs (.csv, .parquet, .npz, or a folder of parts); or the folder that
-        `rankshot recognise` keeps, which has rankings as well.
+        The scores of inputs (.csv, .parquet, .npz, or a folder of parts); or the inputs of
+        `rankshot recognise`, or the folder that it keeps, which has rankings as well.
     rankings
         The rankings of the seen classes for each new class (.jsonl, .parquet).
     reference
@@ -70,23 +68,19 @@ def doctor(
         Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
         rank --rehearse`, by the sources of --rankings. They need --reference and --truth.
     """
-    from rankshot.zeroshot import Rehearsal, WeightedMean
-    from rankshot.zeroshot.files.score_tables import open_scores
-    from rankshot.zeroshot.rehearsal import ENOUGH_CLASSES
-
     path, rankings, reference = scores, options.rankings, options.reference
-    if (scores / "scores").is_dir():
+    again: list[Any] = []
+    if (run := _find_run(scores)) is not None:
         # What `rankshot recognise` keeps, labelled inputs and rankings of their classes included.
-        path, labelled = scores / "scores", scores / LABELLED
-        newest = sorted(scores.glob("*.rankings.jsonl"), key=lambda file: file.stat().st_mtime)
-        rankings = rankings or next(reversed(newest), None)
+        path, labelled, again = run / "scores", run / LABELLED, _read_command(run)
+        rankings = rankings or _find_rankings(run, again)
         if not (reference or truth) and labelled.is_dir():
             reference, truth, rehearsal = labelled, labelled.with_suffix(".csv"), rankings
     refuse(
         rehearsal and not (rankings and reference and truth),
         "--rehearsal needs --rankings, --reference and --truth as well",
     )
-    table = open_scores(path)
+    table = zeroshot.open_scores(path)
     score_type = infer_score_type(table, score_type)
     new: Any = None if rankings is None else read_new_rankings(rankings, table)
     given = _read(path, None, score_type)
@@ -96,36 +90,68 @@ def doctor(
     seen: Any = None
     if reference or truth:
         labels, seen = _read(reference or path, truth, score_type)
-    steps = _examine_network(path, (names, inputs), (labels if truth else None, seen))
+    doubts = _examine_network(path, (names, inputs), (labels if truth else None, seen))
+    score = again or ["score", "INPUTS", "--model", "MODEL", "-o", path]
+    more = ["--folder", "FOLDER"] if again else []
+    steps: list[Step] = [(doubt, [*score, "--preprocessing", "NAME", *more]) for doubt in doubts]
     if new is None:
-        words = ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
+        words = again or ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
         steps.append(("rankings of the new classes, such as a language model's answers", words))
     else:
-        head, tried = WeightedMean().fit(new, seen if reference else None), None
+        head, tried = zeroshot.WeightedMean().fit(new, seen if reference else None), None
         if rehearsal is not None:
             some = _choose_rows(len(labels))
             of_seen = read_rankings_of(rehearsal, table, quiet=True)
-            tried = Rehearsal().fit(seen[some], labels[some], of_seen)
-        steps += _examine_sources(new, path, tried)
+            tried = zeroshot.Rehearsal().fit(seen[some], labels[some], of_seen)
+        _print_sources(new, tried)
+        if rankings and not new.rater_names:
+            steps.append(_propose_answers(new, rankings, path, again))
+        steps += _propose_batch(head, inputs, [path, "--rankings", rankings], again)
         words = ["suggest", path, "--rankings", rankings, "-o", "labels.csv"]
         steps.append((_find_labels(head, names, inputs), words))
-        steps += _examine_reference(head, reference)
+        lacking = _examine_reference(head, reference)
         files = ["--truth", truth, "--rankings", rehearsal, "--new-rankings", rankings]
-        words = ["rehearse", reference, *files, "-o", "settings.json"]
-        text = "the settings, the temperature and the weights of sources as rehearsed"
-        if tried is None or len(tried.classes_) < ENOUGH_CLASSES:
-            words = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
-            text = (
-                f"a rehearsal of at least {ENOUGH_CLASSES} labelled seen classes, which finds the "
-                "best sources and settings, and predicts the accuracy"
-            )
-        steps.append((text, words))
+        known = ["rehearse", reference, *files, "-o", "settings.json"]
+        steps += _propose_labelled(tried, lacking, path, known, again)
     say("what would help most next")
     for number, (text, words) in enumerate(steps, 1):
         say(f"  {number}. {text}\n     rankshot {shlex.join(map(str, words))}")
 
 
 # ---- What is given
+
+
+def _find_run(given: Path) -> Path | None:
+    """Return the folder of a run of `rankshot recognise`: the given one, or that of the inputs."""
+    kept = f"{given.resolve().name}{ENDING}"
+    for folder in (given, given.parent / kept, Path(kept)):
+        if (folder / "scores").is_dir():
+            if folder != given:
+                say(f"{given}: `rankshot recognise` keeps its scores in {folder}")
+            return folder
+    refuse(
+        given.is_dir() and not any(given.glob("*.parquet")),
+        f"{given}: has no scores; `rankshot recognise {given} --model MODEL --new NAMES -o "
+        "predictions.csv` makes them, or give the folder that it wrote, or a table of scores",
+    )
+    return None
+
+
+def _read_command(run: Path) -> list[str]:
+    """Return the words of the command that wrote a folder last."""
+    try:
+        return list(json.loads((run / MANIFEST).read_text(encoding="utf-8"))["command"])
+    except (OSError, ValueError, KeyError):
+        return ["recognise", run.name.removesuffix(ENDING), "--model", "MODEL", "-o", "FILE.csv"]
+
+
+def _find_rankings(run: Path, again: list[str]) -> Path | None:
+    """Return the rankings that a run was given, or those that it wrote last."""
+    given = Path(again[again.index("--rankings") + 1]) if "--rankings" in again else None
+    if given is not None and given.is_file():
+        return given
+    found = run.glob("*.rankings.jsonl")
+    return max(found, key=lambda file: file.stat().st_mtime, default=None)
 
 
 def _choose_rows(n: int) -> Any:
@@ -137,9 +163,9 @@ def _choose_rows(n: int) -> Any:
 def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, Any]:
     """Return the classes of inputs or, if they are not given, the ids, and the scores."""
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.score_tables import build_scores, open_scores
+    from rankshot.zeroshot.files.score_tables import build_scores
 
-    table = open_scores(path)
+    table = zeroshot.open_scores(path)
     if truth is not None:
         return read_labelled(table, truth, score_type)[::-1]
     ids, values = read_all_scores(table)
@@ -150,28 +176,28 @@ def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, A
 
 
 def _examine_network(
-    path: Path, given: tuple[Any, Scores], labelled: tuple[Any, Scores | None]
-) -> list[Step]:
+    path: Path, given: tuple[Any, zeroshot.Scores], labelled: tuple[Any, zeroshot.Scores | None]
+) -> list[str]:
     """Print what the network says, and how accurate it is; return what is doubtful."""
-    from rankshot.inference import check_scores
     from rankshot.jobs.score_parts import read_origin
 
-    check = check_scores([given])
+    check = inference.check_scores([given])
     lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()
     doubts = dict.fromkeys(check.doubts)
     labels, seen = labelled
     if seen is not None and labels is not None:
         rows = list(map(str, range(len(labels))))
-        check = check_scores([(rows, seen)], dict(zip(rows, labels.tolist(), strict=True)))
+        check = inference.check_scores(
+            [(rows, seen)], dict(zip(rows, labels.tolist(), strict=True))
+        )
         lines += check.describe()[1:]
         doubts |= dict.fromkeys(check.doubts)
     _print("network", lines)
-    words = ["score", "INPUTS", "--model", "MODEL", "--preprocessing", "NAME", "-o", path]
-    return [(doubt, words) for doubt in doubts]
+    return list(doubts)
 
 
-def _examine_sources(rankings: Rankings, path: Path, rehearsal: Rehearsal | None) -> list[Step]:
-    """Print the sources and what a rehearsal predicts for each; return which one would help."""
+def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
+    """Print the sources, and what a rehearsal predicts for each."""
     from rankshot.zeroshot.metrics import format_share
 
     new = rankings.target_names
@@ -185,25 +211,20 @@ def _examine_sources(rankings: Rankings, path: Path, rehearsal: Rehearsal | None
         together = rehearsal.predict_accuracy(rankings)
         lines.append(f"predicted accuracy, with the sources as rehearsed: {together}")
     _print(f"rankings (random guessing: {format_share(1 / len(new))})", lines)
-    if any(rater is not None for rater in rankings.raters):
-        return []
-    text = "answers of a language model: no source so far is a person or a language model"
-    words = ["ask", "--seen", path, "--new", ", ".join(map(str, new)), "-o", "prompts"]
-    return [(text, words)]
 
 
-def _find_labels(head: WeightedMean, names: Any, inputs: Scores) -> str:
+def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Scores) -> str:
     """Print which new classes are alike; return which inputs to label."""
     import numpy as np
 
-    from rankshot.report.rankings import find_similar_classes
-    from rankshot.zeroshot import ProbabilisticRanking
     from rankshot.zeroshot.metrics import format_share
     from rankshot.zeroshot.suggestions import choose_diverse
 
     k = min(MAX_PLACES, head.rankings_.n_items)
-    merged: Any = ProbabilisticRanking(k=k, posterior="consensus").fit(head.rankings_.top(k))
-    found = find_similar_classes(merged.consensus_, k)
+    merged: Any = zeroshot.ProbabilisticRanking(k=k, posterior="consensus").fit(
+        head.rankings_.top(k)
+    )
+    found = report.find_similar_classes(merged.consensus_, k)
     pairs = () if found is None else found.pairs[:SHOWN]
     lines = [f"{a} and {b}: {format_share(far)}" for a, b, far in pairs]
     _print("new classes whose rankings are most alike (0 is the same ranking)", lines or ["none"])
@@ -215,7 +236,7 @@ def _find_labels(head: WeightedMean, names: Any, inputs: Scores) -> str:
     return f"labels of a few inputs, first of {chosen} ({which}), for --examples labels.csv"
 
 
-def _examine_reference(head: WeightedMean, path: Path | None) -> list[Step]:
+def _examine_reference(head: zeroshot.WeightedMean, path: Path | None) -> str:
     """Print how far the reference covers the seen classes; return the classes that it lacks."""
     import numpy as np
 
@@ -225,12 +246,66 @@ def _examine_reference(head: WeightedMean, path: Path | None) -> list[Step]:
     missing = "none, so it is not known which scores are usual"
     _print("reference", [missing if path is None else text])
     if share >= LEAST_COVERAGE:
-        return []
+        return ""
     lacking = np.argsort(-weight * (1 - head.coverage_), kind="stable")[:SHOWN]
-    names = quote_names(head.items_[i] for i in lacking)
-    words = ["score", "SEEN_INPUTS", "--model", "MODEL", "-o", "reference.parquet"]
-    return [(f"a reference: inputs of seen classes, first of {names}", words)]
+    return quote_names(head.items_[i] for i in lacking)
 
 
 def _print(heading: str, lines: list[str]) -> None:
     say("\n".join([heading, *(f"  {line}" for line in lines)]))
+
+
+# ---- What would help
+
+
+def _propose_answers(new: ranking.Rankings, rankings: Path, path: Path, again: list[Any]) -> Step:
+    """Return how to get rankings by a language model: by prompts that are there, or new ones."""
+    text = "answers of a language model: the rankings so far name no rater"
+    name = rankings.name.removesuffix(".rankings.jsonl")
+    prompt = next(iter(sorted(rankings.parent.glob(f"{name}.prompts/rater-*.txt"))), None)
+    if prompt is None:
+        names = ", ".join(map(str, new.target_names))
+        return text, ["ask", "--seen", path, "--new", names, "-o", "prompts"]
+    answer = prompt.parent / ANSWERS / prompt.name
+    how = f"; paste {prompt} into any chat window, save the answer as {answer}, and run again"
+    return text + how, again
+
+
+def _propose_batch(
+    head: zeroshot.WeightedMean, inputs: zeroshot.Scores, using: list[Any], again: list[Any]
+) -> list[Step]:
+    """Return how to decide all inputs together, if that is possible and not done yet."""
+    from rankshot.zeroshot.heads.batch_refinement import refine_batch
+
+    # By default, `recognise` decides so itself.
+    if (again and "--batch" not in again) or refine_batch(head, inputs)[0] is head:
+        return []
+    words = ["classify", *using, "--batch", "yes", "-o", "predictions.csv"]
+    if again:
+        place = again.index("--batch") + 1
+        words = [*again[:place], "yes", *again[place + 1 :]]
+    text = "a decision of all inputs together, if all new classes occur among them"
+    return [(text, words)] if words != again else []
+
+
+def _propose_labelled(
+    tried: zeroshot.Rehearsal | None, lacking: str, path: Path, known: list[Any], again: list[Any]
+) -> list[Step]:
+    """Return how labelled inputs of seen classes would help, as a reference and to rehearse."""
+    from rankshot.zeroshot.rehearsal import ENOUGH_CLASSES
+
+    are_enough = tried is not None and len(tried.classes_) >= ENOUGH_CLASSES
+    finds = "which finds the best sources and settings, and predicts the accuracy"
+    few = f"a rehearsal of at least {ENOUGH_CLASSES} labelled seen classes"
+    if again:
+        # It has rehearsed all labelled inputs already.
+        first = f", first of {lacking}" if lacking else ""
+        more = [] if "--rehearse" in again else ["--rehearse", "LABELLED"]
+        return [] if are_enough else [(f"{few}{first}, {finds}", [*again, *more])]
+    words = ["score", "SEEN_INPUTS", "--model", "MODEL", "-o", "reference.parquet"]
+    steps = [(f"a reference: inputs of seen classes, first of {lacking}", words)] if lacking else []
+    if are_enough:
+        text = "the settings, the temperature and the weights of sources as rehearsed"
+        return [*steps, (text, known)]
+    known = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
+    return [*steps, (f"{few}, {finds}", known)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rankshot import zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.score_inputs import (
     ScoreType,
@@ -17,6 +18,7 @@ from rankshot.cli.score_inputs import (
     read_first_ids,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from rankshot.core.tables import Batch
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.scores import Scores
 
 WORDS = Path("words")
 """In place of a file: the words of texts and of the names of classes are compared."""
@@ -97,14 +98,13 @@ def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collec
 
 def read_examples(
     path: Path, scores: ScoreTable, score_type: ScoreType, ranked: Collection[str]
-) -> tuple[tuple[Scores, NDArray[np.str_]], ScoreType]:
+) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreType]:
     """Return the scores and classes of examples, and the type of the scores.
 
     The file names inputs of a table of scores by their ids, or has scores of its own.
     """
     import numpy as np
 
-    from rankshot.core.files import require_ending
     from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
     from rankshot.zeroshot.files.score_tables import RULE, build_scores
 
@@ -183,13 +183,7 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
 
     The evidence is matched by id.
     """
-    from rankshot.zeroshot.files.score_tables import (
-        PROBABILITIES,
-        add_features,
-        guess_score_type,
-        open_scores,
-    )
-    from rankshot.zeroshot.scores import Scores
+    from rankshot.zeroshot.files.score_tables import PROBABILITIES, add_features, guess_score_type
 
     table = add_features(table)
     if path is None:
@@ -203,7 +197,7 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         table.n_rows == 0,
         f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
     )
-    given = open_scores(path)
+    given = zeroshot.open_scores(path)
     refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
     names, values = read_all_scores(given)
     row_of = {name: row for row, name in enumerate(names)}
@@ -216,12 +210,14 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         )
     ordered = values[[row_of[name] for name in ids]]
     if guess_score_type(values, given) != PROBABILITIES:
-        return replace(table, evidence=Scores(ordered, given.items))
+        return replace(table, evidence=zeroshot.Scores(ordered, given.items))
     say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=Scores.from_probabilities(ordered, given.items))
+    return replace(table, evidence=zeroshot.Scores.from_probabilities(ordered, given.items))
 
 
-def sample_scores(table: ScoreTable, score_type: ScoreType, n: int | None = None) -> Scores:
+def sample_scores(
+    table: ScoreTable, score_type: ScoreType, n: int | None = None
+) -> zeroshot.Scores:
     """Return the scores of all n inputs with their evidence, or of some of many."""
     import numpy as np
 

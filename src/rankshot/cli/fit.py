@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import file_digest
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_writable, print_table, refuse, say
 from rankshot.cli.examples import add_evidence
@@ -12,12 +16,12 @@ from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.heads.base import BaseHead
     from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.scores import Kind
 
@@ -54,7 +58,6 @@ def fit(
     note
         A remark to keep in the file.
     """
-    from rankshot.core.files import require_ending
     from rankshot.zeroshot.files.head_files import ENDING
 
     require_ending(output, (ENDING,))
@@ -82,11 +85,7 @@ def head(file: Path) -> None:
     file
         A fitted head, as `rankshot fit` writes it.
     """
-    from textwrap import fill
-
-    from rankshot.zeroshot import load_head
-
-    model = load_head(file)
+    model = zeroshot.load_head(file)
     try:
         rows = [(fill(what, 24), text) for what, text in _describe_file(model)]
     except (TypeError, ValueError, LookupError, AttributeError):
@@ -99,7 +98,7 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
 
     The table of a file of labels has no rows to read; `fit_head` compares two that have.
     """
-    from rankshot.zeroshot.files.score_tables import ENDINGS, ScoreTable, open_scores
+    from rankshot.zeroshot.files.score_tables import ENDINGS, ScoreTable
 
     path = reference if seen is None else Path(seen)
     if path is None:
@@ -107,9 +106,9 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
             "give --seen, which names the seen classes in the order of the columns of the scores "
             "(a file of names, imagenet-1k, or a table of scores), or --reference FILE"
         )
-    of_reference = None if reference is None else open_scores(reference)
+    of_reference = None if reference is None else zeroshot.open_scores(reference)
     if path.suffix in ENDINGS:
-        table = open_scores(path)
+        table = zeroshot.open_scores(path)
         return table, table if of_reference is None or path == reference else None
     kind = "multiclass" if of_reference is None else of_reference.kind
     names = read_seen_labels(str(path)).names
@@ -117,14 +116,13 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
 
 
 def _hash_file(path: Path) -> str:
-    from hashlib import file_digest
 
     with path.open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()
 
 
 def save_head(
-    model: BaseHead,
+    model: zeroshot.BaseHead,
     output: Path,
     options: HeadOptions,
     score_type: ScoreType,
@@ -132,8 +130,6 @@ def save_head(
     predicted: Interval | None = None,
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
-    import json
-
     files = {
         "rankings": options.rankings,
         "reference": options.reference,
@@ -237,17 +233,13 @@ def export(
         How images are preprocessed for the network, as for `rankshot score`. Not needed if the
         network's metadata or a file preprocessor_config.json next to it describes this.
     """
-    import json
-
-    from rankshot.core.files import require_ending
     from rankshot.inference.model import PREPROCESSING_KEY, find_preprocessing
-    from rankshot.zeroshot import export_onnx, load_head
 
     require_ending(output, (".onnx",))
     check_writable(output, head, attach)
     refuse(network_output and attach is None, "--network-output is for --attach FILE")
     refuse(preprocessing and attach is None, "--preprocessing is for --attach FILE")
-    fitted = load_head(head)
+    fitted = zeroshot.load_head(head)
     known = fitted.provenance_.get("score_type")
     kind: Kind = fitted._expected_kind() or "multiclass"
     if known is not None:
@@ -256,7 +248,7 @@ def export(
     made = None if attach is None else find_preprocessing(attach, preprocessing)
     metadata = {} if made is None else {PREPROCESSING_KEY: json.dumps(made.to_config())}
     try:
-        exported = export_onnx(
+        exported = zeroshot.export_onnx(
             fitted, output, kind=kind, network=attach, output=network_output, metadata=metadata
         )
     except RankshotError as error:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.examples import (
     add_evidence,
@@ -28,8 +29,7 @@ from rankshot.zeroshot.settings import METHODS, RANKING_HEADS, REFERENCE_HEADS, 
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.heads.base import BaseHead, Semantics
-    from rankshot.zeroshot.scores import Scores
+    from rankshot.zeroshot.heads.base import Semantics
 
 SEED = 0
 """The seed of rankings that are sampled for posterior=sum, so that runs can be repeated."""
@@ -65,7 +65,7 @@ class HeadOptions:
     examples: Path | None = None
     evidence: Path | None = None
     saved: Path | None = None
-    fitted: BaseHead | None = None
+    fitted: zeroshot.BaseHead | None = None
 
     @classmethod
     def from_command(
@@ -153,9 +153,8 @@ class HeadOptions:
 
     @classmethod
     def _of_saved_head(cls, path: Path, evidence: Path | None) -> HeadOptions:
-        from rankshot.zeroshot import load_head
 
-        fitted = load_head(path)
+        fitted = zeroshot.load_head(path)
         names = quote_names(fitted.evidence_classes_)
         refuse(evidence and not names, f"{path}: was fitted without evidence; leave out --evidence")
         refuse(
@@ -225,9 +224,11 @@ class HeadOptions:
     @property
     def model(self) -> Any:
         """The head over new classes: fitted if it was saved, otherwise not."""
-        from rankshot.zeroshot import build_head
-
-        return build_head(self.settings) if self.fitted is None else innermost_head(self.fitted)
+        return (
+            zeroshot.build_head(self.settings)
+            if self.fitted is None
+            else innermost_head(self.fitted)
+        )
 
 
 def _parse_settings(given: list[str]) -> dict[str, Any]:
@@ -279,20 +280,17 @@ def _check_rehearsed(options: HeadOptions) -> None:
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
     """Open the scores of inputs, with their features, and the evidence that the options name."""
-    from rankshot.zeroshot.files.score_tables import open_scores
-
-    return add_evidence(open_scores(path), options.evidence)
+    return add_evidence(zeroshot.open_scores(path), options.evidence)
 
 
 def fit_head(
     scores: ScoreTable, score_type: ScoreType, options: HeadOptions
-) -> tuple[BaseHead, ScoreType]:
+) -> tuple[zeroshot.BaseHead, ScoreType]:
     """Read the semantics of a table's classes and fit a head to them.
 
     The score type is returned as well: it is inferred here if there is a reference. A saved head
     is not fitted again.
     """
-    from rankshot.zeroshot import build_head
     from rankshot.zeroshot.files.saved_heads import add_seen_classes
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
     from rankshot.zeroshot.source_weights import weigh_for_head
@@ -315,12 +313,12 @@ def fit_head(
     if settings.source_weights is not None:
         _check_sources(semantics, settings.source_weights, options.rankings)
     reference, given, score_type = _read_more(options, scores, score_type, semantics)
-    model = build_head(settings)
+    model = zeroshot.build_head(settings)
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*filter(None, options.files)):
-        fitted: BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
+        fitted: zeroshot.BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
     print_remarks(fitted, options)
     print_weights(fitted, len(given.get("examples", ("", ""))[1]))
     if settings.classes == "new" and not settings.none:
@@ -337,9 +335,9 @@ def fit_head(
 
 def _read_more(
     options: HeadOptions, scores: ScoreTable, score_type: ScoreType, semantics: Any
-) -> tuple[Scores | None, dict[str, Any], ScoreType]:
+) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreType]:
     """Return the reference, what a head is fitted to beside rankings, and the score type."""
-    reference: Scores | None = None
+    reference: zeroshot.Scores | None = None
     given: dict[str, Any] = {}
     if options.reference is not None:
         reference, score_type = _read_reference(options, scores, score_type)
@@ -355,15 +353,15 @@ def _read_more(
     return reference, given, score_type
 
 
-def innermost_head(head: BaseHead) -> BaseHead:
+def innermost_head(head: zeroshot.BaseHead) -> zeroshot.BaseHead:
     """Return the head over new classes that others, such as `SeenAndNew`, have inside."""
     inner = getattr(head, "head", None)
     return head if inner is None else innermost_head(inner)
 
 
 def _check_scores(
-    scores: ScoreTable, score_type: ScoreType, head: BaseHead, path: Path
-) -> tuple[BaseHead, ScoreType]:
+    scores: ScoreTable, score_type: ScoreType, head: zeroshot.BaseHead, path: Path
+) -> tuple[zeroshot.BaseHead, ScoreType]:
     """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
     from rankshot.zeroshot.files.score_tables import name_by_columns, require_score_type
 
@@ -416,7 +414,6 @@ def print_remarks(head: Any, options: HeadOptions) -> None:
 
 
 def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
-    from rankshot.sources import read_similarity
     from rankshot.zeroshot.files.score_tables import rename_all
 
     if scores.kind == "one-vs-one":
@@ -424,7 +421,7 @@ def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
             f"{scores.path}: has one column per pair of classes, and this head needs one "
             "per class; the other heads take pairs"
         )
-    table = read_similarity(path)
+    table = sources.read_similarity(path)
     table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
     with prefix_errors(path, scores.path):
         return table.select(table.targets, scores.items)
@@ -448,14 +445,15 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
 
 def _read_reference(
     options: HeadOptions, scores: ScoreTable, score_type: ScoreType
-) -> tuple[Scores, ScoreType]:
+) -> tuple[zeroshot.Scores, ScoreType]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
-    from rankshot.zeroshot.files.score_tables import build_scores, open_scores, rename_all
+    from rankshot.zeroshot.files.score_tables import build_scores, rename_all
 
     path = cast("Path", options.reference)
     # What decides between seen and new classes needs the evidence of the reference as well.
     table = add_evidence(
-        open_scores(path), options.evidence if options.settings.classes == "all" else None
+        zeroshot.open_scores(path),
+        options.evidence if options.settings.classes == "all" else None,
     )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))

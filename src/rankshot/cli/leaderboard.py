@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rankshot import ranking
 from rankshot.cli.consensus import Layout
 from rankshot.cli.console import check_writable, name_options, print_table, refuse, say
 from rankshot.core.errors import prefix_errors, quote_names, suggest_name
-
-if TYPE_CHECKING:
-    from rankshot.ranking import Leaderboard
+from rankshot.core.files import replace_file, require_ending
 
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 OUTPUT_ENDINGS = (".csv", ".json")
@@ -103,7 +103,6 @@ def leaderboard(
     output
         The leaderboard to write (.csv, .json).
     """
-    from rankshot.core.files import replace_file, require_ending
     from rankshot.core.validation import require_module, require_number, require_whole_number
 
     require_number("--level", level, above=0, below=1)
@@ -174,10 +173,9 @@ def _make_boards(
     covariates: str | None,
     category: str | None,
     target: str | None,
-) -> dict[str, Leaderboard]:
+) -> dict[str, ranking.Leaderboard]:
     """Return the leaderboard of each category, or a single one without a name."""
     from rankshot.core.validation import require_number
-    from rankshot.ranking import leaderboard as make_leaderboard, leaderboards, read_rankings
     from rankshot.ranking.models.leaderboard import as_rankings, choose_model
 
     if regularization is not None:
@@ -187,23 +185,25 @@ def _make_boards(
             refuse(category or target, "--covariates are for one leaderboard of a table of votes")
             refuse(regularization is not None, "--regularization is not for --covariates")
             names = [name.strip() for name in covariates.split(",")]
-            return {"": make_leaderboard(path, **{"covariates": names, **options, **columns})}
+            return {"": ranking.leaderboard(path, **{"covariates": names, **options, **columns})}
         given = {**columns, **({"category": category} if category else {})}
-        rankings = read_rankings(path, layout=layout) if layout else as_rankings(path, **given)
+        rankings = (
+            ranking.read_rankings(path, layout=layout) if layout else as_rankings(path, **given)
+        )
     with prefix_errors(path):
         if target is not None:
             rankings = rankings.select(target=target)
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
         if category:
-            return dict(leaderboards(rankings, model, **options))
+            return dict(ranking.leaderboards(rankings, model, **options))
         names = list(rankings.target_names)
         several = f"has rankings of several targets ({quote_names(names)}); choose one with"
         refuse(len(names) > 1, f"{several} --target")
-        return {"": make_leaderboard(rankings, model, **options)}
+        return {"": ranking.leaderboard(rankings, model, **options)}
 
 
-def _print_board(board: Leaderboard, title: str) -> None:
+def _print_board(board: ranking.Leaderboard, title: str) -> None:
     say(f"{title}: {board.summary}" if title else board.summary)
     names = [f"{'*' if name == 'item' else '>'}{name}" for name in board.header]
     print_table(None, names, board.iterate_rows(ROWS_SHOWN))
@@ -222,10 +222,9 @@ def _print_board(board: Leaderboard, title: str) -> None:
     )
 
 
-def _print_differences(boards: dict[str, Leaderboard]) -> None:
-    from rankshot.ranking import Leaderboards
+def _print_differences(boards: dict[str, ranking.Leaderboard]) -> None:
 
-    clear = [found for found in Leaderboards(boards).differences() if found.p_value < 0.05]
+    clear = [found for found in ranking.Leaderboards(boards).differences() if found.p_value < 0.05]
     if not clear:
         say("No item differs clearly between the categories.")
         return
@@ -236,10 +235,8 @@ def _print_differences(boards: dict[str, Leaderboard]) -> None:
     print_table("What differs", ["category", "*item", ">from the mean", ">p"], rows)
 
 
-def _write_boards(boards: dict[str, Leaderboard], path: Path) -> None:
-    import json
+def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
 
-    from rankshot.core.files import replace_file
     from rankshot.core.tables import open_csv_writer
 
     several = list(boards) != [""]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import typer
 
+from rankshot import ranking, sources
 from rankshot.cli.classes import (
     ClassLists,
     list_label_files,
@@ -29,11 +30,7 @@ from rankshot.cli.console import (
     write_folder,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
-
-if TYPE_CHECKING:
-    from rankshot.ranking.rankings import Rankings
-    from rankshot.sources.language_model import LanguageModel
-    from rankshot.sources.similarity import Similarity
+from rankshot.core.files import require_ending
 
 SOURCES = {
     "wordnet": "measure",
@@ -138,9 +135,6 @@ def rank(
         Leave out new classes that no source knows. By default, they are an error: the name may be
         misspelt.
     """
-    from rankshot.ranking import write_rankings
-    from rankshot.sources import LanguageModel
-
     specs = source or ["wordnet"]
     check_specs(specs)
     has_wordnet = any(spec.startswith("wordnet") for spec in specs)
@@ -154,12 +148,12 @@ def rank(
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     log = output.with_suffix(".answers.jsonl")
-    open_model = partial(LanguageModel, raters=raters, log=log, **asked)
+    open_model = partial(sources.LanguageModel, raters=raters, log=log, **asked)
     may_lack = skip_unknown or follow_up is not None
     found = rank_by_sources(specs, classes, open_model, k=k, yes=yes, skip_unknown=may_lack)
     rankings, tables, missing = found
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
-    write_rankings(rankings, output)
+    ranking.write_rankings(rankings, output)
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
     if similarity_out is not None:
         written.append(_write_similarity(list(tables.values()), similarity_out))
@@ -208,7 +202,6 @@ def _check_outputs(
     outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[str]
 ) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
-    from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.ranking.ranking_files import ENDINGS
 
@@ -240,15 +233,15 @@ class SourceRankings(NamedTuple):
     ``missing`` has what answers lack, as `rankshot.sources.read_answer_files` returns it.
     """
 
-    rankings: Rankings
-    tables: dict[str, Similarity]
+    rankings: ranking.Rankings
+    tables: dict[str, sources.Similarity]
     missing: Mapping[str, Sequence[str]]
 
 
 def rank_by_sources(
     specs: list[str],
     classes: ClassLists,
-    open_model: Callable[[str], LanguageModel],
+    open_model: Callable[[str], sources.LanguageModel],
     *,
     k: int | None = None,
     yes: bool = False,
@@ -258,8 +251,6 @@ def rank_by_sources(
 
     ``open_model`` is called with the MODEL of each llm:MODEL.
     """
-    from rankshot.ranking import Rankings
-
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
         _print_misspellings(classes)
     tables = {
@@ -286,23 +277,21 @@ def rank_by_sources(
         for spec in specs
         if spec.startswith("llm:")
     ]
-    sources = [part.source_names[0] for part in parts]
-    repeated = quote_names(sorted({name for name in sources if sources.count(name) > 1}))
+    names = [part.source_names[0] for part in parts]
+    repeated = quote_names(sorted({name for name in names if names.count(name) > 1}))
     refuse(repeated, f"two sources have the name {repeated}; rename a file")
-    rankings = Rankings.concatenate(parts)
+    rankings = ranking.Rankings.concatenate(parts)
     if not (skip_unknown or classes.is_rehearsal):
         require_known(rankings, classes)
     return SourceRankings(rankings, tables, missing)
 
 
-def require_known(rankings: Rankings, classes: ClassLists) -> None:
+def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Refuse new classes that no source knows: their names may be misspelt."""
-    from rankshot.sources import find_misspellings
-
     unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
     if not unknown:
         return
-    near = find_misspellings([classes.words.get(name, name) for name in unknown])
+    near = sources.find_misspellings([classes.words.get(name, name) for name in unknown])
     hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
     raise RankshotError(
         f"no source knows {quote_names(unknown)}{'; ' if hints else ''}{', '.join(hints)}. Correct "
@@ -326,10 +315,8 @@ def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:
     return found
 
 
-def _read_source(spec: str, classes: ClassLists) -> Similarity:
+def _read_source(spec: str, classes: ClassLists) -> sources.Similarity:
     """Return the similarities of one source; it must know some of them."""
-    from rankshot import sources
-
     kind, _, detail = spec.partition(":")
     words: Mapping[str, str] = classes.words
     own_names: set[str] = set()
@@ -360,15 +347,14 @@ def _read_source(spec: str, classes: ClassLists) -> Similarity:
     return found
 
 
-def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
+def _use_class_names(table: sources.Similarity, classes: ClassLists) -> sources.Similarity:
     """Return a table with the names of the classes, where it spells them in another way."""
-    from rankshot.sources import read_class_labels
 
     def rename(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
         absent = [name for name in wanted if name not in {*names, *classes.look_up}]
         if not absent:
             return names
-        found = read_class_labels(names).match_all(absent)
+        found = sources.read_class_labels(names).match_all(absent)
         class_of = {label: name for name, label in found.items() if label not in wanted}
         return tuple(class_of.get(name, name) for name in names)
 
@@ -376,7 +362,7 @@ def _use_class_names(table: Similarity, classes: ClassLists) -> Similarity:
     return replace(table, targets=targets, items=items)
 
 
-def _ask_model(model: LanguageModel, classes: ClassLists, *, yes: bool) -> Rankings:
+def _ask_model(model: sources.LanguageModel, classes: ClassLists, *, yes: bool) -> ranking.Rankings:
     """Print what the calls of a language model will cost, ask for confirmation, and make them."""
     target_of, item_of = classes.target_of, classes.item_of
     estimate = model.estimate(target_of, item_of)
@@ -393,12 +379,10 @@ def _ask_model(model: LanguageModel, classes: ClassLists, *, yes: bool) -> Ranki
 
 def _read_answers(
     paths: list[Path], classes: ClassLists, k: int | None, source: str
-) -> tuple[Rankings, Mapping[str, Sequence[str]]]:
+) -> tuple[ranking.Rankings, Mapping[str, Sequence[str]]]:
     """Read files of answers, print what each of them lacks, and return what to ask again for."""
-    from rankshot.sources import read_answer_files
-
     target_of = classes.target_of
-    found = read_answer_files(paths, target_of, classes.item_of, k, source=source)
+    found = sources.read_answer_files(paths, target_of, classes.item_of, k, source=source)
     for rater, answers in found.answers.items():
         count = format_count(len(answers.orders), "usable list")
         lines = [f"{source}, {rater}: {count} for {len(classes.targets):,} classes"]
@@ -406,7 +390,9 @@ def _read_answers(
     return _restore_names(found.rankings, classes, target_of), found.follow_ups
 
 
-def _restore_names(found: Rankings, classes: ClassLists, target_of: Mapping[str, str]) -> Rankings:
+def _restore_names(
+    found: ranking.Rankings, classes: ClassLists, target_of: Mapping[str, str]
+) -> ranking.Rankings:
     """Return rankings with the names of the classes, in place of the words for them."""
     from rankshot.core.tables import as_text_array
 
@@ -424,11 +410,9 @@ def _print_notes(lines: list[str], notes: Sequence[str]) -> None:
 
 def _print_misspellings(classes: ClassLists) -> None:
     """Print the words that may be misspelt, for all sources: word vectors would not say so."""
-    from rankshot.sources import find_misspellings
-
     names = [name for name in classes.targets + classes.items if name not in classes.senses]
     words = dict.fromkeys(classes.words.get(name, name) for name in names)
-    if found := find_misspellings(words) if words else {}:
+    if found := sources.find_misspellings(words) if words else {}:
         pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
         more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
         say(
@@ -437,7 +421,7 @@ def _print_misspellings(classes: ClassLists) -> None:
         )
 
 
-def _print_coverage(table: Similarity, classes: ClassLists, *, is_only: bool) -> None:
+def _print_coverage(table: sources.Similarity, classes: ClassLists, *, is_only: bool) -> None:
     """Print how many of the similarities a source knows, and which names it does not know.
 
     New classes that the only source does not know are named at the end, as those that no source
@@ -458,33 +442,29 @@ def _print_coverage(table: Similarity, classes: ClassLists, *, is_only: bool) ->
 # ---- What is written
 
 
-def _write_similarity(tables: list[Similarity], path: Path) -> str:
+def _write_similarity(tables: list[sources.Similarity], path: Path) -> str:
     """Write the similarities of one source, or the mean of several, without unknown rows.
 
     Returns what is to be said of the file.
     """
-    from rankshot.sources import arithmetic_mean, write_similarity
-
-    table = tables[0] if len(tables) == 1 else arithmetic_mean(tables)
+    table = tables[0] if len(tables) == 1 else sources.arithmetic_mean(tables)
     known = [name for name in table.targets if name not in set(table.unknown_targets)]
-    write_similarity(table.select(known, table.items), path)
-    sources = " and ".join(table.source for table in tables)
-    what = sources if len(tables) == 1 else f"the mean of {sources}, each rescaled to [0, 1]"
+    sources.write_similarity(table.select(known, table.items), path)
+    names = " and ".join(table.source for table in tables)
+    what = names if len(tables) == 1 else f"the mean of {names}, each rescaled to [0, 1]"
     return f"similarities written to {path}: {what}"
 
 
-def _write_senses(table: Similarity, classes: ClassLists, path: Path) -> None:
+def _write_senses(table: sources.Similarity, classes: ClassLists, path: Path) -> None:
     """Write the senses of all classes that WordNet knows."""
-    from rankshot.sources import WordNet, write_senses
-
     unknown = {*table.unknown_targets, *table.unknown_items}
     words = {
         name: name if name in classes.senses else classes.words.get(name, name)
         for name in table.targets + table.items
         if name not in unknown
     }
-    found = WordNet(senses=classes.senses).senses(dict.fromkeys(words.values()))
-    write_senses({name: found[text] for name, text in words.items()}, path)
+    found = sources.WordNet(senses=classes.senses).senses(dict.fromkeys(words.values()))
+    sources.write_senses({name: found[text] for name, text in words.items()}, path)
 
 
 def write_follow_ups(
@@ -494,14 +474,13 @@ def write_follow_ups(
     asked: Mapping[str, Any],
 ) -> str:
     """Write prompts for what the answers lack, and return what is to be said of them."""
-    from rankshot.sources import make_prompts
     from rankshot.sources.prompts import make_question
 
     lists = format_count(sum(map(len, missing.values())), "list")
     if folder is None:
         return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
     question = make_question(asked["question"], asked["inputs"], list(classes.target_of))
-    prompts = make_prompts(missing, classes.item_of, **{**asked, "question": question})
+    prompts = sources.make_prompts(missing, classes.item_of, **{**asked, "question": question})
     write_folder(folder, prompts)
     return (
         f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
@@ -513,7 +492,7 @@ def write_follow_ups(
 # ---- What is printed
 
 
-def print_warnings(rankings: Rankings, classes: ClassLists) -> None:
+def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Name the classes that no source ranks, those that have the same rankings, and numbers."""
     from rankshot.zeroshot.heads.base import group_equal_classes
 
@@ -536,7 +515,7 @@ def print_warnings(rankings: Rankings, classes: ClassLists) -> None:
         )
 
 
-def print_rankings(rankings: Rankings, classes: ClassLists) -> None:
+def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Print a table of each class's first seen classes, with one column per source."""
     from rankshot.ranking.matrices import iterate_choices
 
@@ -548,9 +527,7 @@ def print_rankings(rankings: Rankings, classes: ClassLists) -> None:
         ties = [[rankings.items[i] for i in codes] for codes, _ in iterate_choices(these[0])]
         return format_order(ties, most=SHOWN) + others
 
-    sources = rankings.source_names
-    rows = [
-        [target, *(format_first(target, name) for name in sources)] for target in classes.targets
-    ]
+    names = rankings.source_names
+    rows = [[target, *(format_first(target, name) for name in names)] for target in classes.targets]
     title = f"The seen classes most similar to each {classes.kind}"
-    print_table(title, [f"*{classes.kind}", *sources], rows)
+    print_table(title, [f"*{classes.kind}", *names], rows)

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table
@@ -45,11 +46,12 @@ from rankshot.cli.score_inputs import (
     read_rankings_of,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
+from rankshot.core.files import remove_leftovers, replace_file, require_ending
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
     from rankshot.jobs.score_parts import InputParts
-    from rankshot.zeroshot.scores import Kind, Scores
+    from rankshot.zeroshot.scores import Kind
 
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 3"
@@ -124,8 +126,6 @@ def recognise(
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
         is next to the output, named after the inputs, such as photos.rankshot-run.
     """
-    from rankshot.core.files import remove_leftovers
-    from rankshot.inference import recognise as recognise_scores
     from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
@@ -172,7 +172,7 @@ def recognise(
         if options.examples is not None:
             ranked = rankings.target_names
             examples, _ = read_examples(options.examples, table, score_type, ranked)
-        found = recognise_scores(
+        found = inference.recognise(
             sample_scores(table, score_type, n_inputs),
             rankings,
             rehearse=seen_inputs,
@@ -199,7 +199,6 @@ def recognise(
 
 def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
     """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
-    from rankshot.core.files import require_ending
     from rankshot.core.tables import TABLE_ENDINGS
 
     require_ending(output, TABLE_ENDINGS)
@@ -241,12 +240,11 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
 def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts) -> None:
     """Refuse what is wrong with examples and evidence before the scores, which may take long."""
     from rankshot.core.tables import LABEL, read_table
-    from rankshot.zeroshot.files.score_tables import open_scores
 
     if options.examples is not None:
         read_table(options.examples, [LABEL])
     if options.evidence is not None and options.evidence != WORDS:
-        open_scores(options.evidence)
+        zeroshot.open_scores(options.evidence)
     refuse(
         options.evidence == WORDS and (plan.model.takes != "texts" or listed.are_tables),
         f"--evidence words: {listed.name} is not one file of texts, whose words could be compared "
@@ -260,17 +258,15 @@ def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts)
 def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOptions:
     """Compare the words of texts and classes, if this is wanted, and keep the result as a table."""
     from rankshot.inference.inputs import Input, open_inputs
-    from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.evidence import word_evidence
     from rankshot.zeroshot.files.score_tables import write_score_table
 
     if options.evidence != WORDS:
         return options
     texts = {one.id: one.value for one in open_inputs(inputs, "texts") if isinstance(one, Input)}
-    classes = {*read_rankings(cast("Path", options.rankings)).target_names}
+    classes = {*ranking.read_rankings(cast("Path", options.rankings)).target_names}
     if options.examples is not None:
         classes |= {label.name for label in read_labels(options.examples).values()}
-    found = word_evidence(list(texts.values()), sorted(classes))
+    found = zeroshot.word_evidence(list(texts.values()), sorted(classes))
     write_score_table(run.evidence, found.items, [(list(texts), found.values)])
     return replace(options, evidence=run.evidence)
 
@@ -286,11 +282,8 @@ def _rank(
     is_default: bool,
 ) -> None:
     """Write the rankings of new and held-out classes, unless they are there; print the first."""
-    from rankshot import __version__
     from rankshot.inference.model import fingerprint_files
     from rankshot.jobs.part_jobs import fingerprint
-    from rankshot.ranking import read_rankings, write_rankings
-    from rankshot.sources import LanguageModel
     from rankshot.zeroshot.heads.base import only_new
 
     question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
@@ -306,15 +299,15 @@ def _rank(
         _write_prompts(everything, run, question)
     if run.has_rankings(made_from):
         say(f"rankings: those in {run.rankings}, from an earlier run")
-        found = read_rankings(run.rankings, items=classes.items)
+        found = ranking.read_rankings(run.rankings, items=classes.items)
     else:
-        open_model = partial(LanguageModel, log=run.answers, question=question)
+        open_model = partial(sources.LanguageModel, log=run.answers, question=question)
         found, _, missing = rank_by_sources(
             specs, everything, open_model, yes=yes, skip_unknown=True
         )
         require_known(found, classes)
         with run.replace_rankings(made_from):
-            write_rankings(found, run.rankings)
+            ranking.write_rankings(found, run.rankings)
         print_rankings(found, classes)
         if held_out:
             n_ranked = len({*held_out} & {*found.target_names})
@@ -343,10 +336,8 @@ def _score(
     plan: ScoringPlan, listed: InputParts, output: Path, labels: dict[str, str] | None = None
 ) -> int:
     """Write the scores of all inputs, unless they are there; print and return how many."""
-    from rankshot.jobs import score as score_parts
-
     with show_parts("scoring") as show:
-        scored = score_parts(
+        scored = jobs.score(
             plan, listed, output, on_error="skip", update=True, progress=show, notify=say
         )
     for _, reason in scored.failed:
@@ -367,12 +358,11 @@ def _score(
 
 def _score_labelled(
     plan: ScoringPlan, values: list[Any], labels: list[str], run: RunFolder
-) -> tuple[Scores, list[str]]:
+) -> tuple[zeroshot.Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
-    from rankshot.core.files import replace_file
     from rankshot.core.tables import ID, LABEL, open_csv_writer
     from rankshot.jobs.score_parts import list_inputs
-    from rankshot.zeroshot.files.score_tables import build_scores, open_scores
+    from rankshot.zeroshot.files.score_tables import build_scores
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
@@ -380,7 +370,7 @@ def _score_labelled(
     with replace_file(run.labelled.with_suffix(".csv")) as stream:
         open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
     _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
-    table = open_scores(run.labelled)
+    table = zeroshot.open_scores(run.labelled)
     ids, scores = read_all_scores(table)
     type_, rows = SCORE_TYPES[table.kind], range(len(scores))
     return build_scores(scores, table, type_, rows), [label_of[id_] for id_ in ids]
@@ -391,12 +381,10 @@ def _score_labelled(
 
 def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made: bool) -> None:
     """Print what is kept, and the commands that one may want next."""
-    from rankshot.zeroshot.files.score_tables import open_scores
-
     rankings = [run.rankings.name] if made else []
     names = ", ".join([run.scores.name, *rankings, run.head.name])
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
-    first, *_ = read_first_ids(open_scores(run.scores), 1)
+    first, *_ = read_first_ids(zeroshot.open_scores(run.scores), 1)
     evidence = [] if options.evidence is None else ["--evidence", options.evidence]
     using = [run.scores, "--head", run.head, *evidence]
     explain = ["explain", *using, "--id", first]
@@ -476,7 +464,6 @@ class RunFolder:
 
     def _begin(self, plan: ScoringPlan) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
-        from rankshot.core.files import remove_leftovers
         from rankshot.jobs.score_parts import require_same_plan
 
         remove_leftovers(self.path)
@@ -500,10 +487,10 @@ class RunFolder:
         self._write()
 
     def _write(self) -> None:
-        from rankshot.core.files import replace_file
 
         with replace_file(self.path / MANIFEST) as stream:
-            json.dump({"format": FORMAT, "rankings": self._made}, stream, indent=1)
+            kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
+            json.dump(kept, stream, indent=1)
 
 
 @contextmanager

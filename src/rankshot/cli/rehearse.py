@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankshot import inference, ranking, zeroshot
 from rankshot.cli.console import check_writable, print_table, say
 from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import read_new_rankings
@@ -17,6 +18,7 @@ from rankshot.cli.score_inputs import (
     rename,
 )
 from rankshot.core.errors import format_count, prefix_errors, quote_names
+from rankshot.core.files import require_ending
 from rankshot.zeroshot.settings import RANKING_HEADS, HeadSettings
 
 if TYPE_CHECKING:
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.metrics import Interval
-    from rankshot.zeroshot.rehearsal import Rehearsal
-    from rankshot.zeroshot.scores import Scores
 
 PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
 """The note in a file of settings that `rankshot report` reads."""
@@ -79,27 +79,22 @@ def rehearse(
     """
     from rich.console import Console
 
-    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_choice
-    from rankshot.inference import check_scores
-    from rankshot.ranking import read_rankings
-    from rankshot.zeroshot.files.saved_heads import build_head
-    from rankshot.zeroshot.files.score_tables import open_scores
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
+    from rankshot.zeroshot.rehearsal import list_doubts
 
     require_choice("--head", head, RANKING_HEADS)
     if output is not None:
         require_ending(output, (".json",))
         check_writable(output, scores, truth, rankings, new_rankings, evidence)
-    table = add_evidence(open_scores(scores), evidence)
-    about = read_rankings(rankings)
+    table = add_evidence(zeroshot.open_scores(scores), evidence)
+    about = ranking.read_rankings(rankings)
     of_rankings = [*about.items, *filter(None, about.target_names)]
     about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
     values, labels = read_labelled(table, truth, score_type)
-    rehearsal = Rehearsal(
-        build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
+    rehearsal = zeroshot.Rehearsal(
+        zeroshot.build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
     )
     with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
@@ -114,7 +109,9 @@ def rehearse(
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
     rows = list(map(str, range(len(labels))))
-    for line in check_scores([(rows, values)], dict(zip(rows, labels, strict=True))).describe()[1:]:
+    for line in inference.check_scores(
+        [(rows, values)], dict(zip(rows, labels, strict=True))
+    ).describe()[1:]:
         say(line)
     _print_choice(rehearsal)
     if about_new is not None:
@@ -136,7 +133,7 @@ def rehearse(
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
 
 
-def predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
+def predict_alone(rehearsal: zeroshot.Rehearsal, rankings: Any) -> dict[str, Interval]:
     """Return the predicted accuracy of the new classes by each of several sources alone."""
     from rankshot.zeroshot.heads.base import source_names
 
@@ -151,14 +148,13 @@ def predict_alone(rehearsal: Rehearsal, rankings: Any) -> dict[str, Interval]:
 
 def read_labelled(
     table: ScoreTable, truth: Path, score_type: ScoreType
-) -> tuple[Scores, NDArray[np.object_]]:
+) -> tuple[zeroshot.Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.predictions import read_truth
     from rankshot.zeroshot.files.score_tables import build_scores, rename_all
 
     ids, values = read_all_scores(table)
-    labels = read_truth(truth, ids)
+    labels = zeroshot.read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
     labels = as_text_array(rename_all(labels.tolist(), column_of))
     score_type = infer_score_type(table, score_type)
@@ -168,7 +164,9 @@ def read_labelled(
 # ---- What is written and printed
 
 
-def _make_notes(rehearsal: Rehearsal, predicted: tuple[float, ...] | None) -> dict[str, Any]:
+def _make_notes(
+    rehearsal: zeroshot.Rehearsal, predicted: tuple[float, ...] | None
+) -> dict[str, Any]:
     """Return what a reader of the file wants to know; it is not read again."""
     notes: dict[str, Any] = {
         "rehearsed classes": rehearsal.classes_.tolist(),
@@ -185,7 +183,7 @@ def _describe_settings(head: Any) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def _print_choice(rehearsal: Rehearsal) -> None:
+def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     """Print what was tried, and what was chosen."""
     from rankshot.zeroshot.metrics import format_share
 

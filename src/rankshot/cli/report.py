@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
+from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
 from rankshot.cli.rehearse import PREDICTED
@@ -25,15 +27,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankshot.ranking.rankings import Rankings
-    from rankshot.report.contents import Evaluation, Report
+    from rankshot.report.contents import Evaluation
     from rankshot.report.pictures import Outcomes, Thumbnail
-    from rankshot.zeroshot.explanation import Explanation
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.heads.base import BaseHead
     from rankshot.zeroshot.metrics import Interval
-    from rankshot.zeroshot.scores import Scores
 
 MAX_PLACES = 10
 """The largest number of places that distances between rankings compare."""
@@ -69,8 +67,6 @@ def explain(
     against
         The new class to compare with. The default is the average over all new classes.
     """
-    from rankshot.zeroshot import explain as explain_scores
-
     refuse(
         options.head == "deterministic",
         "--head deterministic cannot be explained, because it compares whole rankings; the "
@@ -80,7 +76,7 @@ def explain(
     model, score_type = fit_head(table, score_type, options)
     ids = id or read_first_ids(table, EXPLAINED)
     for name, scores_of_one in find_inputs(table, ids, score_type):
-        why = explain_scores(model, scores_of_one, target=new_class, against=against)[0]
+        why = zeroshot.explain(model, scores_of_one, target=new_class, against=against)[0]
         say(f"{name}: {why}\n")
 
 
@@ -130,10 +126,8 @@ def report(
         The heading of the page.
     """
     from rankshot.jobs.score_parts import read_origin
-    from rankshot.report.page import render_report, write_page
     from rankshot.report.pictures import Outcomes, build_gallery
-    from rankshot.report.predictions import explain_outcomes, write_verdict
-    from rankshot.zeroshot.files.predictions import read_predictions
+    from rankshot.report.predictions import explain_outcomes
 
     check_page(output)
     has_rankings = options.rankings is not None or options.fitted is not None
@@ -145,14 +139,14 @@ def report(
         f"--head {options.head} is not explained in a report: leave out --scores; --head "
         "weighted-mean and --head probabilistic are",
     )
-    predicted = read_predictions(predictions)
+    predicted = zeroshot.read_predictions(predictions)
     ids = [str(name) for name in predicted.ids]
     labels = None if truth is None else _read_labels(truth, predicted)
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
         page = _build_page(title, outcomes)
     pictures, choice, notes = _read_pictures(images, outcomes, ids)
-    whys: dict[int, Explanation] = {}
+    whys: dict[int, zeroshot.Explanation] = {}
     model, table = None, None
     if scores is not None:
         table = open_table(scores, options)
@@ -161,7 +155,7 @@ def report(
         page = _add_rankings(page, options, table, outcomes, model)
     if scores is not None and table is not None and model is not None:
 
-        def find_scores(rows: Collection[int]) -> Iterator[tuple[int, Scores]]:
+        def find_scores(rows: Collection[int]) -> Iterator[tuple[int, zeroshot.Scores]]:
             row_of = {ids[row]: row for row in rows}
             for name, found in find_inputs(table, row_of, score_type):
                 yield row_of[name], found
@@ -187,13 +181,13 @@ def report(
     kind = "seen and new" if has_seen else "new"
     page = replace(
         page,
-        verdict=write_verdict(found, _find_predicted(options), kind),
+        verdict=pages.write_verdict(found, _find_predicted(options), kind),
         gallery=build_gallery(outcomes, ids, pictures, whys),
         gallery_choice=choice,
         settings=(*shown, *page.settings),
         notes=(*page.notes, *notes),
     )
-    write_page(render_report(page), output)
+    pages.write_page(pages.render_report(page), output)
     result = f"{format_count(len(predicted), 'prediction')} without true classes"
     if labels is not None:
         right = float((outcomes.predicted == labels).mean())
@@ -204,9 +198,7 @@ def report(
 def _read_labels(path: Path, predicted: Predictions) -> NDArray[np.str_]:
     import numpy as np
 
-    from rankshot.zeroshot.files.predictions import read_truth
-
-    labels = read_truth(path, predicted.ids.tolist()).astype(str)
+    labels = zeroshot.read_truth(path, predicted.ids.tolist()).astype(str)
     for row in np.flatnonzero(~np.isin(labels, predicted.targets)):
         name = str(labels[row])
         raise RankshotError(
@@ -218,8 +210,6 @@ def _read_labels(path: Path, predicted: Predictions) -> NDArray[np.str_]:
 
 def _find_predicted(options: HeadOptions) -> Interval | None:
     """Return the accuracy that a rehearsal predicted, if the settings say it."""
-    import json
-
     from rankshot.zeroshot.metrics import Interval
 
     settings: dict[str, Any] = {}
@@ -231,16 +221,16 @@ def _find_predicted(options: HeadOptions) -> Interval | None:
     return None if found is None else Interval(*found)
 
 
-def _build_page(title: str, outcomes: Outcomes) -> Report:
-    from rankshot.report.contents import Report
-    from rankshot.report.predictions import count_predictions, evaluate_predictions
+def _build_page(title: str, outcomes: Outcomes) -> pages.Report:
 
     predicted, proba, labels, classes = outcomes
     if labels is None:
-        page = Report(title, overview=count_predictions(predicted, proba, classes))
+        page = pages.Report(title, overview=pages.count_predictions(predicted, proba, classes))
         note = "Rejected inputs have no predicted class, but their confidence counts."
     else:
-        page = Report(title, evaluation=evaluate_predictions(labels, predicted, proba, classes))
+        page = pages.Report(
+            title, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
+        )
         note = "A rejected input counts as wrong, but is not in the confusion matrix."
     if rejected := outcomes.rejected.sum():
         page = replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
@@ -248,16 +238,13 @@ def _build_page(title: str, outcomes: Outcomes) -> Report:
 
 
 def _add_rankings(
-    page: Report,
+    page: pages.Report,
     options: HeadOptions,
     table: ScoreTable | None,
     outcomes: Outcomes,
-    model: BaseHead | None,
-) -> Report:
+    model: zeroshot.BaseHead | None,
+) -> pages.Report:
     import numpy as np
-
-    from rankshot.report.rankings import find_similar_classes, summarize_rankings
-    from rankshot.zeroshot import ProbabilisticRanking
 
     path, rankings = _find_rankings(options, table)
     has_seen = bool(set(outcomes.classes) & set(rankings.items))
@@ -278,7 +265,7 @@ def _add_rankings(
     consensus: Any = getattr(model, "consensus_", None)
     if consensus is None:
         prior = getattr(options.model, "prior", None)
-        merging = ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
+        merging = zeroshot.ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
         with prefix_errors(path):
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
@@ -286,17 +273,16 @@ def _add_rankings(
     described = [] if model is None else [("head", " ".join(repr(model).split()))]
     return replace(
         page,
-        consensuses=summarize_rankings(rankings, consensus, compared),
-        similar=find_similar_classes(
+        consensuses=pages.summarize_rankings(rankings, consensus, compared),
+        similar=pages.find_similar_classes(
             consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
         ),
         settings=(("k", f"{k} places of each ranking"), *described),
     )
 
 
-def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, Rankings]:
+def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, ranking.Rankings]:
     """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
-    from rankshot.ranking import read_rankings
     from rankshot.zeroshot.heads.base import require_targets
 
     if options.fitted is not None:
@@ -304,10 +290,12 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
         found = getattr(inner, "rankings_", getattr(inner, "consensus_", None))
         text = f"{path}: {type(inner).__name__} has no rankings to show; leave out --head"
         refuse(found is None, text)
-        return path, cast("Rankings", found)
+        return path, cast("ranking.Rankings", found)
     path = cast("Path", options.rankings)
     # `fit_head` has read the same rankings, and printed what was matched.
-    rankings = read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
+    rankings = (
+        ranking.read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
+    )
     with prefix_errors(path):
         return path, require_targets(rankings)
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankshot import inference, jobs, zeroshot
 from rankshot.cli.console import (
     check_writable,
     choose_workers,
@@ -17,10 +18,10 @@ from rankshot.cli.console import (
     show_parts,
 )
 from rankshot.core.errors import format_count
+from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
-    from rankshot.jobs import PartsRun
 
 REASONS_SHOWN = 5
 
@@ -99,9 +100,8 @@ def score(
         Process the parts of a dataset again that have changed, and remove the output of parts that
         no longer exist.
     """
-    from rankshot.core.files import require_ending
     from rankshot.core.validation import require_whole_number
-    from rankshot.jobs.score_parts import list_inputs, score as score_parts
+    from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     require_whole_number("--batch", batch)
@@ -119,7 +119,7 @@ def score(
     keep = output if update else None
     listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
-        run = score_parts(
+        run = jobs.score(
             plan,
             listed,
             output,
@@ -161,14 +161,11 @@ def open_plan(model: str, classes: str | None, preprocessing: str | None) -> Sco
 
 def print_check(scores: str | Path, labels: Mapping[str, str] | None = None) -> None:
     """Print what a network itself says, by its scores, and how many labels of inputs it meets."""
-    from rankshot.inference import check_scores
-    from rankshot.zeroshot.files.score_tables import open_scores
-
-    for line in check_scores(open_scores(scores).batches(), labels).describe():
+    for line in inference.check_scores(zeroshot.open_scores(scores).batches(), labels).describe():
         say(line)
 
 
-def print_skipped(run: PartsRun, listed_in: str | Path) -> None:
+def print_skipped(run: jobs.PartsRun, listed_in: str | Path) -> None:
     """Print how many inputs have no scores, what is not an input, and why."""
     told = []
     if reasons := run.count_reasons():

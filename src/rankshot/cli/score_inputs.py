@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankshot import ranking, zeroshot
 from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError, UnknownItemError, format_count, quote_names
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.scores import Scores
 
 
 class ScoreType(StrEnum):
@@ -80,7 +79,7 @@ def iterate_names(table: ScoreTable) -> Iterator[tuple[list[str], NDArray[np.flo
 
 def find_inputs(
     table: ScoreTable, ids: Iterable[str], score_type: ScoreType
-) -> Iterator[tuple[str, Scores]]:
+) -> Iterator[tuple[str, zeroshot.Scores]]:
     """Yield the ids and scores of some inputs, in the order of the table.
 
     In a table without ids, the id of an input is the number of its row.
@@ -137,15 +136,13 @@ def say_matched(found: dict[str, str], table: ScoreTable, where: Path) -> None:
         )
 
 
-def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> Rankings:
+def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> ranking.Rankings:
     """Read rankings of the classes of a table of scores."""
-    from rankshot.ranking import read_rankings
-
     try:
-        return read_rankings(path, items=table.items)
+        return ranking.read_rankings(path, items=table.items)
     except UnknownItemError as error:
         problem = error
-    found = read_rankings(path)
+    found = ranking.read_rankings(path)
     # A target that is not an item is a new class, even if a seen class has its name as a synonym.
     rankings = rename(found, match_columns(found.items, table, path, quiet=quiet))
     columns = f"items must be columns of {table.path}"
@@ -157,7 +154,7 @@ def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> R
         raise RankshotError(f"{path}: {error}; {columns}") from None
 
 
-def rename(rankings: Rankings, column_of: dict[str, str]) -> Rankings:
+def rename(rankings: ranking.Rankings, column_of: dict[str, str]) -> ranking.Rankings:
     """Return rankings with other names of some items and targets."""
     from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import rename_all

@@ -5,25 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from rankshot import zeroshot
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.examples import GUESS, PROBABILITY, read_labels
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_all_scores
 from rankshot.core.errors import format_count, quote_names
+from rankshot.core.files import replace_file, require_ending
 from rankshot.zeroshot.settings import METHODS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankshot.zeroshot.scores import Scores
-
 
 class _Guesses(NamedTuple):
     """All inputs: what tells them apart, and the most probable class of each."""
 
     ids: list[str]
-    scores: Scores
+    scores: zeroshot.Scores
     labels: NDArray[np.str_]
     proba: NDArray[np.floating]
 
@@ -59,7 +59,6 @@ def suggest(
     """
     import numpy as np
 
-    from rankshot.core.files import replace_file, require_ending
     from rankshot.core.tables import ID, LABEL, TABLE_ENDINGS, open_csv_writer, read_columns
     from rankshot.core.validation import require_whole_number
     from rankshot.zeroshot.suggestions import choose_diverse
@@ -94,9 +93,6 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     """Read predictions: inputs are told apart by their probabilities."""
     import numpy as np
 
-    from rankshot.zeroshot.files.predictions import read_predictions
-    from rankshot.zeroshot.scores import Scores
-
     given = [options.rankings, options.saved, options.settings_file, options.evidence]
     is_other = options.head != METHODS[0] or score_type is not ScoreType.AUTO
     refuse(
@@ -104,14 +100,14 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",
     )
-    predicted = read_predictions(path)
+    predicted = zeroshot.read_predictions(path)
     ids = predicted.ids.tolist()
     if options.examples is not None:
         missing = sorted(read_labels(options.examples).keys() - set(ids))
         refuse(missing, f"{options.examples}: there is no input {quote_names(missing)} in {path}")
     best = predicted.proba.argmax(axis=1)
     proba = predicted.proba[np.arange(len(ids)), best]
-    scores = Scores.from_probabilities(predicted.proba, predicted.targets)
+    scores = zeroshot.Scores.from_probabilities(predicted.proba, predicted.targets)
     return _Guesses(ids, scores, np.array(predicted.targets)[best], proba)
 
 

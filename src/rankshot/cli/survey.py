@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rankshot import ranking
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.survey_database import open_database, require_extra
 from rankshot.cli.survey_people import (
@@ -28,6 +29,7 @@ from rankshot.cli.survey_people import (
 )
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.files import read_names, replace_file, require_ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,8 +83,6 @@ def new(
         The number of answers per question.
     """
     require_extra()
-    from rankshot.core.files import read_names, replace_file
-    from rankshot.ranking.ranking_files import read_rankings
     from rankshot.survey.design import new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import format_study
@@ -94,7 +94,9 @@ def new(
         seen_classes,
         show=show,
         pool=pool,
-        rankings=None if preselect is None else read_rankings(preselect, items=seen_classes),
+        rankings=None
+        if preselect is None
+        else ranking.read_rankings(preselect, items=seen_classes),
         answers_per_question=answers,
     )
     with replace_file(study) as stream:
@@ -124,7 +126,6 @@ def catalogue(file: Path) -> None:
         The file to write, such as fr.toml.
     """
     require_extra()
-    from rankshot.core.files import replace_file
     from rankshot.survey.languages import english_text
     from rankshot.survey.study import LANGUAGE
 
@@ -169,7 +170,7 @@ def serve(
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
-    from rankshot.survey.web.app import Rates, create_app
+    from rankshot.survey.web.app import create_app
     from rankshot.survey.web.server import (
         find_network_address,
         is_loopback,
@@ -186,14 +187,13 @@ def serve(
     for note in (*_find_missing_links(definition), *_find_untranslated(definition)):
         say(f"Note: {study}: {note}.")
     token = os.environ.get(TOKEN)
-    rates = Rates(requests=requests)
     with (
         open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
         if accept_copy:
             answers.accept_copy()
-        app = create_app(definition, answers, token=token, rates=rates)
+        app = create_app(definition, answers, token=token, requests=requests)
         with answers.begin_read() as connection:
             state = read_state(connection)
         name = f"[{host}]" if ":" in host else host
@@ -236,8 +236,6 @@ def draw_code(address: str) -> str:
 
 def _check_new(path: Path) -> None:
     """Refuse a file that exists, has another ending or cannot be written."""
-    from rankshot.core.files import require_ending
-
     require_ending(path, (".toml",))
     if path.exists():
         raise RankshotError(f"{path}: the file exists already; give another name, or remove it")

@@ -13,6 +13,7 @@ import typer
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.survey_database import find_database, open_survey, warn
 from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.files import replace_file, require_ending
 
 if TYPE_CHECKING:
     from rankshot.survey.store.database import Database
@@ -218,8 +219,6 @@ def payments(
     prolific
         The list of submissions that Prolific exports (.csv), to be compared with ours.
     """
-    from rankshot.core.files import replace_file, require_ending
-
     refuse(approve and reject, "give --approve or --reject, each with a file of its own")
     refuse(output is None and (approve or reject), "give the file to write with --output")
     refuse(with_flagged and not approve, "--with-flagged is for --approve: give both")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rankshot.cli.console import check_writable, format_order, print_table, refuse, say
 from rankshot.cli.survey_database import find_database, open_survey, require_extra, warn
 from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     from rankshot.survey.overview import Overview
@@ -106,7 +107,6 @@ def export(
     refuse(raw + participants + consents > 1, f"{kinds} are separate files: give one of them")
     refuse(exclude_flagged and is_raw, "--exclude-flagged is for rankings only")
     refuse(with_ids and not participants, "--with-ids needs --participants")
-    from rankshot.core.files import require_ending
 
     check_writable(output, study)
     require_ending(output, (".csv", ".jsonl") if is_raw else (".jsonl",))
@@ -170,7 +170,6 @@ def backup(study: Path, *, output: Path, database: str | None = None, force: boo
         Replace the file if it exists already.
     """
     require_extra()
-    from rankshot.core.files import require_ending
     from rankshot.survey.store.sqlite_files import backup_database, describe_doubt
 
     place = find_database(study, database)

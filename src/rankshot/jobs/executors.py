@@ -52,13 +52,7 @@ from rankshot.jobs.part_jobs import (
     write_list,
     write_skipped,
 )
-from rankshot.jobs.storage import (
-    Part,
-    join_address,
-    list_files,
-    remove_files,
-    remove_partial_files,
-)
+from rankshot.jobs.storage import Part, join_address, list_files, remove_files, remove_partial_files
 
 PATIENCE_SECONDS = 60.0
 """How long a lost scheduler is waited for."""
@@ -498,10 +492,7 @@ def _keep_content(content: bytes) -> bytes:
 
 @contextmanager
 def open_client(
-    scheduler: str | None,
-    workers: int | None,
-    most_workers: int,
-    notify: Notify = lambda _: None,
+    scheduler: str | None, workers: int | None, most_workers: int, notify: Notify = lambda _: None
 ) -> Iterator[Any]:
     """Yield a client of a scheduler, or of local processes with one thread each."""
     distributed = import_distributed()

@@ -286,8 +286,12 @@ def check_output(
         )
     if kept is None:
         return set()
-    done = own & set(present)
-    stale = done if again else _find_stale(output, kept, description, parts, done)
+    stale = own & set(present)
+    if not again:
+        _require_same_job(output, kept[0], description)
+        versions = {part.name: part.version for part in parts}
+        # A part without an output, such as one that failed, may well have changed.
+        stale &= {output_name(name) for name, old in kept[1].items() if versions.get(name) != old}
     if stale and not (again or update):
         now = {output_name(part.name) for part in parts}
         told = [
@@ -366,26 +370,18 @@ def read_manifest(output: str) -> tuple[dict[str, Any], dict[str, str]] | None:
     content = read_bytes(address)
     if content is None:
         return None
-    try:
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         manifest = json.loads(content)
         if manifest["format"] == FORMAT and manifest["version"] == VERSION:
             return dict(manifest["job"]), dict(manifest["parts"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
     raise RankshotError(
         f"{address}: damaged, or written by another version of rankshot; give another output"
     )
 
 
-def _find_stale(
-    output: str,
-    kept: tuple[Mapping[str, Any], Mapping[str, str]],
-    description: Mapping[str, Any],
-    parts: Sequence[Part],
-    done: set[str],
-) -> set[str]:
-    """Return the output parts whose inputs changed or vanished; refuse those of another job."""
-    before, old = kept
+def _require_same_job(
+    output: str, before: Mapping[str, Any], description: Mapping[str, Any]
+) -> None:
     if fingerprint(before) != fingerprint(description):
         changed = [
             name for name in {**before, **description} if before.get(name) != description.get(name)
@@ -395,10 +391,6 @@ def _find_stale(
             f"{output}: belongs to another job ({told}); give another output, or remove this one "
             "(again=True)"
         )
-    versions = {part.name: part.version for part in parts}
-    # A part without an output, such as one that failed, may well have changed.
-    stale = (name for name, version in old.items() if versions.get(name) != version)
-    return set(map(output_name, stale)) & done
 
 
 def _tell_change(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

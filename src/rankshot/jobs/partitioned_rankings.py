@@ -182,15 +182,10 @@ class PartitionedRankings(RankingParts):
         The lengths of its chunks are unknown until it is computed.
         """
         array = import_dask("dask.array")
-        rows = self.delay(_compute_rows, function, arguments)
+        rows = self.delay(_compute_rows, function, arguments) or [None]
         fill = import_dask().delayed(_or_no_rows, pure=False)
-        return array.concatenate(
-            [
-                array.from_delayed(fill(part), (np.nan,), meta=np.empty(0))
-                for part in rows or [None]
-            ],
-            allow_unknown_chunksizes=True,
-        )
+        chunks = [array.from_delayed(fill(part), (np.nan,), meta=np.empty(0)) for part in rows]
+        return array.concatenate(chunks, allow_unknown_chunksizes=True)
 
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None

@@ -68,7 +68,12 @@ class Display:
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on ``ax``, or on a new figure; return the display."""
-        self._draw(self._open_axes(ax))
+        if ax is None:
+            pyplot = require_module("matplotlib.pyplot", "plots", "plot")
+            figure, ax = pyplot.subplots(layout="constrained")
+            self._fit(figure, None)
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(ax)
         return self
 
     def _draw(self, ax: Any) -> None:
@@ -109,15 +114,6 @@ class Display:
             self.plot(figure.add_subplot())
             figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
         return _embed_svg(stream.getvalue(), title)
-
-    def _open_axes(self, ax: Any) -> Any:
-        """Return the axes that are given, or those of a new figure."""
-        if ax is None:
-            pyplot = require_module("matplotlib.pyplot", "plots", "plot")
-            figure, ax = pyplot.subplots(layout="constrained")
-            self._fit(figure, None)
-        self.ax_, self.figure_ = ax, ax.figure
-        return ax
 
     def _fit(self, figure: Any, width: float | None) -> None:
         width, height = self._measure(width)

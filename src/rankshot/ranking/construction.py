@@ -6,13 +6,15 @@ Input is validated here, where the message can name the ranking and the value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from itertools import chain
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, count, islice
 from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -41,6 +43,7 @@ Where = Callable[[int], str]
 LIST_TYPES = (list, tuple, np.ndarray)
 TIE_TYPES = (list, tuple, set, frozenset)
 CELLS_PER_ENTRY = 16
+LABELS_AT_ONCE = 8192
 CELL_RULES = {
     "positions": "must be 0 (not listed) or more",
     "scores": 'must be numbers (with kind="subset", nan is an item that was not compared)',
@@ -67,46 +70,56 @@ def refuse_first(
 
 
 def encode_names(
-    labels: list[str], items: Iterable[Any] | None, where: Where
+    columns: list[Any], items: Iterable[Any] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Return the items, by default those that occur, and the number of each label.
+    """Return the items, by default those that occur, and the number of each label of all columns.
 
     ``where`` names the row of the label at an index.
     """
-    names = as_names(sorted(set(labels)) if items is None else items)
-    code = {name: number for number, name in enumerate(names)}
+    n = sum(map(len, columns))
     try:
-        return names, np.fromiter(map(code.__getitem__, labels), np.int32, len(labels))
-    except KeyError as error:
-        odd = error.args[0]
-        at = where(labels.index(odd))
-        raise UnknownItemError(
-            f"{at}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
-        ) from None
+        found, codes = _name_distinct(_flatten(columns), n)
+    except TypeError:  # a label that has no hash
+        found, codes = _name_distinct(map(as_name, _flatten(columns)), n)
+    if None in found:
+        index = int(np.argmax(codes == found.index(None)))
+        odd = next(islice(_flatten(columns), index, None))
+        raise RankshotError(f"{where(index)}: an item must be a name, not {short_repr(odd)}")
+    names = as_names(sorted({*found}) if items is None else items)
+    number = {name: i for i, name in enumerate(names)}
+    for code, odd in enumerate(found):
+        if odd not in number:
+            at = where(int(np.argmax(codes == code)))
+            raise UnknownItemError(
+                f"{at}: unknown item {short_repr(odd)}{suggest_item(odd, names)}"
+            )
+    return names, np.array([number[name] for name in found], np.int32)[codes]
 
 
-def require_names(labels: list[Any], where: Where) -> list[str]:
-    """Return labels as names; ``where`` names the row of the label at an index."""
-    names = name_labels(labels)
-    if names is None:
-        rule = "an item must be a name, not {}"
-        refuse_first(labels, lambda label: as_name(label) is not None, rule, where)
-        # One that cannot be told from others by its hash.
-        return [str(as_name(label)) for label in labels]
-    return names
+def _name_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the names of the labels that differ, None for no name, and the number of each label.
+
+    Labels are numbered as they occur; equal ones are checked once.
+    """
+    found, codes = _number_distinct(labels, n)
+    return [as_name(label) for label in found], codes
 
 
-def name_labels(labels: list[Any]) -> list[str] | None:
-    """Return labels as names; None if one of them is not a name. Equal ones are checked once."""
-    try:
-        name_of = {label: as_name(label) for label in set(labels)}
-    except TypeError:
-        return None
-    if None in name_of.values():
-        return None
-    if all(type(label) is str for label in name_of):
-        return labels
-    return [str(name_of[label]) for label in labels]
+def _number_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np.intp]]:
+    numbers: defaultdict[Any, int] = defaultdict(count().__next__)
+    codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
+    return [*numbers], codes
+
+
+def _flatten(columns: list[Any]) -> Iterator[Any]:
+    """Iterate over the labels of lists and arrays; few cells of an array are objects at a time."""
+    lists = (
+        [column]
+        if isinstance(column, list)
+        else (column[rows].tolist() for rows in row_blocks(len(column), 1, LABELS_AT_ONCE))
+        for column in columns
+    )
+    return chain.from_iterable(chain.from_iterable(lists))
 
 
 # ---- Orders of names
@@ -127,8 +140,7 @@ def encode_orders(
         return where(find_row(starts, index))
 
     refuse_empty(starts, where)
-    names = name_labels(labels)
-    if names is None:
+    if any(issubclass(kind, TIE_TYPES) for kind in set(map(type, labels))):
         ties = [
             (entry,) if type(entry) is str or not isinstance(entry, TIE_TYPES) else entry
             for entry in labels
@@ -139,8 +151,7 @@ def encode_orders(
             raise RankshotError(f"{where_label(index)}: an empty tie at place {places[index] + 1}")
         starts, places = row_starts(sizes)[starts], np.repeat(places, sizes)
         labels = list(chain.from_iterable(ties))
-        names = require_names(labels, where_label)
-    found, codes = encode_names(names, items, where_label)
+    found, codes = encode_names([labels], items, where_label)
     return found, validate_entries(Entries(codes, places, starts), found, where)
 
 
@@ -282,9 +293,9 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
     if labels.strides == (0,) and labels.size and labels[0] is None:
         # One value for all rankings takes no memory, and no time here.
         return np.zeros(labels.size, np.int64)
-    code: dict[str | None, int] = {name: i for i, name in enumerate(distinct_values(labels), 1)}
-    code[None] = 0
-    return np.fromiter(map(code.__getitem__, labels.tolist()), np.int64, labels.size)
+    found, codes = _number_distinct(labels.tolist(), labels.size)
+    number = {name: i for i, name in enumerate(sorted({*found} - {None}), 1)}
+    return np.array([number.get(name, 0) for name in found], np.int64)[codes]
 
 
 # ---- Tables of numbers: positions, scores and item numbers
@@ -413,11 +424,11 @@ def encode_pairs(
     where: Where,
 ) -> tuple[tuple[str, ...], Entries]:
     """Return the names of the items, and the pairs as arrays."""
-    first = _as_list(winners, "winners")
-    n = len(first)
-    second = _require_length(_as_list(losers, "losers"), n, "losers")
-    labels = require_names(first + second, lambda i: where(i % n))
-    names, codes = encode_names(labels, items, lambda i: where(i % n))
+    sides = [_as_column(winners, "winners"), _as_column(losers, "losers")]
+    n = len(sides[0])
+    if len(sides[1]) != n:
+        _require_length(sides[1], n, "losers")
+    names, codes = encode_names(sides, items, lambda i: where(i % n))
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
@@ -425,17 +436,18 @@ def encode_pairs(
     tied = np.zeros(n, bool)
     if ties is not None:
         refuse_masked("ties", ties)
-        values = _require_length(cast("Iterable[Any]", ties), n, "ties")
-        if not set(map(type, values)) <= {bool, np.bool_}:
+        values: Any = ties
+        if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
+            values = _require_length(cast("Iterable[Any]", ties), n, "ties")
             rule = "a tie is True or False, not {}"
             refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, where)
         tied = np.array(values, bool)
     return names, stack_pairs(pairs[0], pairs[1], tied)
 
 
-def _as_list(values: Iterable[Any], what: str) -> list[Any]:
+def _as_column(values: Iterable[Any], what: str) -> list[Any] | Column:
     if isinstance(values, np.ndarray) and values.ndim == 1:
-        return list(values.tolist())
+        return values
     if isinstance(values, (str, set, frozenset, np.ndarray)):
         raise RankshotError(f"{what} must be a list of names, not {short_repr(values)}")
     return list(values)

@@ -25,7 +25,7 @@ class Entries(NamedTuple):
     @property
     def sizes(self) -> NDArray[np.int64]:
         """How many entries each row has."""
-        return np.diff(self.starts)
+        return np.asarray(self.starts[1:] - self.starts[:-1])
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -50,8 +50,9 @@ class Entries(NamedTuple):
 
     def rows_by_size(self) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Yield the rows of each size, and a matrix of where their entries are."""
-        for size in np.flatnonzero(np.bincount(self.sizes)).tolist():
-            rows = np.flatnonzero(self.sizes == size)
+        sizes = self.sizes
+        for size in np.flatnonzero(np.bincount(sizes)).tolist():
+            rows = np.flatnonzero(sizes == size)
             yield rows, self.starts[rows][:, None] + np.arange(size)
 
     def number_equal_rows(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
@@ -141,8 +142,9 @@ def number_rows(columns: Iterable[NDArray[Any]], n: int) -> NDArray[np.int64]:
             key, span = _number_values(key, span)
             if span == n:
                 break
-        key = key * width + (column - low)
-        span *= width
+        if width > 1:
+            key = key * width + (column - low)
+            span *= width
     return _number_values(key, span)[0]
 
 

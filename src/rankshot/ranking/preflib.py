@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.validation import as_names
@@ -25,7 +26,7 @@ from rankshot.ranking.construction import (
     validate_columns,
     validate_entries,
 )
-from rankshot.ranking.entries import Entries, row_starts
+from rankshot.ranking.entries import Entries, count_places, row_starts
 from rankshot.ranking.rankings import Rankings
 
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")
@@ -33,6 +34,8 @@ NAME = re.compile(r"# ALTERNATIVE NAME ([0-9]{1,6}): (.+)")
 COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
 LONGEST_COUNT = 15
 """Digits of a count: more could be too many for a float."""
+LINES_PARSED = 1000
+"""So many at a time, so that the arrays of their bytes stay in the cache."""
 MOST_DIGITS = 6
 """Of the number of alternatives that a file announces: it need not name them."""
 
@@ -58,32 +61,37 @@ MARKS = _table_of_pairs({"\n": ":", ":": "{\n", "{": "}", "}": "{\n"})
 
 def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
     """Read a PrefLib file; the names of its alternatives become the items."""
-    header: list[tuple[int, str]] = []
-    lines: list[tuple[int, str]] = []
-    for line in read_lines(path):
-        (header if line[1].startswith("#") else lines).append(line)
+    every = list(read_lines(path))
+    lines = [line for line in every if line[1][0] != "#"]
     if not lines:
         raise RankshotError(f"{path}: no rankings in it")
 
     def where(row: int) -> str:
         return f"{path}:{lines[row][0]}"
 
-    names = _read_names(header, path)
-    text = "\n".join(["", *(line for _, line in lines), ""])
-    text = text.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
-    data = np.frombuffer(text.encode(), np.uint8)
-    bad_rows = _find_malformed(data)
-    if not bad_rows.size:
-        entries, counts, bad_rows = _parse_orders(data, list(names))
-    if bad_rows.size:
-        row = int(bad_rows.min())
-        raise RankshotError(
-            f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
-            f"the numbers of alternatives that the file has, not {short_repr(lines[row][1])}"
-        )
+    names = _read_names([line for line in every if line[1][0] == "#"], path)
+    code_of = np.full(max(names, default=0) + 2, -1, np.int32)
+    code_of[list(names)] = np.arange(len(names))
+    parts, counts = [], []
+    for rows in row_blocks(len(lines), 1, LINES_PARSED):
+        text = "\n".join(["", *[line for _, line in lines[rows]], ""])
+        text = text.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
+        data = np.frombuffer(text.encode(), np.uint8)
+        bad_rows = _find_malformed(data)
+        if not bad_rows.size:
+            entries, count, bad_rows = _parse_orders(data, code_of)
+            parts.append(entries)
+            counts.append(count)
+        if bad_rows.size:
+            row = rows.start + int(bad_rows.min())
+            raise RankshotError(
+                f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
+                f"the numbers of alternatives that the file has, not {short_repr(lines[row][1])}"
+            )
     found = as_names(names.values())
-    entries = validate_entries(entries, found, where)
-    beside = validate_columns(len(lines), weights=counts.tolist(), kind=kind, where=where)
+    entries = validate_entries(Entries.concatenate(parts), found, where)
+    weights = np.concatenate(counts)
+    beside = validate_columns(len(lines), weights=weights, kind=kind, where=where)
     rankings = Rankings(found, *entries, entries.sizes, *beside)
     _require_kind(rankings, path, where)
     return rankings if items is None else rankings.change_items(as_names(items), where)
@@ -129,30 +137,34 @@ def _find_malformed(data: NDArray[np.uint8]) -> NDArray[np.intp]:
 
 
 def _parse_orders(
-    data: NDArray[np.uint8], numbers: list[int]
+    data: NDArray[np.uint8], code_of: NDArray[np.int32]
 ) -> tuple[Entries, NDArray[np.int64], NDArray[np.intp]]:
-    """Return the orders of lines ``3:1,{2,4},3``, their counts, and the lines of odd numbers."""
-    is_digit = (data >= ord("0")) & (data <= ord("9"))
-    begins, ends = np.flatnonzero(is_digit[1:] != is_digit[:-1]).reshape(-1, 2).T + 1
-    widths = ends - begins
-    values = np.zeros(begins.size, np.int64)
-    for nth in range(min(widths.max(), LONGEST_COUNT)):
-        longer = np.flatnonzero(widths > nth)
-        values[longer] = 10 * values[longer] + (data[begins[longer] + nth] - ord("0"))
+    """Return the orders of lines ``3:1,{2,4},3``, their counts, and the lines of odd numbers.
 
-    code_of = np.full(max(numbers, default=0) + 2, -1, np.int32)
-    code_of[numbers] = np.arange(len(numbers))
-    codes = code_of[np.minimum(values, code_of.size - 1)]
-    before, after = data[begins - 1], data[ends]
+    ``code_of`` has the item of each number of an alternative; -1 for others, and at the end.
+    """
+    marks = np.flatnonzero((data < ord("0")) | (data > ord("9")))
+    widths = np.diff(marks) - 1
+    has_number = np.flatnonzero(widths)
+    widths, ends = widths[has_number], marks[has_number + 1]
+    before, after = data[marks[has_number]], data[ends]
+    values = (data[ends - 1] - ord("0")).astype(np.int64)
+    for nth in range(1, min(widths.max(), LONGEST_COUNT)):
+        longer = np.flatnonzero(widths > nth)
+        values[longer] += 10**nth * (data[ends[longer] - 1 - nth] - ord("0")).astype(np.int64)
+
     is_count = before == ord("\n")
-    row = np.cumsum(is_count) - 1
-    is_open = np.cumsum((before == ord("{")).astype(np.int8) - (after == ord("}")), dtype=np.int32)
-    place = np.cumsum(np.append(1, 1 - is_open[:-1]), dtype=np.int32)
-    place -= place[is_count][row] + 1
-    listed = ~is_count
-    starts = row_starts(np.bincount(row[listed], minlength=row[-1] + 1))
-    is_odd = (widths > LONGEST_COUNT) | (listed & (codes < 0))
-    return Entries(codes[listed], place[listed], starts), values[is_count], row[is_odd]
+    at, listed = np.flatnonzero(is_count), np.flatnonzero(~is_count)
+    starts = row_starts(np.diff(at, append=before.size) - 1)
+    codes = code_of[np.minimum(values[listed], code_of.size - 1)]
+    places = count_places(starts)
+    if (opens := before == ord("{")).any():
+        is_open = np.cumsum(opens.astype(np.int8) - (after == ord("}")), dtype=np.int32)
+        # An item in an open tie has the place of the one before it.
+        n_tied = np.cumsum(is_open[listed - 1], dtype=np.int32)
+        places -= n_tied - np.repeat(n_tied[starts[:-1]], np.diff(starts))
+    bad = np.append(np.flatnonzero(widths > LONGEST_COUNT), listed[codes < 0])
+    return Entries(codes, places, starts), values[at], np.searchsorted(at, bad, "right") - 1
 
 
 # ---- Writing

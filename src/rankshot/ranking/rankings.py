@@ -370,7 +370,7 @@ class Rankings:
     @property
     def n_listed(self) -> NDArray[np.int64]:
         """How many items each ranking lists, those of a cut tie included."""
-        return np.diff(self.starts)
+        return self.lists.sizes
 
     @property
     def has_ties(self) -> bool:

@@ -67,6 +67,10 @@ def render_report(report: Report) -> str:
         ("about_this_report", tuple, report.settings or report.notes),
     ]
     sections = {key: form(content) for key, form, content in found if content}
+    folds = {
+        "consensus": format_count(len(report.consensuses), "class"),
+        "comparison": format_count(len(comparison.by_method()) if comparison else 0, "method"),
+    }
     page: str = (
         _make_environment(require_jinja2())
         .get_template("report.html")
@@ -74,21 +78,12 @@ def render_report(report: Report) -> str:
             report=report,
             date=f"{datetime.now(UTC):%Y-%m-%d}",
             contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
-            folds=_describe_folds(report),
+            folds=folds,
             facts=[*report.facts, *(list_facts(result) if result else [])],
             **sections,
         )
     )
     return page
-
-
-def _describe_folds(report: Report) -> dict[str, str]:
-    """Return the sections that are folded, and what is in them."""
-    folds = {"consensus": format_count(len(report.consensuses), "class")}
-    if report.comparison is not None:
-        n = len(report.comparison.by_method())
-        folds["comparison"] = format_count(n, "method")
-    return folds
 
 
 def write_page(page: str, path: str | Path) -> None:

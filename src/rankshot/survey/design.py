@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib.resources import files
 from random import Random
 from typing import Any
 
@@ -12,33 +13,11 @@ from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.wordnet import WordNet
-from rankshot.survey.study import (
-    CONSENT_PLACEHOLDER,
-    DEFAULT_PROMPT,
-    MOST_ITEMS,
-    Question,
-    Study,
-)
+from rankshot.survey.study import DEFAULT_PROMPT, MOST_ITEMS, Question, Study
 
 # The default number of items that a question shows, as in the paper; fewer if there are fewer.
 MOST_SHOWN = 10
 DEFAULT_TITLE = "Which of these are alike?"
-DEFAULT_CONSENT = f"""\
-This is a research study about similarity. You will see some questions. Each question names one
-thing and shows some others. Please put the others in order, the most similar first.
-
-Taking part is voluntary. You may skip any question. You may stop at any time, without giving a
-reason: close the page. Then the answers that you have sent are kept. If you do not want that, you
-can withdraw: a link on every page deletes all your answers.
-
-We store your answers, when you gave them, how long each answer took, the language of the pages,
-the kind of your screen, how much of each question was visible on it, the version of this text, and
-a code that is computed from your participant id (a hash). If a platform sent you, we also store the
-ids that came with you, since it pays by them, until everybody is paid. The answers are used for
-research.
-
-If you have a question about this study, please ask
-{CONSENT_PLACEHOLDER}."""
 
 
 def new_study(
@@ -99,10 +78,11 @@ def new_study(
         questions += [Question(target, chosen) for chosen in split_pool(nearest, show, rng)]
     if questions_per_participant is None:
         questions_per_participant = min(10, len(questions))
+    consent = (files("rankshot.survey") / "new_consent.txt").read_text(encoding="utf-8")
     return Study(
         title=title,
         prompt=DEFAULT_PROMPT,
-        consent=DEFAULT_CONSENT,
+        consent=consent.strip(),
         items=item_names,
         unshown="after" if pool == show else "unknown",
         questions=tuple(questions),
@@ -128,10 +108,7 @@ def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[
 
 
 def _select_pools(
-    targets: tuple[str, ...],
-    items: tuple[str, ...],
-    size: int,
-    rankings: Rankings | WordNet | None,
+    targets: tuple[str, ...], items: tuple[str, ...], size: int, rankings: Rankings | WordNet | None
 ) -> list[tuple[str, ...]]:
     """Return the pool of items of each target."""
     if rankings is None:

@@ -23,6 +23,7 @@ from rankshot.survey.quality import Flag, is_right
 from rankshot.survey.study import Study
 
 SOURCE = "survey"
+TIMES = ("started_at", "seen_at", "finished_at", "withdrawn_at", "excluded_at")
 Record = dict[str, Any]
 # Begins a CSV file: without it, spreadsheets do not read the text as UTF-8.
 MARK = "\ufeff"
@@ -133,9 +134,8 @@ def answer_records(view: Overview) -> Iterator[Record]:
     ``right`` says whether a gold question was answered rightly, and is null for others; ``screen``
     and ``seen``, the share of the items that were ever on it, are null without scripts.
     """
-    for answer in sorted(
-        [*view.answers, *view.excluded_answers], key=lambda answer: (answer.rater, answer.number)
-    ):
+    answers = [*view.answers, *view.excluded_answers]
+    for answer in sorted(answers, key=lambda answer: (answer.rater, answer.number)):
         person = view.people[answer.rater]
         yield {
             "rater": answer.rater,
@@ -176,11 +176,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
             "code": view.codes[person.rater],
             **(person.ids if with_ids else {}),
             "state": person.state,
-            "started_at": _format_time(person.started_at),
-            "seen_at": _format_time(person.seen_at),
-            "finished_at": _format_time(person.finished_at),
-            "withdrawn_at": _format_time(person.withdrawn_at),
-            "excluded_at": _format_time(person.excluded_at),
+            **{name: _format_time(getattr(person, name)) for name in TIMES},
             "excluded_why": person.excluded_why,
             "pilot": person.pilot,
             "language": person.language,
@@ -221,21 +217,17 @@ def payment_records(view: Overview) -> list[Record]:
     the completion code), the decision, its reason, the rater, the code and the id of the
     submission. The guide on paid studies says who is in which decision.
     """
-    found = []
-    for rater, person in view.people.items():
-        code = view.codes[rater]
-        decision, reason = _decide(person)
-        found.append(
-            {
-                "id": code if view.study.platform == "none" else person.platform_id,
-                "decision": decision,
-                "reason": reason,
-                "rater": rater,
-                "code": code,
-                "session": person.platform_session,
-            }
-        )
-    return found
+    has_ids = view.study.platform != "none"
+    return [
+        {
+            "id": person.platform_id if has_ids else view.codes[rater],
+            **dict(zip(("decision", "reason"), _decide(person), strict=True)),
+            "rater": rater,
+            "code": view.codes[rater],
+            "session": person.platform_session,
+        }
+        for rater, person in view.people.items()
+    ]
 
 
 def _decide(person: Participant) -> tuple[Decision, str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Literal, NamedTuple
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr
 from rankshot.survey.study import (
     DEFAULT_PROMPT,
     ExtraQuestion,
@@ -82,12 +82,10 @@ def read_catalogue(path: Path) -> Catalogue:
     tables = {key: table for key, table in document.items() if isinstance(table, dict)}
     head = {key: value for key, value in document.items() if key not in tables}
     texts = {f"{name}.{key}": text for name, table in tables.items() for key, text in table.items()}
-    try:
+    with prefix_errors(path):
         catalogue = Catalogue(**head, texts=texts)
         if path.name != f"{ENGLISH}.toml" or not path.is_relative_to(Path(str(_folder()))):
             _compare_texts(catalogue.texts, load_catalogue(ENGLISH).texts)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
     return catalogue
 
 
@@ -147,11 +145,8 @@ class Languages:
                     f"[translations.{tag}] is in a language that participants cannot get; they "
                     f"can get {', '.join(self.offered)}. Add it to [language] offered or catalogues"
                 )
-        tag = next(
-            filter(None, (match_language(t, self.offered) for t in (study.language, ENGLISH))),
-            next(iter(self.offered)),
-        )
-        self.default = self.offered[tag]
+        own = (match_language(tag, self.offered) for tag in (study.language, ENGLISH))
+        self.default = self.offered[next(filter(None, own), next(iter(self.offered)))]
         self._accepted = lru_cache(1000)(self._read_header)
 
     def catalogue(self, tag: str) -> Catalogue:
@@ -163,17 +158,13 @@ class Languages:
 
         ``accepted`` is the browser's list of languages, the header Accept-Language.
         """
-        for tag in asked:
-            if tag is not None and tag in self.offered:
-                return self.offered[tag]
-        return self._accepted(accepted[:HEADER_LENGTH])
+        tag = next((tag for tag in asked if tag in self.offered), None)
+        return self.offered[tag] if tag else self._accepted(accepted[:HEADER_LENGTH])
 
     def _read_header(self, accepted: str) -> Catalogue:
-        for tag in sort_accepted(accepted):
-            found = match_language(tag, self.offered)
-            if found is not None:
-                return self.offered[found]
-        return self.default
+        found = (match_language(tag, self.offered) for tag in sort_accepted(accepted))
+        tag = next(filter(None, found), None)
+        return self.offered[tag] if tag else self.default
 
 
 def sort_accepted(header: str) -> list[str]:

@@ -6,9 +6,9 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, Row, select
@@ -17,19 +17,8 @@ from rankshot.ranking import Rankings, concordance
 from rankshot.ranking.rater_agreement import merge_by_kemeny
 from rankshot.survey.answers import Answer, answer_levels, is_counted
 from rankshot.survey.quality import Flag, find_flags
-from rankshot.survey.store.assignment import (
-    Load,
-    count_answers,
-    expected_until,
-    question_from_row,
-)
-from rankshot.survey.store.database import (
-    ASSIGNMENT,
-    CONSENT,
-    PARTICIPANT,
-    QUESTION,
-    Database,
-)
+from rankshot.survey.store.assignment import Load, count_answers, expected_until, question_from_row
+from rankshot.survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.store.people import (
     PAYMENT_IDS,
     State,
@@ -41,12 +30,9 @@ from rankshot.survey.study import Question, Study
 
 # Items, best first; a tie is a tuple inside the tuple.
 NamedOrder = tuple[str | tuple[str, ...], ...]
-# For each target: what its consensus and Kendall's W depend on, and these.
-TargetMemo = dict[str, tuple[object, NamedOrder, float | None]]
 
 
-@dataclass(frozen=True)
-class QuestionProgress:
+class QuestionProgress(NamedTuple):
     """The answers to one question, without repeats; none are planned if the study dropped it."""
 
     question: Question
@@ -57,8 +43,7 @@ class QuestionProgress:
     skipped: int
 
 
-@dataclass(frozen=True)
-class TargetProgress:
+class TargetProgress(NamedTuple):
     """The result for one target so far; the counts are sums over the questions of the study.
 
     ``consensus`` is the Kemeny order of the items that somebody ranked, with ties as tuples inside
@@ -199,10 +184,33 @@ class Overview:
 # ---- Reading
 
 
-def read_view(
-    study: Study, database: Database, now: float, memo: TargetMemo, *, pilot: bool = False
-) -> Overview:
-    """Do what `read_overview` does; ``memo`` keeps what the next call need not compute again."""
+def read_overview(study: Study, database: Database, now: float, *, pilot: bool = False) -> Overview:
+    """Read the database of a survey, and summarize it.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+    now : float
+        The Unix time, which says who is idle.
+    pilot : bool
+        Whether to read the participants of the pilot, in place of all others.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import time
+    >>> from rankshot.survey import Database, Question, Study, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, time.time())
+    ...     database.close()
+    >>> view.targets[0].target, view.targets[0].planned
+    ('cat', 20)
+    """
     with database.begin_read() as connection:
         in_order = select(PARTICIPANT).order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
         rows: Sequence[Row[Any]] = connection.execute(in_order).all()
@@ -243,41 +251,11 @@ def read_view(
             excluded,
             flags,
             questions,
-            summarize_targets(questions, answers, memo),
+            summarize_targets(questions, answers),
             read_events(connection),
             connection.execute(select(CONSENT).order_by(CONSENT.c.version)).all(),
             {rater: database.identity.code(rater) for rater in people},
         )
-
-
-def read_overview(study: Study, database: Database, now: float, *, pilot: bool = False) -> Overview:
-    """Read the database of a survey, and summarize it.
-
-    Parameters
-    ----------
-    study : Study
-    database : Database
-    now : float
-        The Unix time, which says who is idle.
-    pilot : bool
-        Whether to read the participants of the pilot, in place of all others.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> import time
-    >>> from rankshot.survey import Database, Question, Study, read_overview
-    >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
-    >>> with TemporaryDirectory() as folder:
-    ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     view = read_overview(study, database, time.time())
-    ...     database.close()
-    >>> view.targets[0].target, view.targets[0].planned
-    ('cat', 20)
-    """
-    return read_view(study, database, now, {}, pilot=pilot)
 
 
 def read_answers(connection: Connection) -> list[Answer]:
@@ -315,20 +293,17 @@ def _describe_participant(
     n = sum(map(is_counted, given))
     n_skipped = sum(not answer.order for answer in given)
     times = [answer.seconds for answer in given if answer.seconds is not None]
-    if row.withdrawn_at is not None:
-        state = "withdrawn"
-    elif row.screened_at is not None:
-        state = "screened out"
-    elif row.excluded_at is not None:
-        state = "excluded"
-    elif row.finished_at is not None:
-        state = "finished" if n else "answered nothing"
-    else:
-        state = "active" if is_active else "left"
+    ends = {
+        "withdrawn": row.withdrawn_at,
+        "screened out": row.screened_at,
+        "excluded": row.excluded_at,
+        "finished" if n else "answered nothing": row.finished_at,
+    }
+    found = [state for state, at in ends.items() if at is not None]
     end = row.finished_at or row.seen_at
     return Participant(
         **{**row._mapping, "pilot": bool(row.pilot)},
-        state=state,
+        state=[*found, "active" if is_active else "left"][0],
         n_answers=n,
         n_checks=len(given) - n - n_skipped,
         n_skipped=n_skipped,
@@ -343,17 +318,11 @@ def summarize_questions(
     study: Study, answers: Iterable[Answer], loads: Mapping[str, Load]
 ) -> tuple[QuestionProgress, ...]:
     """Count the answers to each question; ``loads`` says how many are to answer it now."""
-    answered: Counter[str] = Counter()
-    skipped: Counter[str] = Counter()
-    asked = {question.key: question for question in study.questions}
-    gone: dict[str, Question] = {}
-    for answer in answers:
-        question = answer.question
-        if answer.repeat or question.is_gold:
-            continue
-        (answered if answer.order else skipped)[question.key] += 1
-        if question.key not in asked:
-            gone[question.key] = question
+    given = [answer for answer in answers if not (answer.repeat or answer.question.is_gold)]
+    answered = Counter(answer.question.key for answer in given if answer.order)
+    skipped = Counter(answer.question.key for answer in given if not answer.order)
+    asked = {question.key for question in study.questions}
+    gone = {a.question.key: a.question for a in given if a.question.key not in asked}
     old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
     return tuple(
         QuestionProgress(
@@ -368,12 +337,9 @@ def summarize_questions(
 
 
 def summarize_targets(
-    questions: Iterable[QuestionProgress], answers: Iterable[Answer], memo: TargetMemo
+    questions: Iterable[QuestionProgress], answers: Iterable[Answer]
 ) -> tuple[TargetProgress, ...]:
-    """Summarize the answers to each target. Flagged participants count like all others.
-
-    ``memo`` keeps the results: a target whose answers are the same is not summarized again.
-    """
+    """Summarize the answers to each target. Flagged participants count like all others."""
     rows: dict[str, list[QuestionProgress]] = defaultdict(list)
     for row in questions:
         rows[row.question.target].append(row)
@@ -388,14 +354,12 @@ def summarize_targets(
             sum(row.planned for row in asked),
             sum(row.in_progress for row in asked),
         )
-        results = _merge_answers(target, given[target], memo) if given[target] else ((), None)
+        results = _merge_answers(given[target]) if given[target] else ((), None)
         found.append(TargetProgress(target, *counts, *results))
     return tuple(found)
 
 
-def _merge_answers(
-    target: str, answers: Sequence[Answer], memo: TargetMemo
-) -> tuple[NamedOrder, float | None]:
+def _merge_answers(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None]:
     """Return the consensus of some answers and Kendall's W.
 
     Questions may show different items. Shown items that an answer left unranked are tied after
@@ -403,17 +367,22 @@ def _merge_answers(
     """
     questions = {answer.question.key: answer.question for answer in answers}
     items = tuple(sorted({item for question in questions.values() for item in question.items}))
-    table = answer_levels(answers, items)
-    n_ranked = np.array([len(answer.order) for answer in answers])
-    key = (items, table.tobytes(), n_ranked.tobytes())
-    if target not in memo or memo[target][0] != key:
-        # Positions count from 1, and 0 is not shown.
-        shown = Rankings.from_positions(table + 1, items=items, kind="subset")
-        rankings = shown.top(n_ranked)
-        is_ranked = np.any((table >= 0) & (table < n_ranked[:, None]), axis=0)
-        rest = tuple(items[i] for i in np.flatnonzero(~is_ranked))
-        ranked = merge_by_kemeny(rankings).orders()[0]
-        groups = [x if isinstance(x, str) else tuple(x) for x in ranked if x not in rest]
-        consensus = (*groups, *(rest[:1] if len(rest) == 1 else [rest] if rest else ()))
-        memo[target] = key, consensus, concordance(rankings)
-    return memo[target][1:]
+    n_ranked = tuple(len(answer.order) for answer in answers)
+    return _merge_levels(items, answer_levels(answers, items).tobytes(), n_ranked)
+
+
+@lru_cache(1000)
+def _merge_levels(
+    items: tuple[str, ...], levels: bytes, n_ranked: tuple[int, ...]
+) -> tuple[NamedOrder, float | None]:
+    """Merge a table of levels; a page that is loaded again finds the results of most targets."""
+    table = np.frombuffer(levels, np.int32).reshape(len(n_ranked), len(items))
+    # Positions count from 1, and 0 is not shown.
+    shown, lengths = table + 1, np.array(n_ranked)
+    rankings = Rankings.from_positions(shown, items=items, kind="subset").top(lengths)
+    is_ranked = np.any((table >= 0) & (table < lengths[:, None]), axis=0)
+    rest = tuple(items[i] for i in np.flatnonzero(~is_ranked))
+    ranked = merge_by_kemeny(rankings).orders()[0]
+    groups = [x if isinstance(x, str) else tuple(x) for x in ranked if x not in rest]
+    consensus = (*groups, *(rest[:1] if len(rest) == 1 else [rest] if rest else ()))
+    return consensus, concordance(rankings)

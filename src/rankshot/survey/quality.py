@@ -7,8 +7,7 @@ researcher asks for it at the export.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,8 +34,7 @@ LEAST_PLACES = 8
 MOST_CHANCE = 0.01
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """One reason to look at a participant's answers, in words, and the figure that was compared."""
 
     name: str
@@ -93,15 +91,6 @@ def pair_signs(table: Levels) -> NDArray[np.int8]:
     return signs
 
 
-def pairwise_margins(table: Levels) -> NDArray[np.int64]:
-    """Return how many more answers have item i before j than after it."""
-    n = table.shape[1]
-    margins = np.zeros((n, n), np.int64)
-    for rows in row_blocks(len(table), n * n):
-        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
-    return margins
-
-
 def answer_distances(first: Levels, second: Levels) -> Floats:
     """Return the normalised Kendall distance between each two answers to the same question.
 
@@ -122,9 +111,11 @@ def distances_to_others(table: Levels) -> Floats:
     than disagree, 1 if more disagree, 1/2 if equally many do. Whatever the others say, the mean
     distance of a random answer is exactly 1/2.
     """
-    margins = pairwise_margins(table)
+    blocks = list(row_blocks(len(table), table.shape[1] ** 2))
+    # How many more answers have item i before j than after it.
+    margins = sum(pair_signs(table[rows]).sum(axis=0, dtype=np.int64) for rows in blocks)
     distance = np.empty(len(table))
-    for rows in row_blocks(len(table), margins.size):
+    for rows in blocks:
         own = pair_signs(table[rows])
         agreed = (own * np.sign(margins - own)).sum(axis=(1, 2))
         distance[rows] = (1 - agreed / np.count_nonzero(own, axis=(1, 2))) / 2
@@ -137,12 +128,9 @@ RaterFlags = Iterator[tuple[str, Flag]]
 
 
 def _flag_fast(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
-    given = Counter(answer.rater for answer in answers if answer.order)
-    fast = Counter(
-        answer.rater
-        for answer in answers
-        if answer.order and answer.seconds is not None and answer.seconds < rules.seconds
-    )
+    timed = [(answer.rater, answer.seconds) for answer in answers if answer.order]
+    given = Counter(rater for rater, _ in timed)
+    fast = Counter(rater for rater, took in timed if took is not None and took < rules.seconds)
     for rater, n in fast.items():
         if 2 * n >= given[rater]:
             text = f"{n} of {given[rater]} answers within {rules.seconds:g} seconds"
@@ -153,18 +141,16 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     # Two answers of one item each say too little: somebody careful may choose another item.
     telling = [answer for answer in answers if len(answer.order) > 1]
     first = {(a.rater, a.question.key): a for a in telling if is_counted(a)}
-    distances: dict[str, list[float]] = defaultdict(list)
-    again = (a for a in telling if a.repeat and (a.rater, a.question.key) in first)
-    for group in group_by_question(again):
+    again = [a for a in telling if a.repeat and (a.rater, a.question.key) in first]
+
+    def compare(group: Sequence[Answer]) -> Floats:
         before = [first[answer.rater, answer.question.key] for answer in group]
         items = group[0].question.items
-        apart = answer_distances(answer_levels(before, items), answer_levels(group, items)).tolist()
-        for answer, distance in zip(group, apart, strict=True):
-            distances[answer.rater].append(distance)
-    for rater, theirs in distances.items():
-        mean = fmean(theirs)
+        return answer_distances(answer_levels(before, items), answer_levels(group, items))
+
+    for rater, mean, n in _average_distances(group_by_question(again), compare):
         if mean > rules.repeat_distance:
-            what = f"{len(theirs)} repeated answers" if len(theirs) > 1 else "the repeated answer"
+            what = f"{n} repeated answers" if n > 1 else "the repeated answer"
             text = f"{what} at a distance of {mean:.2f} from the first (at random: 0.50)"
             yield rater, Flag("repeats", text, mean)
 
@@ -185,21 +171,31 @@ def is_right(answer: Answer) -> bool:
 
 
 def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
-    distances: dict[str, list[float]] = defaultdict(list)
-    for group in group_by_question(filter(is_counted, answers)):
-        if len(group) > LEAST_OTHERS:
-            table = answer_levels(group, group[0].question.items)
-            apart = distances_to_others(table).tolist()
-            for answer, distance in zip(group, apart, strict=True):
-                distances[answer.rater].append(distance)
-    for rater, theirs in distances.items():
-        mean = fmean(theirs)
-        if len(theirs) >= LEAST_COMPARED and mean > rules.consensus_distance:
+    groups = group_by_question(filter(is_counted, answers))
+
+    def compare(group: Sequence[Answer]) -> Floats:
+        return distances_to_others(answer_levels(group, group[0].question.items))
+
+    large = [group for group in groups if len(group) > LEAST_OTHERS]
+    for rater, mean, n in _average_distances(large, compare):
+        if n >= LEAST_COMPARED and mean > rules.consensus_distance:
             text = (
                 f"at a distance of {mean:.2f} from the majority of the others, over "
-                f"{len(theirs)} questions (at random: 0.50)"
+                f"{n} questions (at random: 0.50)"
             )
             yield rater, Flag("distance", text, mean)
+
+
+def _average_distances(
+    groups: Iterable[list[Answer]], compare: Callable[[Sequence[Answer]], Floats]
+) -> Iterator[tuple[str, float, int]]:
+    """Yield each rater with the mean distance of their answers, and the number of these."""
+    distances: dict[str, list[float]] = defaultdict(list)
+    for group in groups:
+        for answer, distance in zip(group, compare(group).tolist(), strict=True):
+            distances[answer.rater].append(distance)
+    for rater, theirs in distances.items():
+        yield rater, fmean(theirs), len(theirs)
 
 
 def _flag_identical(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:  # noqa: ARG001

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from pydantic import TypeAdapter, ValidationError
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, prefix_errors, short_repr, suggest_name
 from rankshot.core.files import MARK
 from rankshot.survey.study import DEFAULT_PROMPT, LISTED, TABLES, Study, describe_error
 
@@ -52,14 +52,12 @@ def read_study(path: str | Path) -> Study:
     """
     path = Path(path)
     document = parse_toml(path)
-    try:
+    with prefix_errors(path):
         given = _find_fields(document)
-        return TypeAdapter(Study).validate_python(given, context={"folder": path.parent})
-    except (ValidationError, RankshotError) as error:
-        problem = str(error)
-        if isinstance(error, ValidationError):
-            problem = describe_error(error, document)
-        raise RankshotError(f"{path}: {problem}") from None
+        try:
+            return TypeAdapter(Study).validate_python(given, context={"folder": path.parent})
+        except ValidationError as error:
+            raise RankshotError(describe_error(error, document)) from None
 
 
 def _find_fields(document: dict[str, Any]) -> dict[str, Any]:

@@ -181,24 +181,16 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if examples is not None:
             more["examples"] = self._describe(trained, examples[0]), examples[1]
         self._examples = more.get("examples")
-        if self.classes == "new" and not self.none:
-            head.fit(new, **more)
-            remarks = describe_indistinguishable(head)
-        else:
-            reference = None if X is None else self._describe(trained, X)
-            if reference is not None and takes_reference(head):
-                more["reference"] = reference
-            head = head.fit(new, **more)
-            # A single new class is not the only class here.
-            remarks = describe_indistinguishable(head) if len(head.classes_) > 1 else []
-            both = SeenAndNew(
-                head,
-                gate=self.gate,
-                none=self.none,
-                seen=self.classes == "all",
-                seen_temperature=self.seen_temperature,
-            )
-            head = both.fit(reference)
+        is_alone = self.classes == "new" and not self.none
+        reference = None if X is None or is_alone else self._describe(trained, X)
+        if reference is not None and takes_reference(head):
+            more["reference"] = reference
+        head.fit(new, **more)
+        # A single new class beside seen classes is not the only class.
+        remarks = describe_indistinguishable(head) if is_alone or len(head.classes_) > 1 else []
+        if not is_alone:
+            own = {name: getattr(self, name) for name in ("gate", "none", "seen_temperature")}
+            head = SeenAndNew(head, seen=self.classes == "all", **own).fit(reference)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
                 f"reject_label: {self.reject_label!r} is one of the classes to predict"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,7 @@ def _from_decisions(estimator: Any, X: Any, kind: Kind) -> Scores:
     items = _items(estimator)
     values = np.asarray(estimator.decision_function(X))
     if len(items) == 2 and values.size == len(values):
-        f = values.reshape(-1, 1)
-        values = np.hstack([-f / 2, f / 2])
+        values = np.column_stack([-values / 2, values / 2])
     return Scores(values, items, kind)
 
 
@@ -130,10 +130,6 @@ def _naive_bayes(estimator: Any, X: Any) -> Scores:
 # -------------------------------------------------------------------- one-vs-rest
 
 
-def _one_vs_rest(estimator: Any, X: Any) -> Scores:
-    return _from_decisions(estimator, X, "one-vs-rest")
-
-
 def _linear_svc(estimator: Any, X: Any) -> Scores:
     joint = estimator.multi_class == "crammer_singer"
     return _from_decisions(estimator, X, "multiclass" if joint else "one-vs-rest")
@@ -153,8 +149,7 @@ def _one_vs_rest_classifier(estimator: Any, X: Any) -> Scores:
         raise RankshotError(
             "this OneVsRestClassifier is multilabel: scores need classes that exclude one another"
         )
-    binary = estimator.estimators_
-    values = np.column_stack([_log_odds(each, X) for each in binary])
+    values = np.column_stack([_log_odds(each, X) for each in estimator.estimators_])
     if len(items) == 2:
         values = np.hstack([-values / 2, values / 2])
     return Scores(values, items, "one-vs-rest")
@@ -214,6 +209,7 @@ def _pipeline(estimator: Any, X: Any) -> Scores:
     return scores_of(last, X)
 
 
+_one_vs_rest = partial(_from_decisions, kind="one-vs-rest")
 _READERS: dict[str, Callable[[Any, Any], Scores]] = {
     "Pipeline": _pipeline,
     "FrozenEstimator": lambda frozen, X: scores_of(frozen.estimator, X),

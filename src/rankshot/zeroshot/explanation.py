@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import group_by_place
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.base import BaseHead, compared_rankings
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.runner import Candidates, take_top
@@ -328,10 +328,7 @@ def _contributions(contributions: Floats, columns: NDArray[np.intp], base: int |
 
 def _list_items(head: Any, target: str) -> tuple[str, ...]:
     """Return the items in the rankings of a class that the head compares with the scores."""
-    rankings = getattr(head, "consensus_", None)
-    if rankings is None:
-        rankings = getattr(head, "rankings_", None)
-    if rankings is None:
+    if (rankings := compared_rankings(head)) is None:
         return ()
     theirs = rankings.select(target=target)
     begin, size, row = group_by_place(theirs)

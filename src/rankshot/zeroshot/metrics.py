@@ -423,8 +423,7 @@ class ScoredTable(NamedTuple):
     @property
     def of_truth(self) -> Floats:
         """The value of each row's true class."""
-        own: Floats = self.values[np.arange(len(self.truth)), self.truth]
-        return own
+        return np.asarray(self.values[np.arange(len(self.truth)), self.truth])
 
     def top_k_accuracy(self, k: int) -> float:
         """Return the share of inputs whose class is among the ``k`` best."""

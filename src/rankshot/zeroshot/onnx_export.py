@@ -161,11 +161,9 @@ class _Graph:
         _check_classes(metadata, self._head.items_, path)
         # These are names of the outputs of the network, not of those of the new file.
         self.metadata = {key: text for key, text in metadata.items() if key not in CLASS_KEYS}
-        given = {tensor.name for tensor in network.graph.initializer}
         self._inputs = {
             value.name: self._spox.argument(_type_of(value, self._spox))
-            for value in network.graph.input
-            if value.name not in given
+            for value in _inputs_of(network)
         }
         try:
             outputs = self._spox.inline(network)(**self._inputs)
@@ -305,10 +303,7 @@ def _try_network(network: Any, output: str) -> _Probe | None:
     None if the shapes of its inputs are not known, or if it cannot be run on such numbers.
     """
     rng, inputs = np.random.default_rng(0), {}
-    given = {tensor.name for tensor in network.graph.initializer}
-    for value in network.graph.input:
-        if value.name in given:
-            continue
+    for value in _inputs_of(network):
         batch, *rest = _shape(value) or (None, None)
         shape = [n for n in rest if n is not None]
         if len(shape) < len(rest) or not _is_float(value):
@@ -321,6 +316,12 @@ def _try_network(network: Any, output: str) -> _Probe | None:
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
     return _Probe(inputs, scores) if np.isfinite(scores).all() else None
+
+
+def _inputs_of(network: Any) -> list[Any]:
+    """Return the inputs of a network without those that have a value already."""
+    given = {tensor.name for tensor in network.graph.initializer}
+    return [value for value in network.graph.input if value.name not in given]
 
 
 def _find_maker(network: Any, output: str) -> str | None:

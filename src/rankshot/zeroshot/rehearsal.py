@@ -275,7 +275,7 @@ class Rehearsal(BaseEstimator):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
             settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
         self.settings_ = replace(settings, default_temperature=before)
-        self.head_ = stage.build(self.settings_)
+        self.head_ = type(stage.head)(**decode_parameters(self.settings_))
         self._chosen, self._correlations = chosen, stage.correlations
 
     def fit_head(
@@ -310,22 +310,12 @@ class Rehearsal(BaseEstimator):
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
         settings = replace(self.settings_, classes=classes, none=none)
-        head = self._fit_new(settings, new, table, examples=examples, evidence=evidence)
+        more = {"examples": examples, "evidence": evidence}
+        head: BaseHead = fit_with(self.head_, settings, new, table, **more)
         if classes == "new" and not none:
             return head
         require_gate(settings)
         return add_seen_classes(settings, head).fit(table)
-
-    def _fit_new(
-        self, settings: HeadSettings, new: Semantics, table: Scores, **more: Any
-    ) -> BaseHead:
-        """Return the head with some settings, fitted to the new classes."""
-        head: BaseHead = type(self.head_)(**decode_parameters(settings))
-        given: dict[str, Any] = {"reference": table} if settings.reference else {}
-        given |= {name: value for name, value in more.items() if value is not None}
-        _require_taken(head, given)
-        head.fit(weigh_for_head(settings, new), **given)
-        return head
 
     def predict_accuracy(
         self, rankings: Semantics, reference: Scores | None = None, trial: Trial | None = None
@@ -347,12 +337,25 @@ class Rehearsal(BaseEstimator):
         if tried not in self.trials_:
             raise RankshotError(f"trial must be one of trials_, not {short_repr(trial)}")
         table = self._reference if reference is None else reference
-        head = self._fit_new(tried.settings, only_new(align_to(rankings, table.items)), table)
+        new = only_new(align_to(rankings, table.items))
+        head = fit_with(self.head_, tried.settings, new, table)
         strengths = [
             find_strengths(np.array([tried.by_class[z] for z in classes]), correlations)
             for classes, correlations in self._correlations[self.trials_.index(tried)]
         ]
         return predict_mean_accuracy(np.concatenate(strengths), correlate_classes(head, table))
+
+
+def fit_with(
+    head: BaseHead, settings: HeadSettings, semantics: Semantics, reference: Scores, **more: Any
+) -> Any:
+    """Return a head like another one with some settings, fitted with what the settings ask for."""
+    given = {name: value for name, value in more.items() if value is not None}
+    _require_taken(head, given)
+    if settings.reference:
+        given["reference"] = reference
+    fresh: Any = type(head)(**decode_parameters(settings))
+    return fresh.fit(weigh_for_head(settings, semantics), **given)
 
 
 def list_doubts(rehearsal: Rehearsal, new: Semantics | None) -> list[str]:
@@ -466,7 +469,7 @@ class _Trials:
     """All trials with the scores of one classifier, and what was chosen among them."""
 
     def __init__(self, head: BaseHead, folds: list[Fold], line: ProgressLine) -> None:
-        self._head, self.folds, self._line = head, folds, line
+        self.head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
         takes_evidence = "evidence" in signature(head.fit).parameters
         self.has_evidence = takes_evidence and all(f.new.evidence is not None for f in folds)
@@ -565,13 +568,13 @@ class _Trials:
 
     def with_params(self, params: dict[str, Any]) -> HeadSettings:
         """Return the chosen settings, but the parameters of the head with some of them replaced."""
-        chosen, head = self.chosen.settings, clone(self._head).set_params(**params)
+        chosen, head = self.chosen.settings, clone(self.head).set_params(**params)
         found = HeadSettings.from_head(head, reference=chosen.reference)
         return replace(found, source_weights=chosen.source_weights)
 
     def rehearse_examples(self, settings: HeadSettings) -> HeadSettings:
         """Return settings with the usual weights of the head and of one example per class."""
-        if "example_prior" not in self._head.get_params():  # type: ignore[attr-defined]
+        if "example_prior" not in self.head.get_params():  # type: ignore[attr-defined]
             return settings
         parts = [part for fold in self.folds for part in self._try_examples(fold, settings)]
         if not parts:
@@ -601,16 +604,10 @@ class _Trials:
             weight = len(head.classes_) * class_weights(fold.new_label[~given])
             yield Weighed(log_proba[~given], per_example * by_examples, labels[~given], weight)
 
-    def build(self, settings: HeadSettings) -> Any:
-        """Return the head with some settings."""
-        return type(self._head)(**decode_parameters(settings))
-
     def fit(self, fold: Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""
-        given = {"reference": fold.seen} if settings.reference else {}
-        if settings.evidence_weight and self.has_evidence:
-            given["evidence"] = fold.new
-        return self.build(settings).fit(weigh_for_head(settings, fold.semantics), **given)
+        evidence = fold.new if settings.evidence_weight and self.has_evidence else None
+        return fit_with(self.head, settings, fold.semantics, fold.seen, evidence=evidence)
 
     def _evaluate(self, what: str, settings: HeadSettings) -> Trial:
         """Measure one way to recognise the held-out classes; the same way only once."""

@@ -270,13 +270,12 @@ def label_or_reject(
 def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     """Return the k most probable classes of each row and their probabilities."""
     k = require_whole_number("k", k, most=len(classes))
-    left = log_proba.copy()
-    labels = np.empty((len(left), k), classes.dtype)
-    proba = np.empty((len(left), k), left.dtype)
-    rows = np.arange(len(left))
-    taken = np.zeros(left.shape, bool)
+    rows = np.arange(len(log_proba))
+    labels = np.empty((len(rows), k), classes.dtype)
+    proba = np.empty(labels.shape, log_proba.dtype)
+    taken = np.zeros(log_proba.shape, bool)
     for place in range(k):
-        column = most_probable(np.where(taken, -np.inf, left))
+        column = most_probable(np.where(taken, -np.inf, log_proba))
         # If only impossible classes are left, take the first that is not taken yet.
         column = np.where(taken[rows, column], np.argmin(taken, axis=1), column)
         labels[:, place] = classes[column]

@@ -96,11 +96,13 @@ class Scores:
         names = as_names(items)
         table = _as_floats(values)
         require_columns(tuple(table.shape), len(names), kind)
-        self.__dict__.update(values=table, items=names, kind=kind, features=None, evidence=None)
-        if features is not None:
-            self.__dict__["features"] = _as_features(features, len(table))
-        if evidence is not None:
-            self.__dict__["evidence"] = _as_evidence(evidence, len(table))
+        self.__dict__.update(
+            values=table,
+            items=names,
+            kind=kind,
+            features=None if features is None else _as_features(features, len(table)),
+            evidence=None if evidence is None else _as_evidence(evidence, len(table)),
+        )
         if other_library(table) is None and not is_dask(table):
             refuse_infinite(table, names, kind)
 
@@ -140,28 +142,13 @@ class Scores:
         if is_dask(p):
             values = map_row_blocks(p, _log_of_probabilities, (scores.items, kind))
             return cls.from_validated(values, scores.items, kind)
-        if (xp := other_library(p)) is not None:
-            log_p = _log_positive(p, xp)
-            values = log_p if kind == "multiclass" else log_p - _log_positive(1 - p, xp)
-            return cls.from_validated(values, scores.items, kind)
-        outside = (p < 0) | (p > 1)
-        if outside.any():
-            row, column = np.argwhere(outside)[0]
-            name = column_name(scores.items, kind, column)
-            raise RowError(f", {name}: {p[row, column]} is not a probability", int(row))
+        if (xp := other_library(p)) is None:
+            _require_probabilities(p, scores.items, kind)
+            xp = np
+        values = _log_positive(p, xp)
         if kind != "multiclass":
-            log_odds = np.asarray(_log_positive(p) - _log_positive(1 - p))
-            return cls.from_validated(log_odds, scores.items, kind)
-        total = p.sum(axis=1, dtype=np.float64)
-        off = np.abs(total - 1) > SUM_TOLERANCE
-        if off.any():
-            row = int(np.argmax(off))
-            raise RowError(
-                f": multiclass probabilities must add up to one, not {total[row]:.3g}",
-                row,
-                ". Pass kind='one-vs-rest' if each class has its own binary classifier",
-            )
-        return cls.from_validated(_log_positive(p), scores.items, kind)
+            values = values - _log_positive(1 - p, xp)
+        return cls.from_validated(values, scores.items, kind)
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -251,10 +238,27 @@ class Scores:
     def _with_columns(self, columns: Array, head: Any) -> Scores:
         """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
         n = head.n_features_ - len(head.evidence_classes_)
-        evidence = (
-            Scores(columns[:, n:], head.evidence_classes_) if head.evidence_classes_ else None
-        )
+        names = head.evidence_classes_
+        evidence = Scores(columns[:, n:], names) if names else None
         return Scores(self.values, self.items, self.kind, columns[:, :n] if n else None, evidence)
+
+
+def _require_probabilities(p: Floats, items: tuple[str, ...], kind: Kind) -> None:
+    """Raise a `RowError` for the first row that has no probabilities of this kind."""
+    outside = (p < 0) | (p > 1)
+    if outside.any():
+        row, column = np.argwhere(outside)[0]
+        name = column_name(items, kind, column)
+        raise RowError(f", {name}: {p[row, column]} is not a probability", int(row))
+    total = p.sum(axis=1, dtype=np.float64) if kind == "multiclass" else np.ones(len(p))
+    off = np.abs(total - 1) > SUM_TOLERANCE
+    if off.any():
+        row = int(np.argmax(off))
+        raise RowError(
+            f": multiclass probabilities must add up to one, not {total[row]:.3g}",
+            row,
+            ". Pass kind='one-vs-rest' if each class has its own binary classifier",
+        )
 
 
 def _log_of_probabilities(block: Array, names: tuple[tuple[str, ...], Kind]) -> Array:
@@ -311,14 +315,10 @@ def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
 
 def warn_of_probabilities(scores: Scores) -> None:
     """Warn if the first rows of scores in main memory look like probabilities."""
-    if other_library(scores.values) is not None:
+    if other_library(scores.values) is not None or scores.kind != "multiclass":
         return
-    if scores.kind != "multiclass":
-        return
-    for total, what, values in (
-        (1, "probabilities", "scores"),
-        (100, "percentages", "scores / 100"),
-    ):
+    looks = (1, "probabilities", "scores"), (100, "percentages", "scores / 100")
+    for total, what, values in looks:
         if are_probabilities(scores.values, total):
             warnings.warn(
                 f"the scores look like {what}, but are interpreted as logits: pass "
@@ -435,7 +435,7 @@ def _as_evidence(evidence: Any, n: int) -> Scores:
     return found
 
 
-def _log_positive(p: Array, xp: Library = np) -> Array:
+def _log_positive(p: Array, xp: Library) -> Array:
     """Return log p; zeros are replaced by a value below all others of the row."""
     smallest = xp.min(xp.where(p > 0, p, 1.0), axis=1, keepdims=True)
     # The smallest number that there is has no half.
@@ -454,12 +454,10 @@ def log_class_probabilities(values: Array, kind: Kind, asker: str, xp: Library =
             f"{asker} needs one score per class, not one per pair: one-vs-one scores are for "
             "WeightedMean, ProbabilisticRanking and DeterministicRanking"
         )
+    if kind == "multiclass":
+        return log_softmax(values, xp, 1)
     # log σ(f) = -log(1 + e^-f)
-    return (
-        -logaddexp(xp.zeros_like(values), -values, xp)
-        if kind == "one-vs-rest"
-        else log_softmax(values, xp, 1)
-    )
+    return -logaddexp(xp.zeros_like(values), -values, xp)
 
 
 def class_scores(values: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:

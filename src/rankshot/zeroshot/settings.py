@@ -13,13 +13,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from rankshot.core.errors import (
-    RankshotError,
-    prefix_errors,
-    quote_names,
-    short_repr,
-    suggest_name,
-)
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
 from rankshot.core.files import replace_file, require_ending
 
 FORMAT = "rankshot settings 2"
@@ -65,11 +59,7 @@ MODELS = (*PRIORS.values(), "BabingtonSmith")
 
 
 def _option(
-    kind: type[Any],
-    about: str = "",
-    *,
-    default: Any = None,
-    choices: tuple[str, ...] = (),
+    kind: type[Any], about: str = "", *, default: Any = None, choices: tuple[str, ...] = ()
 ) -> Any:
     """Return a field with what a command needs to make an option of it, if it has a text."""
     return field(default=default, metadata={"type": kind, "help": about, "choices": choices})
@@ -219,8 +209,7 @@ class HeadSettings:
             and each.name in HEADS[name].settings
             # None, and a model with parameters, are values of the head, but not of the field.
             and isinstance(
-                plain.get(each.name),
-                dict if each.metadata["type"] is dict else int | float | str,
+                plain.get(each.name), dict if each.metadata["type"] is dict else int | float | str
             )
         }
         return cls(head=name, others=plain, **own, **more)

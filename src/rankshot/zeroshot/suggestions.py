@@ -20,6 +20,8 @@ from rankshot.zeroshot.scores import Scores, as_scores, class_scores
 Floats = NDArray[np.floating]
 N_ITERATIONS = 20
 """K-means changes little after these."""
+N_DIGITS = 6
+"""Digits of scores with variance 1 by which rows are sorted."""
 
 
 class Suggestions(NamedTuple):
@@ -78,7 +80,7 @@ def suggest(
     ...           [3, 1, 0, 2]]
     >>> found = rs.zeroshot.suggest(head, scores, 2)
     >>> found.rows, found.labels
-    (array([4, 0]), array(['truck', 'cat'], dtype='<U5'))
+    (array([0, 4]), array(['cat', 'truck'], dtype='<U5'))
     """
     check_is_fitted(head, "classes_")
     table = as_scores(scores, head.items_)
@@ -98,8 +100,10 @@ def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np
     by_class = class_scores(scores.values[left], scores.kind, len(scores.items), {}, np)
     centered, std = center_rows(by_class[:, np.argsort(scores.items)].astype(np.float64))
     table = np.ascontiguousarray(centered / std)
-    # K-means begins with random rows. Equal rows have equal bytes.
-    order = np.argsort(table.view(np.dtype((np.void, table.strides[0]))).ravel(), kind="stable")
+    # K-means begins with random rows of this order. Digits that differ between processors have no
+    # influence on it; zeros have no sign, and the first bytes are the most significant ones.
+    digits = (table.round(N_DIGITS) + 0.0).astype(">f8")
+    order = np.argsort(digits.view(np.dtype((np.void, digits.strides[0]))).ravel(), kind="stable")
     table = table[order]
     with warnings.catch_warnings():
         # Fewer rows than clusters differ.

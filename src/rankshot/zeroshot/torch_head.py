@@ -87,7 +87,3 @@ class TorchHead(torch.nn.Module):
         """Ask beforehand: before torch 2.13, a compiled graph cannot ask."""
         place = cast("torch.Tensor", self.temperature).device.type
         self._has_autocast = torch.amp.is_autocast_available(place)
-
-    def extra_repr(self) -> str:
-        """Return what is printed of the module."""
-        return f"{len(self.items)} seen classes, {len(self.classes)} classes"

@@ -67,14 +67,16 @@ def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
         tied = places == last
         taken = block.lengths - (places < last).sum(axis=1)
         weight *= np.where(tied, (taken / tied.sum(axis=1))[:, None], 1.0)
-    after = places[:, :, None] < places[:, None, :]
-    subset = block.is_subset[:, None, None]
-    signed = np.where(subset, after, after - 1.0) * weight[:, :, None]
-    pairs = items[:, :, None] * C + items[:, None, :]
-    W = np.bincount(pairs.ravel(), signed.ravel(), minlength=C * C).reshape(C, C)
-    top = ~block.is_subset
-    wins = np.bincount(items[top].ravel(), weight[top].ravel(), minlength=C)
-    return np.asarray(W + wins[:, None])
+    one, two = np.triu_indices(items.shape[1], 1)
+    top = ~block.is_subset[:, None]
+    after = (places[:, one] < places[:, two]) - 1.0 * top
+    pairs = items[:, one] * C + items[:, two]
+    W = np.bincount(pairs.ravel(), (after * weight[:, one]).ravel(), C * C).reshape(C, C)
+    if top.any():
+        back = np.bincount(pairs.ravel(), (top * weight[:, two]).ravel(), C * C).reshape(C, C)
+        wins = np.bincount(items.ravel(), (top * weight).ravel(), C)
+        W = W + wins[:, None] - back.T
+    return np.asarray(W)
 
 
 def _count_in_tables(

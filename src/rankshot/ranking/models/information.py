@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,9 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.matrices import ABSENT, group_by_place, last_levels, levels
-from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts
+from rankshot.ranking.entries import row_starts
+from rankshot.ranking.matrices import ABSENT, last_levels, levels
+from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -32,9 +32,10 @@ def require_estimable(rankings: AnyRankings) -> None:
     It exists if and only if the graph of "was placed before" is strongly connected: the items
     cannot be split into two parts such that no item of one is ever placed before an item of the
     other (Hunter 2004). A tie that K cuts says only that some of its items came before the rest.
-    Such ties are left out, and an estimate that depends on them is refused.
+    Such ties are left out, and an estimate that depends on them is refused. All rankings count,
+    whatever their weight.
     """
-    compared = reduce_parts(keep_counted(rankings), _count_neighbours)
+    compared = reduce_parts(rankings, _count_neighbours)
     count, label = connected_components(compared.before, connection="strong")
     if count > 1:
         verdict = "need not exist, ties that K cuts aside" if compared.n_cut else "does not exist"
@@ -57,17 +58,6 @@ def find_one_sided(before: Floats, items: tuple[str, ...]) -> tuple[NDArray[np.b
     return np.asarray(label != np.argmax(np.bincount(label))), text
 
 
-def break_ties_both_ways(rankings: Rankings) -> Rankings:
-    """Return every ranking twice, with the items of each tie in one order and in the other."""
-    rows = rankings.entry_rows
-    entries = np.arange(rows.size)
-    _, size, _ = group_by_place(rankings)
-    first = np.cumsum(size) - size
-    backward = np.repeat(2 * first + size - 1, size) - entries
-    one = replace(rankings, places=(entries - rankings.starts[rows]).astype(np.int32))
-    return Rankings.concatenate([one, replace(one, codes=rankings.codes[backward])])
-
-
 class _Neighbours(NamedTuple):
     """Which item came before which: the numbers count, and are positive where one did.
 
@@ -84,8 +74,10 @@ def _count_neighbours(given: Rankings) -> _Neighbours:
     in_line = ~rankings.rows_with_ties & (rankings.is_subset | (rankings.n_listed == C))
     strict = rankings[in_line]
     follows = np.diff(strict.entry_rows) == 0
-    pairs = strict.codes[:-1][follows], strict.codes[1:][follows]
-    before = csr_array((np.ones(pairs[0].size), pairs), shape=(C, C))
+    first, second = strict.codes[:-1][follows], strict.codes[1:][follows]
+    starts = row_starts(np.bincount(first, minlength=C))
+    second = second[np.argsort(first, kind="stable")]
+    before = csr_array((np.ones(second.size), second, starts), shape=(C, C))
     if not in_line.all():
         before = before + csr_array(precedence(rankings[~in_line]))
     return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
@@ -144,7 +136,8 @@ def invert_information(
     C, information = len(items), information.copy()
     # In differences of log-worths, the prior is the information of η/C comparisons of each pair.
     information[:C, :C] += penalty * (np.eye(C) - 1 / C)
-    _require_connected(information[:C, :C], items)
+    if not penalty:
+        _require_connected(information[:C, :C], items)
     reference = int(np.argmax(np.diag(information)[:C]))
     others = np.delete(np.arange(len(information)), reference)
     labels = labels or items

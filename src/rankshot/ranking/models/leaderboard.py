@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
-from rankshot.core.displays import DISPLAYS
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -427,7 +427,8 @@ class Leaderboard:
         ----------
         ax : matplotlib axes, optional
         """
-        return DISPLAYS["leaderboard"](self, ax)
+        # This layer imports none above it; the package knows them all.
+        return sys.modules["rankshot"].plots.WorthsDisplay.from_leaderboard(self, ax=ax)
 
     def __len__(self) -> int:
         return len(self.items)

@@ -222,7 +222,7 @@ class PlackettLuce(WorthModel):
         with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
             found = maximize_likelihood(likelihood, penalty, tol, self.max_iter, line.update)
         theta = self._take_parameters(found)
-        self.log_likelihood_ = weight * likelihood.value_and_expected(theta)[0]
+        self.log_likelihood_ = weight * (found.value + float(penalty @ theta**2) / 2)
         return self._with_log_worths(rankings.items, theta[class_of])
 
     def log_prob(self, rankings: AnyRankings) -> Any:

@@ -309,10 +309,11 @@ class BaseLikelihood(ABC):
 
     def evaluate(self, theta: Floats) -> Point:
         """Return the log-likelihood and its gradient."""
-        if np.ptp(theta) > WIDEST_RANGE:
+        span = float(theta.max() - theta.min())
+        if span > WIDEST_RANGE:
             return Point(-np.inf, np.zeros_like(theta))
         value, expected = self.value_and_expected(theta)
-        size = abs(value) + float(self.wins.sum()) * (1 + float(theta.max() - theta.min()))
+        size = abs(value) + float(self.wins.sum()) * (1 + span)
         return Point(value, self.wins - expected, size, self.wins + expected)
 
 

@@ -25,6 +25,7 @@ from scipy.sparse import csr_array, vstack
 from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
+from rankshot.ranking.entries import row_starts
 from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
 from rankshot.ranking.models.tie_integral import TiedClasses, place_nodes, tied_log_prob
 from rankshot.ranking.rankings import Rankings
@@ -62,7 +63,8 @@ class Stages(NamedTuple):
     counts : ndarray of shape (C,)
         How many items each class has.
     chosen : ndarray of bool of shape (D, n)
-        Where a single item is chosen from it and all that follow.
+        Where a single item is chosen from it and all that follow; the last item is left, and not
+        chosen.
     has_rest : ndarray of bool of shape (n,)
         Where the classes that are not in ``order`` come after those that are.
     ties : list of TiedStages
@@ -96,8 +98,9 @@ def build_stages(
         # A tie at the end of a list is followed by one more row, for the rest.
         table = listed_orders(block, spare=int(not is_strict and has_rest.any()))
     order = np.ascontiguousarray(table.T, dtype=np.intp)
+    compared = np.where(block.is_subset, block.n_listed, C)
     if is_strict:
-        chosen = np.arange(len(order))[:, None] < block.lengths
+        chosen = np.arange(len(order))[:, None] < np.minimum(block.lengths, compared - 1)
         return Stages(order, counts, chosen, has_rest, [], np.zeros(len(block)))
     begin, width, column = group_by_place(block)
     first = block.starts[column] + begin
@@ -108,13 +111,12 @@ def build_stages(
     begin, width, column, size, placed = (
         values[counted] for values in (begin, width, column, size, placed)
     )
-    single = size == 1
+    end = begin + width
+    has_later = end < compared[column]
+    single, tied = (size == 1) & has_later, (size > 1) & has_later
     chosen = np.zeros(order.shape, bool)
     chosen[begin[single], column[single]] = True
     taken = np.minimum(size, block.lengths[column] - placed)
-    end = begin + width
-    compared = np.where(block.is_subset, block.n_listed, C)
-    tied = ~single & (end < compared[column])
     ties = []
     shapes = np.column_stack([width, size, taken])
     for g, items, m in np.unique(shapes[tied], axis=0).tolist():
@@ -248,6 +250,7 @@ class Block:
         last = np.flatnonzero(self.stages.chosen.any(axis=1)).max(initial=0)
         self.depth = 1 + max([int(last), *(int(tie.end.max()) for tie in self.stages.ties)])
         self.chosen = self.stages.chosen[: self.depth]
+        self.all_chosen = bool(self.chosen.all())
         self.has_rest = bool(self.stages.has_rest.any())
         self.reweigh(self.rankings.weights)
 
@@ -294,15 +297,16 @@ class Block:
         by_class[:-1] = self.counts * np.exp(theta)
         worths = by_class.take(self.order)
         remaining = np.empty((len(worths) + 1, worths.shape[1]))
-        remaining[:-1] = worths
         remaining[-1] = 0
         if self.has_rest:
             remaining[-1] = (by_class.sum() - worths.sum(axis=0)) * self.stages.has_rest
-        add_up(remaining[::-1])
+        for nth in reversed(range(len(worths))):
+            np.add(worths[nth], remaining[nth + 1], out=remaining[nth])
         # What a single item was chosen from, and 1 elsewhere. A single item is a class of one.
-        totals = np.where(self.chosen, remaining[: self.depth], 1.0)
-        shares = np.where(self.chosen, worths[: self.depth] / totals, 1.0)
-        log_probs: Floats = np.log(shares).sum(axis=0) - self.stages.log_ways
+        totals, shares = remaining[: self.depth], worths[: self.depth]
+        if not self.all_chosen:
+            totals, shares = (np.where(self.chosen, x, 1.0) for x in (totals, shares))
+        log_probs: Floats = np.log(shares / totals).sum(axis=0) - self.stages.log_ways
         choices = []
         for tie in self.stages.ties:
             rest = np.log(remaining[tie.end, tie.column])
@@ -325,7 +329,8 @@ class Block:
         found = self._expect(sums)
         listed = np.bincount(self.order.ravel(), found.listed.ravel(), minlength=C + 1)
         expected: Floats = listed[:C].astype(np.float64, copy=False)
-        expected += found.lost.sum() * (self.counts * np.exp(theta))
+        if self.has_rest:
+            expected += found.lost.sum() * (self.counts * np.exp(theta))
         for tie, slopes in zip(self.stages.ties, found.tied, strict=True):
             tied = self.weights[tie.column][:, None] * tie.counts - slopes
             np.add.at(expected, tie.members, tied)
@@ -336,20 +341,14 @@ class Block:
         found = self._expect(self.sum_up(theta))
         slopes = -found.listed
         slopes[: self.depth] += self.choices
-        n, columns = len(self.weights), [tie.column[:, None] for tie in self.stages.ties]
-        rows = np.broadcast_to(np.arange(n), self.order.shape)
-        cells = [(rows, self.order, slopes)]
-        members = (tie.members for tie in self.stages.ties)
-        cells += [
-            (np.broadcast_to(row, item.shape), item, slope)
-            for row, item, slope in zip(columns, members, found.tied, strict=True)
-        ]
-        row, item, slope = (
-            np.concatenate([x.ravel() for x in each]) for each in zip(*cells, strict=True)
-        )
-        kept = item < self.n_classes
-        shape = (n, self.n_classes)
-        return csr_array((slope[kept], (row[kept], item[kept])), shape=shape), found.lost
+        order, shape = self.order.T, (len(self.weights), self.n_classes)
+        kept = order < self.n_classes
+        starts = row_starts(kept.sum(axis=1))
+        listed = csr_array((slopes.T[kept], order[kept], starts), shape=shape)
+        for tie, slope in zip(self.stages.ties, found.tied, strict=True):
+            rows = np.repeat(tie.column, slope.shape[1])
+            listed = listed + csr_array((slope.ravel(), (rows, tie.members.ravel())), shape=shape)
+        return listed, found.lost
 
     def _expect(self, sums: BlockSums) -> _Expected:
         worths, remaining, totals, choices, _ = sums
@@ -360,8 +359,9 @@ class Block:
             total = remaining[tie.end, tie.column]
             np.add.at(rate, (tie.end, tie.column), tied[-1].sum(axis=1) / total)
         add_up(rate)
-        lost = rate[-1] * self.stages.has_rest
+        lost = np.zeros(len(self.weights))
         if self.has_rest:
+            lost = rate[-1] * self.stages.has_rest
             # All classes lose every choice of the ranking; a listed one only those before it.
             rate = rate - lost
         listed = np.empty_like(worths)

@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array
 
 from rankshot.core.arrays import row_blocks
 from rankshot.ranking.construction import number_labels
-from rankshot.ranking.models.information import break_ties_both_ways
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
@@ -87,7 +86,7 @@ def clustered_covariance(
     """
     inverse, gradients = model.inverse_and_gradients(rankings)
     if halved is not None:
-        gradients = _average_halves(gradients, halved)
+        units = _halve_votes(units, halved)
     found = sandwich(inverse, sum_squares(units, gradients), units.n)
     C = len(model.items_)
     if not one_sided.any():
@@ -139,18 +138,27 @@ def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) ->
 
 
 def halve_ties(rankings: Rankings) -> Rankings:
-    """Return strict rankings, and then each tie of two items as half a win of each."""
+    """Return each tie of two items as half a win of one, and at the end as half a win of the other.
+
+    Strict rankings stay as they are.
+    """
     tied = rankings.rows_with_ties
-    broken = break_ties_both_ways(rankings[tied])
-    halves = replace(broken, weights=broken.weights / 2)
-    return Rankings.concatenate([rankings[~tied], halves])
+    places = rankings.places.copy()
+    places[rankings.starts[1:][tied] - 1] = 1
+    weights = np.where(tied, rankings.weights / 2, rankings.weights)
+    first = replace(rankings, places=places, weights=weights)
+    second = first[tied]
+    backward = second.codes.reshape(-1, 2)[:, ::-1].ravel()
+    return Rankings.concatenate([first, replace(second, codes=backward)])
 
 
-def _average_halves(gradients: Gradients, tied: NDArray[np.bool_]) -> Gradients:
-    """Return the derivatives of rankings, from those of `halve_ties`."""
-    n, (listed, rest, worths) = len(tied), gradients
-    m = n - int(tied.sum())
-    back = np.argsort(np.append(np.flatnonzero(~tied), np.flatnonzero(tied)))
-    halves = (listed[m:n] + listed[n:]) / 2
-    rest = np.append(rest[:m], (rest[m:n] + rest[n:]) / 2)
-    return Gradients(vstack([listed[:m], halves], format="csr")[back], rest[back], worths)
+def _halve_votes(units: Units, tied: NDArray[np.bool_]) -> Units:
+    """Return the units of the rankings of `halve_ties`, from those of the rankings before it."""
+    half = tied[units.number]
+    weights = np.where(half, units.weights / 2, units.weights)
+    second = tied.size - 1 + np.cumsum(tied)
+    return units._replace(
+        unit=np.append(units.unit, units.unit[half]),
+        number=np.append(units.number, second[units.number[half]]),
+        weights=np.append(weights, weights[half]),
+    )

@@ -1,14 +1,10 @@
-"""The assignment of questions: each participant gets those with the fewest answers so far.
-
-And when each question was first shown.
-"""
+"""The assignment of questions: each participant gets those with the fewest answers so far."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from random import Random
-from threading import Lock
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select
@@ -16,10 +12,10 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
 from rankshot.survey.study import Question, Study
 
+# What an answer fills in.
+GIVEN = ("answer", "answered_at", "seconds", "shown_at", "screen", "seen")
 # How a skipped question is stored. A skip does not count as an answer.
 NO_ANSWER = "[]"
-# For how many questions the time of their first page is kept in memory.
-MOST_SHOWN = 100_000
 # Who has agreed and not answered anything yet is expected for this share of the idle time.
 SHARE_BEFORE_ANSWERS = 1 / 6
 
@@ -93,14 +89,14 @@ def replace_closed(
         others = assign_questions(counts, 1, seen, rng)
         if not others:
             connection.execute(ASSIGNMENT.delete().where(mine))
-        for key in others:
-            is_asked_something = True
-            seen.add(key)
-            # The question, and its repeat.
-            for repeat in (0, 1):
-                new = {"question": key, "shown": shuffle_items(items[key], rng)}
-                which = mine & (ASSIGNMENT.c.repeat == repeat)
-                connection.execute(ASSIGNMENT.update().where(which).values(new))
+            continue
+        is_asked_something = True
+        seen.update(others)
+        # The question, and its repeat.
+        for repeat in (0, 1):
+            new = {"question": others[0], "shown": shuffle_items(items[others[0]], rng)}
+            which = mine & (ASSIGNMENT.c.repeat == repeat)
+            connection.execute(ASSIGNMENT.update().where(which).values(new))
     if not is_asked_something:
         # Gold questions alone are not worth asking.
         left = (ASSIGNMENT.c.rater == rows[0].rater) & ASSIGNMENT.c.answered_at.is_(None)
@@ -115,8 +111,7 @@ def shuffle_items(items: Sequence[str], rng: Random) -> str:
 def reopen_skipped(connection: Connection, rater: str) -> None:
     """Ask a participant again what was skipped."""
     skipped = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.answer == NO_ANSWER)
-    nothing = dict.fromkeys(("answer", "answered_at", "seconds", "shown_at", "screen", "seen"))
-    connection.execute(ASSIGNMENT.update().where(skipped).values(nothing))
+    connection.execute(ASSIGNMENT.update().where(skipped).values(dict.fromkeys(GIVEN)))
     # As after a long absence: the questions may have been assigned to others.
     person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
     connection.execute(person.values(finished_at=None, seen_at=0.0))
@@ -136,11 +131,7 @@ class Load(NamedTuple):
 
 
 def count_answers(
-    connection: Connection,
-    study: Study,
-    now: float,
-    *,
-    pilot: bool = False,
+    connection: Connection, study: Study, now: float, *, pilot: bool = False
 ) -> dict[str, Load]:
     """Count the answers of each question, without skips, repeats and who is excluded.
 
@@ -216,38 +207,3 @@ def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
 def question_from_row(row: Row[Any]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
     return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))
-
-
-# ---- When questions were shown
-
-
-class FirstShown:
-    """When this process has shown each question first, in bounded memory.
-
-    ``ticks`` returns the seconds of a monotonic clock.
-    """
-
-    def __init__(self, ticks: Callable[[], float]) -> None:
-        self._ticks = ticks
-        self._lock = Lock()
-        # The time, and the reading of the clock; the oldest question is first.
-        self._shown: dict[tuple[object, ...], tuple[float, float]] = {}
-
-    def note(self, question: tuple[object, ...], now: float) -> tuple[float, float]:
-        """Return when a question was first shown: the time, and the reading of the clock."""
-        with self._lock:
-            if len(self._shown) >= MOST_SHOWN and question not in self._shown:
-                del self._shown[next(iter(self._shown))]
-            return self._shown.setdefault(question, (now, self._ticks()))
-
-    def measure_seconds(
-        self, question: tuple[object, ...], shown_at: float, now: float
-    ) -> float | None:
-        """Return the time since a question was shown; None if it is unknown."""
-        with self._lock:
-            found = self._shown.get(question)
-        if found is not None:
-            return self._ticks() - found[1]
-        # The server was started again, or another one showed the question. Only the computer's
-        # time is left, and somebody may have set it back.
-        return now - shown_at if now >= shown_at else None

@@ -19,9 +19,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.pool import StaticPool
+from sqlalchemy.schema import CreateColumn
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
+from rankshot.core.validation import require_module
 from rankshot.survey.store.sqlite_files import (
     DOUBTED,
     MissingDatabaseError,
@@ -40,11 +42,11 @@ SURVEY = sa.Table(
     # The key for hashing participants' ids, links and codes.
     sa.Column("secret", sa.Text, nullable=False),
     # open, pilot, paused or closed.
-    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False, server_default="open"),
     # Whether a server has the database open: if a copy says so, it may lack answers. Or `DOUBTED`.
-    sa.Column("serving", sa.Integer, nullable=False),
+    sa.Column("serving", sa.Integer, nullable=False, server_default="0"),
     # Researchers who logged in before this time are logged out.
-    sa.Column("logged_out_at", sa.Double, nullable=False, default=0.0),
+    sa.Column("logged_out_at", sa.Double, nullable=False, server_default="0"),
 )
 QUESTION = sa.Table(
     "question",
@@ -62,7 +64,7 @@ PARTICIPANT = sa.Table(
     sa.Column("seen_at", sa.Double, nullable=False),
     sa.Column("finished_at", sa.Double),
     # Pilot answers never mix with others.
-    sa.Column("pilot", sa.Integer, nullable=False, default=0),
+    sa.Column("pilot", sa.Integer, nullable=False, server_default="0"),
     # The language that the participant has chosen.
     sa.Column("language", sa.Text),
     # For Prolific: by these ids it pays.
@@ -125,34 +127,13 @@ EVENT = sa.Table(
     sa.Column("detail", sa.Text, nullable=False),
 )
 NEWEST_VERSION = 3
-# What each version, 1 being that of rankshot 0.1.0, changes in its tables to become the next; new
-# tables aside.
-UPGRADES = {
-    1: (
-        "ALTER TABLE survey ADD COLUMN state TEXT NOT NULL DEFAULT 'open'",
-        "ALTER TABLE survey ADD COLUMN serving INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN pilot INTEGER NOT NULL DEFAULT 0",
-        "ALTER TABLE participant ADD COLUMN excluded_at DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN withdrawn_at DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN excluded_why TEXT",
-        "ALTER TABLE participant ADD COLUMN language TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_id TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_study TEXT",
-        "ALTER TABLE participant ADD COLUMN platform_session TEXT",
-        # Of a platform that is not supported any more.
-        "ALTER TABLE participant DROP COLUMN turk_assignment",
-        "ALTER TABLE participant DROP COLUMN turk_host",
-        "ALTER TABLE assignment ADD COLUMN seconds DOUBLE PRECISION",
-        "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
-    ),
-    2: (
-        "ALTER TABLE assignment ADD COLUMN screen TEXT",
-        "ALTER TABLE assignment ADD COLUMN seen DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN screened_at DOUBLE PRECISION",
-        "ALTER TABLE participant ADD COLUMN consent TEXT",
-        "ALTER TABLE survey ADD COLUMN logged_out_at DOUBLE PRECISION NOT NULL DEFAULT 0",
-    ),
-}
+# What else rankshot 0.1.0, which wrote version 1, had in its tables.
+FROM_VERSION_1 = (
+    # Of a platform that is not supported any more.
+    "ALTER TABLE participant DROP COLUMN turk_assignment",
+    "ALTER TABLE participant DROP COLUMN turk_host",
+    "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
+)
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
@@ -427,18 +408,22 @@ class Database:
 def migrate(connection: sa.Connection) -> None:
     """Create the tables, or migrate those of an older version, in the caller's transaction."""
     found = read_version(connection)
+    if found == NEWEST_VERSION:
+        return
+    METADATA.create_all(connection)
     if found == 0:
-        secret = secrets.token_hex(32)
-        METADATA.create_all(connection)
-        connection.execute(
-            SURVEY.insert().values(version=NEWEST_VERSION, secret=secret, state="open", serving=0)
-        )
-    elif found < NEWEST_VERSION:
-        for version in range(found, NEWEST_VERSION):
-            for statement in UPGRADES[version]:
-                connection.execute(sa.text(statement))
-        METADATA.create_all(connection)
-        connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
+        new = {"version": NEWEST_VERSION, "secret": secrets.token_hex(32)}
+        connection.execute(SURVEY.insert().values(new))
+        return
+    for table in METADATA.sorted_tables:
+        known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+        for column in table.c:
+            if column.name not in known:
+                new_column = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {new_column}"))
+    for statement in FROM_VERSION_1 if found == 1 else ():
+        connection.execute(sa.text(statement))
+    connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 
 def read_version(connection: sa.Connection) -> int:
@@ -512,23 +497,19 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 def _create_postgresql_engine(url: str) -> sa.Engine:
     """Return what connects to a PostgreSQL database, again after a restart of its server."""
-    try:
-        parsed = make_url(url) if url.startswith("postgresql") else None
-        if parsed is not None:
-            parsed = parsed.set(drivername=POSTGRESQL)
-            engine = sa.create_engine(parsed, **_POOL, hide_parameters=True)
-            sa.event.listen(engine, "checkout", _check_postgresql)
-            return engine
-    except ArgumentError:
-        pass
-    except ImportError as error:
+    parsed = None
+    with suppress(ArgumentError):
+        parsed = make_url(url)
+    if parsed is None or not url.startswith("postgresql"):
+        # The URL is not in the message: it may contain a password.
         raise RankshotError(
-            f"PostgreSQL needs {error.name}: pip install 'rankshot[postgresql]'"
-        ) from None
-    # The URL is not in the message: it may contain a password.
-    raise RankshotError(
-        "the database must be an SQLite file or a URL such as postgresql://user@host/name"
-    )
+            "the database must be an SQLite file or a URL such as postgresql://user@host/name"
+        )
+    require_module("psycopg", "surveys in PostgreSQL", "postgresql")
+    url_of_driver = parsed.set(drivername=POSTGRESQL)
+    engine = sa.create_engine(url_of_driver, **_POOL, hide_parameters=True)
+    sa.event.listen(engine, "checkout", _check_postgresql)
+    return engine
 
 
 def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from random import Random, SystemRandom
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ from rankshot.survey.answers import order_from_places
 from rankshot.survey.languages import OwnText, ParticipantError
 from rankshot.survey.platforms import pilot_name
 from rankshot.survey.store.assignment import (
+    GIVEN,
     NO_ANSWER,
     SHARE_BEFORE_ANSWERS,
-    FirstShown,
     Load,
     assign_questions,
     count_answers,
@@ -47,55 +47,42 @@ from rankshot.survey.study import Question, Study
 # Opening a page is recorded if the last activity is older than this share of the idle time.
 ACTIVITY_SHARE = 0.02
 CONSENT_DIGITS = 16
+# For how many questions the time of their first page is kept in memory.
+MOST_SHOWN = 100_000
+# The time of a form's token is rounded to less than this.
+STAMP_SECONDS = 0.002
 # Building a statement takes longer than running it: those of an answer are built once.
 OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
 WAITS = ASSIGNMENT.c.answered_at.is_(None)
 STATE = select(SURVEY.c.state).scalar_subquery().label("state")
+TOTAL, N_ANSWERS = (
+    select(func.count(counted)).where(OF_RATER).correlate(None).scalar_subquery().label(name)
+    for name, counted in (("total", ASSIGNMENT.c.number), ("n_answers", ASSIGNMENT.c.answered_at))
+)
 CURRENT: Select[Any] = (
     select(
-        *(PARTICIPANT.c[name] for name in ("rater", "pilot", "seen_at", "finished_at")),
-        *(
-            PARTICIPANT.c[name]
-            for name in ("excluded_at", "withdrawn_at", "screened_at", "language")
-        ),
+        PARTICIPANT,
         STATE,
         *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
-        *(
-            select(count).where(OF_RATER).correlate(None).scalar_subquery().label(name)
-            for name, count in {
-                "total": func.count(ASSIGNMENT.c.number),
-                "n_answers": func.count(ASSIGNMENT.c.answered_at),
-            }.items()
-        ),
+        TOTAL,
+        N_ANSWERS,
     )
     .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)))
     .where(PARTICIPANT.c.rater == bindparam("of_rater"))
     .order_by(ASSIGNMENT.c.number)
     .limit(1)
 )
-BEFORE = ASSIGNMENT.alias()
-HAS_BEGUN = (
-    select(BEFORE.c.number)
-    .where(BEFORE.c.rater == bindparam("of_rater"), BEFORE.c.answered_at.is_not(None))
-    .exists()
-    .label("has_begun")
-)
 # Another tab cannot replace the question before the answer is stored.
 ASSIGNED = (
     select(
-        *(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")), HAS_BEGUN
+        *(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")), N_ANSWERS
     )
     .where(OF_RATER, OF_NUMBER)
     .with_for_update()
 )
 ANSWER = (
-    ASSIGNMENT.update()
-    .where(OF_RATER, OF_NUMBER)
-    .values(
-        {name: bindparam(name) for name in ("shown_at", "answer", "answered_at", "seconds")}
-        | {name: bindparam(name) for name in ("screen", "seen")}
-    )
+    ASSIGNMENT.update().where(OF_RATER, OF_NUMBER).values({name: bindparam(name) for name in GIVEN})
 )
 # Activity, and the end, if nothing is left. If the last activity is older than `since`, others may
 # have the questions: it is then made so old that the next page replaces these.
@@ -124,8 +111,7 @@ GO_ON = (
 )
 
 
-@dataclass(frozen=True)
-class CurrentQuestion:
+class CurrentQuestion(NamedTuple):
     """The question that a participant has to answer now."""
 
     number: int
@@ -143,8 +129,7 @@ class CurrentQuestion:
     repeat: bool
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """All questions of a participant are answered or skipped."""
 
     # Our own completion code.
@@ -157,8 +142,7 @@ class Finished:
     pilot: bool
 
 
-@dataclass(frozen=True)
-class ExtraLeft:
+class ExtraLeft(NamedTuple):
     """All questions of a participant are done, except the extra ones at the end."""
 
     # The token that the answers to them must have.
@@ -225,7 +209,9 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
-        self._first_shown = FirstShown(ticks)
+        self._ticks = ticks
+        # When this process has shown each question first: the time, and the reading of the clock.
+        self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: (clock(), ticks()))
         self._questions = {q.key: q for q in (*study.questions, *study.gold)}
         self._register()
 
@@ -233,15 +219,11 @@ class Participation:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
-            new = [
-                (key, q.target, json.dumps(q.items), json.dumps(q.first))
-                for key, q in self._questions.items()
-                if key not in known
-            ]
-            if new:
-                names = QUESTION.c.keys()
-                rows = [dict(zip(names, row, strict=True)) for row in new]
-                connection.execute(QUESTION.insert(), rows)
+            new = [q for key, q in self._questions.items() if key not in known]
+            rows = [(q.key, q.target, json.dumps(q.items), json.dumps(q.first)) for q in new]
+            if rows:
+                named = [dict(zip(QUESTION.c.keys(), row, strict=True)) for row in rows]
+                connection.execute(QUESTION.insert(), named)
 
     def require_place(self, participant: str | None) -> bool:
         """Return whether a visitor would start as a pilot participant; refuse who could not."""
@@ -371,7 +353,7 @@ class Participation:
             return self._make_finished(connection, row)
         # A page of another order would mean other items by the same places.
         key = (row.rater, row.number, row.question, row.shown)
-        shown_at, _ = self._first_shown.note(key, now)
+        shown_at, _ = self._first_shown(*key)
         if row.question not in self._questions:
             # One that the study had before is in the database only.
             old = select(QUESTION).where(QUESTION.c.key == row.question)
@@ -455,7 +437,7 @@ class Participation:
         stored = {
             "shown_at": shown_at,
             "answered_at": now,
-            "seconds": self._first_shown.measure_seconds(key, shown_at, now),
+            "seconds": self._measure_seconds(key, shown_at, now),
             "screen": sent.screen,
             "seen": None if sent.n_seen is None else min(1.0, sent.n_seen / len(shown)),
             "answer": json.dumps(order),
@@ -468,13 +450,22 @@ class Participation:
             connection.execute(ASSIGNMENT.delete().where(again, same))
         # After a long idle time, `current_question` must first replace lost questions. With extra
         # questions, the next page finds out whether it is the end.
-        share = 1.0 if row.has_begun else SHARE_BEFORE_ANSWERS
+        share = 1.0 if row.n_answers else SHARE_BEFORE_ANSWERS
         values = {
             "since": idle_cutoff(self._study, now, share),
             "gone": idle_cutoff(self._study, now) - 1,
             "may_end": not self._study.last_questions,
         }
         connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
+
+    def _measure_seconds(self, key: tuple[Any, ...], shown_at: float, now: float) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        noted, began = self._first_shown(*key)
+        if abs(noted - shown_at) < STAMP_SECONDS:
+            return self._ticks() - began
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return now - shown_at if now >= shown_at else None
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
         """Store the answers to the extra questions, and record the end.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -38,23 +38,13 @@ MOST_ENCODED = 12 * MOST_CHARACTERS
 LEAST_FREE = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Rates:
-    """How many requests per minute one address may make; and wrong tokens of a researcher.
-
-    Many people may share an address: these limits are meant for programs.
-    """
-
-    requests: int = 600
-    logins: int = 10
-
-
 def create_app(
     study: Study,
     database: Database,
     *,
     token: str | None = None,
-    rates: Rates | None = None,
+    requests: int = 600,
+    logins: int = 10,
 ) -> FastAPI:
     """Create the web application of a study.
 
@@ -65,7 +55,9 @@ def create_app(
         Where answers are stored.
     token : str, optional
         Gives access to the researcher's page. Without a token there is no such page.
-    rates : Rates, optional
+    requests, logins : int
+        How many requests per minute one address may make, and how many wrong tokens it may send.
+        Many people may share an address: these limits are meant for programs.
 
     Examples
     --------
@@ -82,7 +74,6 @@ def create_app(
     An ASGI server serves it, until it is stopped, as long as the database is open:
     ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
     """
-    rates = rates or Rates()
     addresses, pictures = load_pictures(study.pictures)
     participation = Participation(study, database)
     pages = Pages(study, addresses, participation.language)
@@ -95,7 +86,7 @@ def create_app(
     database.start_serving()
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
-        attempts = RateLimit(rates.logins)
+        attempts = RateLimit(logins)
         researcher = ResearcherRoutes(study, database, token, pages, attempts)
         app.routes.extend(researcher.router().routes)
     _add_files(app, "/static/{name}", load_static_files())
@@ -104,7 +95,7 @@ def create_app(
     _add_error_pages(app, study, pages)
     app.add_middleware(
         Guard,
-        limit=RateLimit(rates.requests),
+        limit=RateLimit(requests),
         refuse=pages.render_message,
         extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
     )
@@ -133,21 +124,16 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
     @app.get("/ready")
     def ready(response: Response) -> dict[str, Any]:
         """Say whether the survey can store answers, and its state, if that is known."""
-        found = _read_readiness(database)
+        found: dict[str, Any] = {"ready": False, "state": None}
+        with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
+            with database.begin_read() as connection:
+                state = connection.execute(select(SURVEY.c.state)).scalar_one()
+                is_file = connection.dialect.name == "sqlite"
+                folder = Path(connection.engine.url.database or "").parent
+            is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
+            found = {"ready": not is_full, "state": state}
         response.status_code = 200 if found["ready"] else 503
         return found
-
-
-def _read_readiness(database: Database) -> dict[str, Any]:
-    try:
-        with database.begin_read() as connection:
-            state = connection.execute(select(SURVEY.c.state)).scalar_one()
-            is_file = connection.dialect.name == "sqlite"
-            folder = Path(connection.engine.url.database or "").parent
-        is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
-    except (DatabaseGoneError, SQLAlchemyError, OSError):
-        return {"ready": False, "state": None}
-    return {"ready": not is_full, "state": state}
 
 
 def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:

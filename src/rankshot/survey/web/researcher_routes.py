@@ -27,7 +27,7 @@ from rankshot.survey.export import (
     payment_records,
     ranking_records,
 )
-from rankshot.survey.overview import Overview, TargetMemo, read_view
+from rankshot.survey.overview import Overview, read_overview
 from rankshot.survey.quality import is_right
 from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database, Identity
 from rankshot.survey.study import Study
@@ -114,7 +114,6 @@ class ResearcherRoutes:
         self._database = database
         self._identity = database.identity
         self._study = study
-        self._memo: TargetMemo = {}
         is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
         n = len(token)
         if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
@@ -218,7 +217,7 @@ class ResearcherRoutes:
         )
 
     def _read(self, *, pilot: bool) -> Overview:
-        return read_view(self._study, self._database, time.time(), self._memo, pilot=pilot)
+        return read_overview(self._study, self._database, time.time(), pilot=pilot)
 
     def participant(self, rater: Rater) -> HTMLResponse:
         """Show one participant with all answers."""

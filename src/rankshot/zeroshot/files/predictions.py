@@ -17,13 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import ThreadpoolController
 
-from rankshot.core.errors import (
-    RankshotError,
-    prefix_errors,
-    quote_names,
-    short_repr,
-    suggest_name,
-)
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     ID,
@@ -113,10 +107,9 @@ def open_predictions(
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
     names = as_names(targets, "targets")
-    if top is not None:
-        top = min(require_whole_number("top", top), len(names))
     columns = [ID, LABEL, PROBABILITY, *(f"P({name})" for name in names)]
     if top is not None:
+        top = min(require_whole_number("top", top), len(names))
         more = range(2, top + 1)
         columns = [ID, LABEL, *(f"{LABEL}_{i}" for i in more)]
         columns += [PROBABILITY, *(f"{PROBABILITY}_{i}" for i in more)]
@@ -295,9 +288,7 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
 # -------------------------------------------------------------------- a table of scores
 
 
-@cache
-def _find_threads() -> ThreadpoolController:
-    return ThreadpoolController()
+_find_threads = cache(ThreadpoolController)
 
 
 def classify_to_file(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from inspect import signature
@@ -30,13 +31,7 @@ from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.files.head_files import write_head
-from rankshot.zeroshot.runner import (
-    Candidates,
-    Top,
-    predict_names,
-    predict_top,
-    run_head,
-)
+from rankshot.zeroshot.runner import Candidates, Top, predict_names, predict_top, run_head
 from rankshot.zeroshot.scores import (
     KINDS,
     LARGEST_SCORE,
@@ -404,30 +399,29 @@ def describe_indistinguishable(head: Any) -> list[str]:
     names = [str(name) for name in head.classes_]
     if len(names) == 1:
         return [f"{names[0]!r} is the only class: every input gets this class"]
-    used = getattr(head, "consensus_", None)
-    if used is None:
-        used = getattr(head, "rankings_", None)
-    if used is None:
-        return []
+    used = compared_rankings(head)
     return [
         f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
         "these classes cannot be distinguished"
-        for same in group_equal_classes(used)
+        for same in ([] if used is None else group_equal_classes(used))
     ]
+
+
+def compared_rankings(head: Any) -> Rankings | None:
+    """Return the rankings that a fitted head compares with scores, or their consensus, if any."""
+    return getattr(head, "consensus_", None) or getattr(head, "rankings_", None)
 
 
 def group_equal_classes(rankings: Rankings) -> list[list[str]]:
     """Return groups of classes with the same rankings and the same shares of the weight."""
     numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    shares: dict[str, dict[int, float]] = {}
+    shares: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
-        theirs = shares.setdefault(str(target), {})
-        theirs[int(number)] = theirs.get(int(number), 0.0) + float(weight)
-    groups: dict[frozenset[tuple[int, float]], list[str]] = {}
-    for target in sorted(shares):
-        total = sum(shares[target].values())
-        key = frozenset((n, round(share / total, 9)) for n, share in shares[target].items())
-        groups.setdefault(key, []).append(target)
+        shares[str(target)][int(number)] += float(weight)
+    groups: dict[frozenset[tuple[int, float]], list[str]] = defaultdict(list)
+    for target, theirs in sorted(shares.items()):
+        total = sum(theirs.values())
+        groups[frozenset((n, round(x / total, 9)) for n, x in theirs.items())].append(target)
     return [same for same in groups.values() if len(same) > 1]
 
 
@@ -470,9 +464,8 @@ class Reference:
 
     def standardize_log_posterior(self, log_posterior: Floats) -> NDArray[np.float64]:
         """Return log-posteriors, one row per class, in standard deviations from their mean."""
-        shape = (-1,) + (1,) * (log_posterior.ndim - 1)
-        mean, std = self.target_mean.reshape(shape), self.target_std.reshape(shape)
-        return np.asarray((log_posterior - mean) / std)
+        mean, std = self.target_mean[:, None], self.target_std[:, None]
+        return np.asarray(standardize(log_posterior, mean, std))
 
 
 def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
@@ -494,8 +487,7 @@ def fit_reference(table: Scores, log_posterior: Function) -> Reference:
     mean, std = mean_and_std(values)
     blocks = row_blocks(len(values), values.shape[1], CACHED_CELLS)
     of_targets = np.concatenate(
-        [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks],
-        axis=1,
+        [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks], axis=1
     )
     targets = (np.asarray(x, np.float64) for x in mean_and_std(of_targets.T))
     return Reference(table.kind, mean, std, *targets)

@@ -105,8 +105,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     def _prepare(self) -> None:
         self._parts = _group_by_items(self.consensus_, self._k)
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        del dtype
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         if kind == "one-vs-one" or self.consensus_.is_subset.any() or not self._parts[0].is_strict:
             raise RankshotError(
                 "DeterministicRanking needs NumPy arrays for one-vs-one scores, and for rankings "
@@ -157,8 +156,7 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         in_both = in_both + out_level * (out_level - 1) / 2 * both_out
         return in_both - distance - left_out * (left_out - 1) / 2
 
-    def _formula_cells(self, kind: Kind) -> int:
-        del kind
+    def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
         return 8 * self._k * len(self.classes_)
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:

@@ -41,11 +41,7 @@ from rankshot.zeroshot.heads.base import (
     sources_or_raters,
     standardize,
 )
-from rankshot.zeroshot.heads.sum_over_rankings import (
-    MAX_RANKINGS,
-    PosteriorSum,
-    SumOverRankings,
-)
+from rankshot.zeroshot.heads.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
 from rankshot.zeroshot.likelihoods.formulas import (
     ArrayFormula,
     BabingtonSmithFormula,
@@ -361,7 +357,10 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         require_decay(self.decay)
         require_temperature(self.temperature)
         require_prior(self.prior)
-        if self.posterior != "sum":
+        is_sum = self.posterior == "sum"
+        if is_sum and reference is not None:
+            raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
+        if not is_sum:
             # Places after the end of the longest ranking carry no information, and a tie of all
             # remaining items takes long.
             k = min(k, int(rankings.lengths.max()))
@@ -373,19 +372,16 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         self.reference_: Reference | None = None
         if self.posterior != "mean":
             # The sum has short rankings because it costs much; its priors need not know so little.
-            is_sum = self.posterior == "sum"
             places = min(max(k, DEFAULT_K), rankings.n_items) if is_sum else k
             self.priors_ = fit_priors(rankings, self.prior, places, singles=is_sum)
             self.consensus_ = consensus_rankings(rankings, self.priors_, places).top(k)
-        if self.posterior == "sum":
+        if is_sum:
             self._draw_numbers(k)
         self._prepare()
         if reference is not None:
-            if self.posterior == "sum":
-                raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
             table = as_reference(reference, self.items_)
             self.reference_ = fit_reference(table, self._raw_log_posterior)
-            # The mean contributions are needed for explanations only, and take long.
+            # The mean contributions are needed for explanations and files only, and take long.
             self._reference_values = table.values
             self._usual_contributions: NDArray[np.float64] | None = None
         return self
@@ -403,7 +399,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
 
     def _prepare(self) -> None:
         """Build the scorers of the rankings that are compared."""
-        self._compared = self.rankings_ if self.consensus_ is None else self.consensus_
+        self._compared = self.consensus_ or self.rankings_
         self._mean: MeanOverSources | None = None
         if self.posterior == "mean":
             self._mean = MeanOverSources(self._compared, self.classes_)
@@ -420,8 +416,8 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             )
 
     def _describe_state(self) -> dict[str, Any]:
-        if self.reference_ is not None and self._usual_contributions is None:
-            self._usual_contributions = self._mean_contributions(self.reference_)
+        if self.reference_ is not None:
+            self._mean_contributions(self.reference_)
         return super()._describe_state() | _describe_priors(self.priors_)
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
@@ -506,19 +502,20 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             return self._raw_item_contributions(values, kind)
         scaled = self.reference_.standardize_scores(values, kind)
         contributions = self._raw_item_contributions(scaled, kind)
-        if self._usual_contributions is None:
-            self._usual_contributions = self._mean_contributions(self.reference_)
-        deviation = contributions - self._usual_contributions
+        deviation = contributions - self._mean_contributions(self.reference_)
         return np.asarray(deviation / self.reference_.target_std[:, None])
 
     def _mean_contributions(self, reference: Reference) -> NDArray[np.float64]:
-        """Return the mean of the contributions over the inputs of the reference."""
+        """Return the mean of the contributions over the inputs of the reference; kept."""
+        if self._usual_contributions is not None:
+            return self._usual_contributions
         values, total = self._reference_values, np.zeros((len(self.classes_), len(self.items_)))
         cells = len(self.classes_) * (len(self.items_) + len(self._compared))
         for rows in row_blocks(len(values), cells):
             block = reference.standardize_scores(values[rows], reference.kind)
             total += self._raw_item_contributions(block, reference.kind).sum(axis=0)
-        return total / len(values)
+        self._usual_contributions = total / len(values)
+        return self._usual_contributions
 
     def _raw_item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         scorer = self._scorers.get_scorer(kind)
@@ -571,9 +568,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
                     log_prob[theirs], axis=0, weights=self.rankings_.weights[theirs]
                 )
         if self.reference_ is not None:
-            by_target = log_posteriors.transpose(1, 0, 2)
-            by_target = self.reference_.standardize_log_posterior(by_target)
-            log_posteriors = by_target.transpose(1, 0, 2)
+            log_posteriors = self.reference_.standardize_log_posterior(log_posteriors)
         return names, log_posteriors
 
     def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:

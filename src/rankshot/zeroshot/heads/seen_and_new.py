@@ -13,15 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import (
-    Array,
-    Constants,
-    Library,
-    Lost,
-    largest,
-    log_softmax,
-    with_prefix,
-)
+from rankshot.core.arrays import Array, Constants, Library, Lost, largest, log_softmax, with_prefix
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
@@ -439,10 +431,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
             constants["plain_shift"] = SHIFT_WITHOUT_REFERENCE
         if self.reference_ is None:
             return constants
-        return constants | self.reference_.constants() | self._feature_constants()
-
-    def _feature_constants(self) -> Constants:
-        return {"feature_mean": self._feature_mean, "feature_std": self._feature_std}
+        usual = {"feature_mean": self._feature_mean, "feature_std": self._feature_std}
+        return constants | self.reference_.constants() | usual
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         constants = with_prefix("head", self.head._constants(kind, dtype))

@@ -94,20 +94,15 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
         self.exponents_: NDArray[np.float64] = _exponents(similarity.values, n)
-        self._log_prior = self._log_prior_of_items()
-        return self
-
-    def _log_prior_of_items(self) -> NDArray[np.float64]:
-        if self.class_prior is None:
-            return np.zeros(len(self.items_))
+        given = dict.fromkeys(self.items_, 1.0) if self.class_prior is None else self.class_prior
         prior = [
-            require_number(f"class_prior[{item!r}]", self.class_prior.get(item, 0), above=0)
+            require_number(f"class_prior[{item!r}]", given.get(item, 0), above=0)
             for item in self.items_
         ]
-        return np.asarray(np.log(prior))
+        self._log_prior = np.log(prior)
+        return self
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        del kind, dtype
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
@@ -120,9 +115,8 @@ class DirectSimilarity(BaseHead, BaseEstimator):
 
         They have the shape (n, new classes, seen classes).
         """
-        f = np.asarray(values, np.float64)
-        log_proba = log_class_probabilities(f, kind, "DirectSimilarity") - self._log_prior
-        return np.asarray(self.exponents_ * log_proba[:, None])
+        log_proba = log_class_probabilities(values.astype(np.float64), kind, "DirectSimilarity")
+        return np.asarray(self.exponents_ * (log_proba - self._log_prior)[:, None])
 
 
 def require_similarity(similarity: Similarity) -> Similarity:
@@ -220,8 +214,7 @@ class ConSE(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 0.1
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        del kind, dtype
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:

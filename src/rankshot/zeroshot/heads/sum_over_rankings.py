@@ -70,9 +70,9 @@ class SumOverRankings:
     @property
     def cells_per_input(self) -> int:
         """Roughly the number of cells that are computed for each input."""
-        return (
-            perm(len(self._items), self._k) if self._log_uniform is None else self._log_uniform.size
-        )
+        if self._log_uniform is None:
+            return perm(len(self._items), self._k)
+        return self._log_uniform.size
 
     def log_proba_by_target(
         self, values: NDArray[np.floating], kind: Kind

@@ -242,13 +242,10 @@ class WeightedMean(BaseHead, BaseEstimator):
                 f"not {short_repr(evidence)}"
             )
         self.items_ = rankings.items
-        labelled = (
-            None
-            if examples is None
-            else as_examples(examples, rankings.items, rankings.target_names)
-        )
+        names = rankings.target_names
+        labelled = None if examples is None else as_examples(examples, rankings.items, names)
         labels = [] if labelled is None else labelled[1].tolist()
-        self.classes_ = np.unique([*rankings.target_names, *labels])
+        self.classes_ = np.unique([*names, *labels])
         usual = None
         if reference is not None:
             usual = self._find_usual(as_reference(reference, self.items_))
@@ -263,7 +260,7 @@ class WeightedMean(BaseHead, BaseEstimator):
             self._fit_reference(usual)
         # A class without rankings is as probable as the others on average: their log-posteriors
         # have variance 1.
-        unranked = ~np.isin(self.classes_, rankings.target_names)
+        unranked = ~np.isin(self.classes_, names)
         self._offsets[unranked] = 0.5 / self.temperature_
         self.example_weights_: tuple[float, float] | None = None
         self._feature_slopes = np.zeros((len(self.classes_), 0))
@@ -318,12 +315,11 @@ class WeightedMean(BaseHead, BaseEstimator):
             return require_source_weights(self.source_weights, rankings)
         if usual is None:
             return choose_source_weights(rankings)
-        return choose_source_weights(
-            rankings,
-            lambda part: measure_coherence(
-                np.nan_to_num(self._mean_weights(part)), usual.correlations
-            ),
-        )
+
+        def coherence(part: Rankings) -> float:
+            return measure_coherence(np.nan_to_num(self._mean_weights(part)), usual.correlations)
+
+        return choose_source_weights(rankings, coherence)
 
     def _find_usual(self, table: Scores) -> _Usual:
         """Return what is usual for the scores over a reference."""
@@ -441,9 +437,8 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     def _block_rows(self, kind: Kind) -> int:
         # A matrix product is slower in blocks of a few rows.
-        return (BLOCK_CELLS // CACHED_CELLS if kind == "one-vs-one" else 4) * super()._block_rows(
-            kind
-        )
+        factor = BLOCK_CELLS // CACHED_CELLS if kind == "one-vs-one" else 4
+        return factor * super()._block_rows(kind)
 
     def _standardize(self, values: Floats, kind: Kind) -> Floats:
         f, std = center_rows(class_scores(values, kind, len(self.items_), {}, np))

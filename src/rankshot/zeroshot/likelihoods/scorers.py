@@ -306,14 +306,10 @@ class PlackettLuceScorer:
                 codes = self._rankings.codes[self._rankings.starts[theirs] + np.arange(k)[:, None]]
                 # Strict rankings of one length have the same weights.
                 weights = self._weights[theirs[0], :k]
-                yield _Lists(
-                    theirs,
-                    groups[of_size],
-                    int(size),
-                    self._place[codes],
-                    weights,
-                    self._sum_rest(theirs),
-                )
+                unlisted = ~self._rankings.is_subset[theirs]
+                rest = np.column_stack([self._rest[theirs][:, self._listed], unlisted])
+                order = self._place[codes]
+                yield _Lists(theirs, groups[of_size], int(size), order, weights, rest)
 
     def _sum_placed(self) -> Any:
         """Return the matrix from scores to the weighted sum over the placed items of each group."""
@@ -326,11 +322,6 @@ class PlackettLuceScorer:
         shape = self.n_groups, self._listed.size
         matrix = csr_array((weights, (row.astype(int), column.astype(int))), shape=shape)
         return matrix if matrix.nnz < SPARSE * np.prod(shape) else matrix.toarray()
-
-    def _sum_rest(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Mark the worths to add for the items after all placed ones; the last is the unlisted."""
-        unlisted = ~self._rankings.is_subset[rows]
-        return np.column_stack([self._rest[rows][:, self._listed], unlisted])
 
     def log_prob_by_group(self, values: Floats) -> Floats:
         """Return log P(π|x), with one row per group of rankings and one column per input.
