@@ -159,7 +159,7 @@ def serve(
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
-    from rankshot.survey.web.app import Rates, create_app
+    from rankshot.survey.web.app import create_app
     from rankshot.survey.web.server import (
         find_network_address,
         is_loopback,
@@ -176,14 +176,13 @@ def serve(
     for note in (*_find_missing_links(definition), *_find_untranslated(definition)):
         say(f"Note: {study}: {note}.")
     token = os.environ.get(TOKEN)
-    rates = Rates(requests=requests)
     with (
         open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
         if accept_copy:
             answers.accept_copy()
-        app = create_app(definition, answers, token=token, rates=rates)
+        app = create_app(definition, answers, token=token, requests=requests)
         with answers.begin_read() as connection:
             state = read_state(connection)
         name = f"[{host}]" if ":" in host else host

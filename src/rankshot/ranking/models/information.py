@@ -78,6 +78,8 @@ def _count_neighbours(given: Rankings) -> _Neighbours:
     starts = row_starts(np.bincount(first, minlength=C))
     second = second[np.argsort(first, kind="stable")]
     before = csr_array((np.ones(second.size), second, starts), shape=(C, C))
+    # SciPy's search for strongly connected parts never ends where an edge is there twice.
+    before.sum_duplicates()
     if not in_line.all():
         before = before + csr_array(precedence(rankings[~in_line]))
     return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
