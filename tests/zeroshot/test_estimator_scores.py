@@ -255,3 +255,10 @@ def test_a_linear_svc_is_read_by_its_coefficients(sparse):
     inputs = csr_array(X) if sparse else X
     expected = model.decision_function(inputs)
     np.testing.assert_allclose(scores_of(model, inputs).values, expected, rtol=0, atol=1e-10)
+
+
+def test_svc_and_one_vs_one_of_svc_agree():
+    tight = {"kernel": "linear", "tol": 1e-8}
+    one, X, _, _ = fitted(SVC(**tight), std=1.5)
+    many, *_ = fitted(OneVsOneClassifier(SVC(**tight)), std=1.5)
+    assert scores_of(one, X).values == pytest.approx(scores_of(many, X).values, abs=1e-5)

@@ -158,3 +158,17 @@ def test_babington_smith_refuses_lists_of_two_lengths_and_subsets():
         BabingtonSmithScorer(some_rankings(targets="z"))
     with pytest.raises(RankshotError, match="ranking 0 compares only a subset"):
         BabingtonSmithScorer(some_rankings(kind="subset"))
+
+
+def model_of(row):
+    f = exact.by_pair(row, ITEMS)
+    table = [[f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
+    return rs.BabingtonSmith.from_log_odds(table, items=ITEMS)
+
+
+@pytest.mark.parametrize("k", [1, 3, 5])
+def test_the_weights_of_all_lists_add_up_to_the_normaliser(rng, k):
+    lists = rs.Rankings.from_orders(permutations(ITEMS, k), items=ITEMS)
+    values = rng.normal(size=(3, PAIRS))
+    total = np.exp(BabingtonSmithScorer(lists).log_prob_by_group(values)).sum(axis=0)
+    np.testing.assert_allclose(np.log(total), [model_of(row).log_normalizer(k) for row in values])
