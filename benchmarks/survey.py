@@ -36,7 +36,7 @@ from jinja2 import Environment
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Question, Study
-from rankshot.survey.web.app import Rates, create_app
+from rankshot.survey.web.app import create_app
 from rankshot.survey.web.guards import FORM
 from rankshot.survey.web.researcher_routes import COOKIE, make_cookie
 from rankshot.survey.web.server import open_port, serve
@@ -144,8 +144,8 @@ def run_server(options: argparse.Namespace) -> None:
         else:
             place = options.place if "://" in options.place else Path(options.place)
             database = stack.enter_context(closing(Database(place, create=True)))
-            rates = Rates(requests=10**9, logins=10**9)
-            app = create_app(make_study(options.questions), database, token=TOKEN, rates=rates)
+            rates = {"requests": 10**9, "logins": 10**9}
+            app = create_app(make_study(options.questions), database, token=TOKEN, **rates)
         print(port.getsockname()[1], flush=True)
         serve(app, port)
 

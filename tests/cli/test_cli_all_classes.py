@@ -13,7 +13,6 @@ from command_line import (
     rankings,
     run_well,
     write_scores,
-    write_small_run,
 )
 from rankshot.zeroshot.files.predictions import read_predictions
 
@@ -21,13 +20,6 @@ HEAD = "--head probabilistic"
 CLASSIFY = f"classify scores.csv --rankings rankings.jsonl -o out.csv --classes all {HEAD}"
 ALL_OR_NONE = CLASSIFY.replace("--classes all", "--classes all-or-none")
 NONE = "none of these"
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_small_run(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def in_python(reference=None, **options):
@@ -115,7 +107,7 @@ def test_a_predicted_class_is_explained_with_its_gate(folder):
 
 def test_the_report_knows_seen_classes(folder):
     run_well(f"{ALL_OR_NONE} --reference usual.csv")
-    words = "report out.csv --truth truth.csv --rankings rankings.jsonl -o out.html"
+    words = "report out.csv --rankings rankings.jsonl -o out.html"
     run_well(words)
     check_refused(folder, f"{words} --scores scores.csv", {}, "explanations in a report are of new")
 

@@ -13,7 +13,6 @@ from command_line import (
     SIMILARITY,
     check_refused,
     rankshot,
-    write_small_run,
 )
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.parquet"
@@ -42,22 +41,15 @@ def parquet(**columns):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_small_run(tmp_path)
-    (tmp_path / "predictions.csv").write_text(
-        PREDICTIONS + "".join(f"{name},cat,.7,.7,.2,.1\n" for name in IDS)
-    )
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(folder):
+    rows = "".join(f"{name},cat,.7,.7,.2,.1\n" for name in IDS)
+    (folder / "predictions.csv").write_text(PREDICTIONS + rows)
+    return folder
 
 
 # The command; files that are put in place of good ones; what the message says.
 SCORES = [
-    (
-        CLASSIFY.replace("scores", "scors"),
-        {},
-        "scors.csv: No such file or directory (did you mean 'sc",
-    ),
+    (CLASSIFY.replace("scores", "scors"), {}, "scors.csv: No such file or directory (did you me"),
     (
         CLASSIFY,
         {"scores.csv": HEADER + ROW + "x2,1,2,3\n"},
@@ -71,14 +63,7 @@ SCORES = [
 ]
 
 SCORE_TYPES = [
-    (
-        CLASSIFY + " --score-type probabilities",
-        {},
-        (
-            "scores.csv: row 0, column 'bus': -1.0 is not a probability; give the right "
-            "score type (one-vs-rest-probabilities if each answers a separate yes-no question)"
-        ),
-    ),
+    (CLASSIFY + " --score-type probabilities", {}, "scores.csv: row 0, column 'bus': -1.0 is no"),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
         {},
@@ -118,11 +103,7 @@ SEMANTICS = [
 
 OPTIONS = [
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
-    (
-        CLASSIFY + " --head probabilistik",
-        {},
-        "--head 'probabilistik': no such method (did you mean 'probabilistic'?); the methods are",
-    ),
+    (CLASSIFY + " --head probabilistik", {}, "--head 'probabilistik': no such method (did you m"),
     (CLASSIFY + " --set decay=-0.5", {}, "rankshot: decay must be 0 or more and finite, not -0.5"),
     (
         CLASSIFY + " --head probabilistic --set prior=mallows",
@@ -186,6 +167,34 @@ REPORTS = [
     ),
 ]
 
+WITH_REFERENCE = f"{CLASSIFY} --reference usual.csv"
+REFERENCES = [
+    (
+        WITH_REFERENCE,
+        {"usual.csv": HEADER.replace("tiger", "tigre") + ROW},
+        "a reference needs the columns of scores.csv; only one of the two files has 'tiger', 'tig",
+    ),
+    (CLASSIFY + " --reference usual_pairs.npz", {}, "usual_pairs.npz: has one-vs-one scores, an"),
+    (
+        CLASSIFY + " --reference usual_probabilities.csv",
+        {},
+        "usual_probabilities.csv: the scores look like probabilities, and those of scores.csv like",
+    ),
+    (
+        WITH_REFERENCE.replace("scores", "probabilities") + " --score-type probabilities",
+        {"usual.csv": HEADER + "a0,.2,.2,.2,.2,.2\nb,.2,.2,.2,.2,.9\n"},
+        "usual.csv: row 1: multiclass probabilities must add up to one, not 1.7",
+    ),
+    (
+        WITH_REFERENCE + " --head probabilistic --set posterior=sum",
+        {},
+        "--reference is for posterior=mean and consensus, not sum",
+    ),
+    (WITH_REFERENCE + " --head deterministic", {}, "--reference is for --head weighted-mean and"),
+    (WITH_REFERENCE.replace("out.parquet", "usual.csv"), {}, "usual.csv: is an input file as well"),
+    (REPORT + " --rankings rankings.jsonl --reference usual.csv", {}, "--reference needs --scores"),
+]
+
 CASES = [
     *SCORES,
     *SCORE_TYPES,
@@ -195,6 +204,7 @@ CASES = [
     *CONSENSUSES,
     *EXPLANATIONS,
     *REPORTS,
+    *REFERENCES,
 ]
 
 

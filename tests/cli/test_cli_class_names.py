@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rankshot as rs
-from command_line import LOGITS, SEEN, rankshot, run_well, write_scores, write_small_run
+from command_line import LOGITS, SEEN, rankshot, run_well, write_scores
 from rankshot.sources.wordnet_nouns import load_nouns
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k")
@@ -25,13 +25,6 @@ SPELLINGS = {
     "case": ["Bus", "FOX", "Leopard", "tiger", "Tram"],
     "senses": SENSES,
 }
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    return tmp_path
 
 
 def rank(words):
@@ -102,25 +95,17 @@ def test_new_classes_that_are_seen(folder):
 # ---- Columns in another spelling
 
 
-@pytest.fixture
-def small(folder):
-    write_small_run(folder)
-    return folder
-
-
-@pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize(
-    "words",
+    ("words", "spelling"),
     [
-        "--rankings rankings.jsonl",
-        "--rankings rankings.jsonl --reference usual.csv",
-        "--head direct --rankings similarity.csv",
+        *(("--rankings rankings.jsonl --reference usual.csv", name) for name in SPELLINGS),
+        ("--head direct --rankings similarity.csv", "case"),
     ],
 )
-def test_columns_are_matched(small, spelling, words):
-    write_scores(small / "exact.csv", LOGITS[:, ::-1], SEEN[::-1])
+def test_columns_are_matched(folder, words, spelling):
+    write_scores(folder / "exact.csv", LOGITS[:, ::-1], SEEN[::-1])
     run_well(f"classify exact.csv {words} -o expected.csv")
-    write_scores(small / "other.csv", LOGITS[:, ::-1], SPELLINGS[spelling][::-1])
+    write_scores(folder / "other.csv", LOGITS[:, ::-1], SPELLINGS[spelling][::-1])
     out = run_well(f"classify other.csv {words} -o out.csv")
     assert Path("out.csv").read_text() == Path("expected.csv").read_text()
     file = "similarity.csv" if "direct" in words else "rankings.jsonl"
@@ -128,18 +113,17 @@ def test_columns_are_matched(small, spelling, words):
     assert " matched to the columns of other.csv, for example " in out
 
 
-def test_a_new_class_is_not_a_seen_one_for_a_synonym(small):
+def test_a_new_class_is_not_a_seen_one_for_a_synonym(folder):
     """In WordNet, a panther is a leopard; as a target it is a new class."""
     text = Path("rankings.jsonl").read_text().replace('"cat"', '"panther"')
     Path("rankings.jsonl").write_text(text)
-    write_scores(small / "other.csv", LOGITS, ["bus", "fox", "leopard, panther", "Tiger", "tram"])
+    write_scores(folder / "other.csv", LOGITS, ["bus", "fox", "leopard, panther", "Tiger", "tram"])
     run_well("classify other.csv --rankings rankings.jsonl -o out.csv")
     assert "P(panther)" in Path("out.csv").read_text()
 
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "scores.npz"])
 def test_a_table_of_scores_names_the_seen_classes(folder, name):
-    write_small_run(folder)
     Path("seen.csv").write_text("\n".join(SEEN) + "\n")
     expected = rank(["--seen", "seen.csv", "--new", "cat"])
     assert rank(["--seen", name, "--new", "cat"]) == expected

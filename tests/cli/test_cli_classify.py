@@ -15,26 +15,19 @@ from command_line import (
     LOGITS,
     SEEN,
     TARGETS,
+    USUAL,
     Done,
     pairs_of,
     rankings,
     rankshot,
+    softmax,
     write_scores,
-    write_small_run,
 )
 from rankshot.zeroshot.files import predictions
 from rankshot.zeroshot.files.predictions import read_predictions
 
 PR = rs.ProbabilisticRanking
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_small_run(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    return tmp_path
 
 
 @pytest.fixture
@@ -55,9 +48,9 @@ def run_classify(words, output="out.csv"):
 @pytest.mark.parametrize(
     ("options", "head"),
     [
-        ("", rs.WeightedMean()),
         ("--set decay=1.5 --set k=2", rs.WeightedMean(k=2, decay=1.5)),
-        ("--head probabilistic", PR()),
+        ("--reference usual.parquet", rs.WeightedMean()),
+        ("--head probabilistic --reference usual.parquet", PR()),
         ("--head probabilistic --set temperature=.5", PR(temperature=0.5)),
         (
             "--head probabilistic --set posterior=consensus --set prior=mallows",
@@ -79,12 +72,12 @@ def test_every_head_answers_as_in_python(folder, options, head):
         words = words.replace("rankings.jsonl", "similarity.csv")
         table = rs.read_similarity("similarity.csv")
         semantics = table.select(table.targets, SEEN)
-    head.fit(semantics)
+    head.fit(semantics, *([USUAL] if "--reference" in options else []))
     _, found = run_classify(words)
     assert found.ids.tolist() == IDS
     assert found.targets == tuple(TARGETS)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()
-    np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-12)
+    np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +128,21 @@ def test_one_vs_rest(folder, are):
     wanted = head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-9)
     assert not np.allclose(wanted, head.predict_proba(LOGITS), rtol=1e-3)
+
+
+def test_a_reference_is_what_the_scores_are(folder):
+    words = CLASSIFY.replace("scores.csv", "probabilities.csv")
+    words += " --reference usual_probabilities.csv"
+    done, inferred = run_classify(words)
+    assert done.out.count("the scores are interpreted as probabilities") == 2
+    head = rs.WeightedMean().fit(rankings(), rs.Scores.from_probabilities(softmax(USUAL), SEEN))
+    wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
+    np.testing.assert_allclose(inferred.proba, wanted, rtol=1e-9)
+    done, as_logits = run_classify(f"{words} --score-type logits")
+    assert "interpreted as" not in done.out
+    head.fit(rankings(), rs.Scores(softmax(USUAL), SEEN))
+    wanted = head.predict_proba(rs.Scores(softmax(LOGITS), SEEN))
+    np.testing.assert_allclose(as_logits.proba, wanted, rtol=1e-9)
 
 
 # -------------------------------------------------------------------- what is shown and written

@@ -19,9 +19,7 @@ from command_line import (
     run_well,
     softmax,
     write_scores,
-    write_small_run,
 )
-from rankshot.cli import _build_command
 from rankshot.zeroshot import read_predictions, suggest
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -31,17 +29,15 @@ MODEL = rs.Scores(LOGITS, SEEN, evidence=rs.Scores(EVIDENCE, TARGETS))
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_small_run(tmp_path)
-    (tmp_path / "labels.csv").write_text(LABELS)
+def folder(folder):
+    (folder / "labels.csv").write_text(LABELS)
     # Its rows and columns are in another order, and there is evidence of other inputs.
     order = [6, 0, 2, 1, 3, 5, 4]
     table = np.vstack([EVIDENCE[order][:, ::-1], np.ones((2, 3))])
     ids = [*(IDS[i] for i in order), "y1", "y2"]
-    write_scores(tmp_path / "evidence.parquet", table, TARGETS[::-1], ids)
-    write_scores(tmp_path / "evidence.csv", table, TARGETS[::-1], ids)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    write_scores(folder / "evidence.parquet", table, TARGETS[::-1], ids)
+    write_scores(folder / "evidence.csv", table, TARGETS[::-1], ids)
+    return folder
 
 
 def examples():
@@ -203,26 +199,10 @@ FIT = "fit --rankings rankings.jsonl --seen seen.txt -o h.rankshot"
 NAMES = {"seen.txt": "\n".join(SEEN)}
 PREDICTIONS = {"predictions.csv": "id,label,probability,P(cat)\nx1,cat,1,1\n"}
 WRONG = [
-    (
-        EXAMPLES,
-        labels("x1,cat", "x2,trukc"),
-        "labels.csv:3: there is no class 'trukc' (did you mean 'truck'?); correct the label",
-    ),
-    (
-        EXAMPLES,
-        labels("x1,tiger"),
-        "labels.csv:2: 'tiger' is a seen class, and examples are inputs of new classes; remove",
-    ),
-    (
-        EXAMPLES,
-        labels("x1,cat", "x2,cat", "x1,dog"),
-        "labels.csv:4: the input 'x1' is 'dog' here and 'cat' in labels.csv:2; keep one of the two",
-    ),
-    (
-        EXAMPLES,
-        labels("x1,cat", "z9,dog"),
-        "labels.csv:3: there is no input 'z9' in scores.csv; the first ids are 'x1', 'x2', 'x3'",
-    ),
+    (EXAMPLES, labels("x1,cat", "x2,trukc"), "labels.csv:3: there is no class 'trukc' (did you "),
+    (EXAMPLES, labels("x1,tiger"), "labels.csv:2: 'tiger' is a seen class, and examples are inp"),
+    (EXAMPLES, labels("x1,cat", "x2,cat", "x1,dog"), "labels.csv:4: the input 'x1' is 'dog' her"),
+    (EXAMPLES, labels("x1,cat", "z9,dog"), "labels.csv:3: there is no input 'z9' in scores.csv;"),
     (EXAMPLES, labels(",cat"), "labels.csv:2: the id is empty"),
     (EXAMPLES, labels("x1,"), "labels.csv: no label is filled in; write the classes of some"),
     (EXAMPLES, {"labels.csv": "id,klass\nx1,cat\n"}, "labels.csv: no column 'label'"),
@@ -293,9 +273,3 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
     rs.WeightedMean().fit(rankings()).save(folder / "h.rankshot")
     words = f"{with_head} --evidence evidence.csv"
     check_refused(folder, words, {}, "h.rankshot: was fitted without evidence; leave out")
-
-
-@pytest.mark.parametrize("name", ["classify", "recognise", "rank"])
-def test_a_command_has_at_most_sixteen_options(name):
-    options = [each for each in _build_command(name).params if each.param_type_name == "option"]
-    assert len([each for each in options if each.name != "help"]) <= 16

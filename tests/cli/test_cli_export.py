@@ -16,19 +16,11 @@ from command_line import (
     check_refused,
     run_well,
     softmax,
-    write_small_run,
 )
 from rankshot.inference import Preprocessing, open_model
 from tiny_models import CLASSES, write_onnx
 
 FIT = "fit --rankings rankings.jsonl -o head.rankshot"
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    write_small_run(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def write_network(path, *, names=None, end="Identity", n_outputs=1, columns=5):
@@ -109,19 +101,13 @@ def test_the_preprocessing_goes_with_the_network(folder):
     (folder / "colors.jsonl").write_text('{"target": "sky", "ranking": ["blue", "green"]}\n')
     (folder / "classes.txt").write_text("\n".join(CLASSES))
     run_well("fit --rankings colors.jsonl --seen classes.txt -o colors.rankshot")
-    write_onnx(folder / "net.onnx", shape=("n", 3, 224, 224), metadata={"classes": CLASSES})
-    export = "export colors.rankshot --attach net.onnx -o sky.onnx"
-    assert "preprocessing" not in run_well(export)
-    out = run_well(f"{export} --preprocessing imagenet")
-    imagenet = Preprocessing.from_name("imagenet")
-    assert f"preprocessing: {imagenet}; the same in Python" in out
-    assert "".join(f"  {line}\n" for line in imagenet.to_python()) in out
-    assert open_model("sky.onnx").preprocessing == imagenet
-    # A network that has it passes it on, and so does a file beside it.
-    again = "export colors.rankshot --attach {} -o again.onnx"
-    (folder / "preprocessor_config.json").write_text(json.dumps(imagenet.to_config()))
-    assert "the same in Python" in run_well(again.format("net.onnx"))
+    write_onnx(folder / "net.onnx", metadata={"classes": CLASSES})
+    made = Preprocessing(8, 0.5, 0.25, resize=8)
+    (folder / "preprocessor_config.json").write_text(json.dumps(made.to_config()))
+    out = run_well("export colors.rankshot --attach net.onnx -o sky.onnx")
+    assert f"preprocessing: {made}; the same in Python" in out
+    assert "".join(f"  {line}\n" for line in made.to_python()) in out
     (folder / "preprocessor_config.json").unlink()
-    assert open_model("again.onnx").preprocessing == imagenet
+    assert open_model("sky.onnx").preprocessing == made
     alone = "export colors.rankshot -o x.onnx --preprocessing clip"
     check_refused(folder, alone, {}, "--preprocessing is for --attach FILE")

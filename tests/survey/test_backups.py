@@ -178,7 +178,7 @@ def test_a_file_without_tables_is_an_error_and_stays_as_it_is(tmp_path):
 
 @pytest.mark.slow
 def test_backups_under_load_are_complete_and_consistent(served, tmp_path):
-    client = Client(create_app(STUDY, served, rates=MANY))
+    client = Client(create_app(STUDY, served, **MANY))
     acknowledged = []
 
     def answer(name):
@@ -290,41 +290,32 @@ def columns_of(database):
         }
 
 
-def test_a_database_of_the_first_version_is_brought_up_to_date_with_its_answers(tmp_path):
+# What the version after that of rankshot 0.2.0 adds.
+ADDED = ["assignment.screen", "assignment.seen", "participant.screened_at", "participant.consent"]
+ADDED += ["survey.logged_out_at"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_database_of_an_older_version_is_brought_up_to_date_with_its_answers(tmp_path, version):
     old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
-    make_old(old, "ann", "bob")
+    if version == 1:
+        make_old(old, "ann", "bob")
+    else:
+        with closing(Database(old, create=True)) as database:
+            take_part(database, "ann", "bob")
+        with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+            for table, column in (name.split(".") for name in ADDED):
+                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+            connection.execute("DROP TABLE consent")
+            connection.execute("UPDATE survey SET version = 2")
     with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
         assert columns_of(upgraded) == columns_of(fresh)
         view = read_overview(STUDY, upgraded, time.time())
         assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
         assert all(answer.seconds is not None for answer in view.answers)
+        assert {answer.screen for answer in view.answers} == {None}
         take_part(upgraded, "cem")
         assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
-
-
-# What the version after that of rankshot 0.2.0 adds.
-ADDED = {
-    "assignment": ("screen", "seen"),
-    "participant": ("screened_at", "consent"),
-    "survey": ("logged_out_at",),
-}
-
-
-def test_a_database_of_the_second_version_is_brought_up_to_date_with_its_answers(tmp_path):
-    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
-    with closing(Database(old, create=True)) as database:
-        take_part(database, "ann", "bob")
-    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
-        for table, columns in ADDED.items():
-            for column in columns:
-                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        connection.execute("DROP TABLE consent")
-        connection.execute("UPDATE survey SET version = 2")
-    with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
-        assert columns_of(upgraded) == columns_of(fresh)
-        view = read_overview(STUDY, upgraded, time.time())
-        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
-        assert {answer.screen for answer in view.answers} == {None}
 
 
 def test_postgresql_is_brought_up_to_date_as_well(postgresql):

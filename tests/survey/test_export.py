@@ -3,12 +3,10 @@
 import csv
 import io
 import json
-from collections import defaultdict
+from collections import Counter
+from contextlib import closing
 from dataclasses import replace
-from itertools import combinations
-from random import Random
 
-import numpy as np
 import pytest
 from small_studies import Visitors, small_study
 from survey_answers import answer, study_of
@@ -24,9 +22,9 @@ from rankshot.survey.export import (
 )
 from rankshot.survey.overview import read_overview, summarize_questions, summarize_targets
 from rankshot.survey.quality import Flag
-from rankshot.survey.store.database import PARTICIPANT, Database
-from rankshot.survey.store.people import exclude, set_state, withdraw
-from rankshot.survey.study import ExtraQuestion, Question
+from rankshot.survey.store.database import Database
+from rankshot.survey.store.people import exclude, set_state
+from rankshot.survey.study import Question
 
 CAT = Question("cat", ["leopard", "fox", "bus"])
 ALL = Question("dog", ["leopard", "fox", "bus", "cup"])
@@ -201,120 +199,35 @@ def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, unshown, n
 
 # ---- Raw data
 
-RAW_ITEMS = ("=bus", 'fox, "red"', "leopard\u202e", "雪", "cup")
-RAW_GOLD = Question("wolf", ("dog", "bus", "cup"), ("dog",))
-RAW = small_study(
-    title="Raw",
-    items=RAW_ITEMS,
-    questions=tuple(Question(target, RAW_ITEMS) for target in ("+cat", "dog", "owl", "elk")),
-    gold=(RAW_GOLD,),
-    questions_per_participant=4,
-    repeats=2,
-    extra=(ExtraQuestion("age", "How old?", "number"), ExtraQuestion("note", "Notes?", "text")),
-)
-SAID = {"age": "-5", "note": '@SUM(A1)\r\n"x",\ty'}
 
+def test_every_answer_is_there_once_with_its_gold_and_its_repeat(tmp_path):
+    """Skips, repeats, gold questions and the excluded are in the raw data; pilots apart."""
+    asked = small_study(gold=(GOLD,), items=("fox", "rose", "bus"), repeats=1)
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        people = Visitors(asked, database)
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A study of careful and of random people: one excluded, one withdrawn, two of a pilot."""
-    folder = tmp_path_factory.mktemp("raw")
-    database = Database(folder / "study.sqlite", create=True)
-    people, rng = Visitors(RAW, database), Random(3)
+        def take_part(name, order=slice(None)):
+            rater = people.start(name)
+            people.answer(rater, rank=lambda question, _: question.items[order])
+            return rater
 
-    def take_part(name):
-        def rank(question, _shown):
-            order = [*question.items]
-            if name.startswith("random"):
-                # Gold items come first in their questions.
-                rng.shuffle(order) if not question.is_gold else order.reverse()
-            elif rng.random() < 0.3:
-                order[1], order[2] = order[2], order[1]
-            return [] if rng.random() < 0.1 else order[: rng.randint(2, len(order))]
-
-        rater = people.start(name)
-        left = people.answer(rater, rank=rank)
-        people.visits.submit_extra(rater, left.form, SAID if name == "careful0" else {"age": "30"})
-        return rater
-
-    careful = [take_part(f"careful{i}") for i in range(6)]
-    strange = [take_part(f"random{i}") for i in range(4)]
-    exclude(database, strange[:1], '=HYPERLINK("http://evil.example"), "quoted"\nand\tmore')
-    withdraw(database, careful[5:])
-    set_state(database, "pilot")
-    pilots = [take_part(f"pilot{i}") for i in range(2)]
-    with database.begin_write() as connection:
-        connection.execute(
-            PARTICIPANT.update()
-            .where(PARTICIPANT.c.rater == careful[0])
-            .values(platform_id="5f1e2d", language="de")
-        )
-    database.close()
-    return folder, careful, strange, pilots
-
-
-@pytest.fixture(scope="module")
-def views(folder):
-    database = Database(folder[0] / "study.sqlite")
-    yield [read_overview(RAW, database, 2e9, pilot=pilot) for pilot in (False, True)]
-    database.close()
-
-
-@pytest.fixture(scope="module")
-def lines(views):
-    return [json.loads(line) for line in format_jsonl(answer_records(views[0])).splitlines()]
-
-
-# ---- What is there
-
-
-def test_every_answer_is_there_once(folder, views, lines):
-    _, careful, strange, pilots = folder
-    raters = {line["rater"] for line in lines}
-    assert raters == {*careful[:5], *strange}
+        ann, bob, eve = take_part("ann"), take_part("bob", slice(0)), take_part("eve")
+        exclude(database, [eve], "why")
+        set_state(database, "pilot")
+        pilot = take_part("tester")
+        views = [read_overview(asked, database, 2e9, pilot=pilot) for pilot in (False, True)]
+    lines, tried = (list(answer_records(view)) for view in views)
+    assert Counter(line["rater"] for line in lines) == {ann: 6, bob: 5, eve: 6}
     assert len({(line["rater"], line["number"]) for line in lines}) == len(lines)
-    assert {line["rater"] for line in lines if line["excluded"]} == {strange[0]}
-    assert not any(line["pilot"] for line in lines)
-    tried = list(answer_records(views[1]))
-    assert {line["rater"] for line in tried} == set(pilots)
-    assert all(line["pilot"] for line in tried)
-
-
-# ---- What it is for
-
-
-def kendall(first, second, items):
-    """The distance of two orders by its definition, over pairs that one of them orders."""
-    signs = []
-    for order in (first, second):
-        place = {item: order.index(item) if item in order else len(order) for item in items}
-        signs.append([np.sign(place[a] - place[b]) for a, b in combinations(items, 2)])
-    one, other = map(np.array, signs)
-    return np.abs(one - other).sum() / 2 / np.count_nonzero((one != 0) | (other != 0))
-
-
-def test_flags_are_computed_again_from_the_lines_alone(lines):
-    given = [line for line in lines if not line["skipped"]]
-    first = {(x["rater"], x["question"]): x["order"] for x in given if not x["repeat"]}
-    apart, wrong = defaultdict(list), defaultdict(int)
-    for line in given:
-        before = first.get((line["rater"], line["question"]), [])
-        if line["repeat"] and min(len(before), len(line["order"])) > 1:
-            apart[line["rater"]].append(kendall(before, line["order"], line["shown"]))
-        if line["gold"]:
-            is_right = set(line["order"][: len(line["first"])]) <= set(line["first"])
-            assert line["right"] == is_right
-            wrong[line["rater"]] += not is_right
-        else:
-            assert (line["right"], line["first"]) == (None, [])
-    named = {line["rater"]: set(line["flags"]) for line in lines}
-    rules = RAW.quality
-    repeats = {r for r, d in apart.items() if np.mean(d) > rules.repeat_distance}
-    gold = {r for r, n in wrong.items() if n > rules.gold_failures}
-    assert repeats == {rater for rater, flags in named.items() if "repeats" in flags}
-    assert gold == {rater for rater, flags in named.items() if "gold" in flags}
-    assert repeats
-    assert gold
+    assert {line["rater"] for line in lines if line["skipped"]} == {bob}
+    assert {line["rater"] for line in lines if line["excluded"]} == {eve}
+    assert Counter((line["rater"], line["right"]) for line in lines if line["gold"]) == {
+        (ann, True): 1,
+        (bob, None): 1,
+        (eve, True): 1,
+    }
+    assert sum(line["repeat"] for line in lines) == 2
+    assert {(line["rater"], line["pilot"]) for line in tried} == {(pilot, True)}
 
 
 # ---- CSV

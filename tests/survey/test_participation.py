@@ -260,16 +260,6 @@ def test_an_answer_takes_three_statements_and_the_next_question_one(database):
     assert [statement.split()[0] for statement in noted] == ["SELECT"], "a page writes nothing"
 
 
-def test_a_visitor_finds_a_place_until_all_questions_are_assigned(database):
-    # Five people answer all four questions.
-    survey = Participation(small_study(answers_per_question=5), database)
-    for person in range(5):
-        assert not survey.require_place(None), "no pilot"
-        survey.start(f"none:id:p{person}")
-    with pytest.raises(StoppedError, match="full"):
-        survey.require_place(None)
-
-
 # ---- Answers that wait together
 
 

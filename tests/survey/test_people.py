@@ -214,13 +214,13 @@ def test_people_are_found_by_id_code_and_rater(survey):
 # ---- Spare answers
 
 
-def test_who_leaves_is_replaced_and_every_question_gets_its_answers(place):
+def test_who_leaves_is_replaced_and_every_question_gets_its_answers(tmp_path):
     """A platform sends somebody for everybody who leaves; the excluded are replaced later."""
     study = small_study(
         platform="prolific", answers_per_question=5, questions_per_participant=2, gold=(GOLD,)
     )
     assert study.n_spare == 3
-    survey, rng, finished = Survey(study, place), Random(2), []
+    survey, rng, finished = Survey(study, tmp_path / "study.sqlite"), Random(2), []
 
     def fill():
         while True:

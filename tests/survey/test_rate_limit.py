@@ -6,7 +6,6 @@ from asgi_client import Client, dump, form_of, open_survey
 from server_process import TOKEN
 from small_studies import small_study
 
-from rankshot.survey.web.app import Rates
 from rankshot.survey.web.guards import RateLimit
 from rankshot.survey.web.server import serve
 
@@ -62,7 +61,7 @@ def start(client, name):
 
 def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_path, caplog):
     study = small_study(starts_per_hour=2)
-    with open_survey(study, tmp_path, rates=Rates()) as (app, database):
+    with open_survey(study, tmp_path, requests=600) as (app, database):
         client = Client(app)
         assert [start(client, name).status for name in ("ann", "bob", "ann")] == [303] * 3
         before = dump(database)
@@ -79,7 +78,7 @@ def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_pat
 
 
 def test_tokens_cannot_be_tried_quickly(tmp_path):
-    with open_survey(STUDY, tmp_path, rates=Rates(logins=3)) as (app, _):
+    with open_survey(STUDY, tmp_path, logins=3) as (app, _):
 
         def try_token(address, token):
             client = Client(app, address)
@@ -100,7 +99,7 @@ def behind_server(tmp_path, monkeypatch):
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     configured = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: configured.append(self.config))
-    with open_survey(STUDY, tmp_path, rates=Rates(requests=3)) as (app, _):
+    with open_survey(STUDY, tmp_path, requests=3) as (app, _):
         serve(app, None)
         (config,) = configured
         config.load()

@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import httpx
 import pytest
@@ -21,7 +21,6 @@ from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import Database
 from rankshot.survey.study import Picture, QualityRules, Question
 from rankshot.survey.web import server as module
-from rankshot.survey.web.app import Rates
 from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
 from rankshot.survey.web.server import open_port, serve
 
@@ -61,24 +60,22 @@ def receive_all(line):
 # ---- Connections
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
+def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
+    sent = [
         b"",
         b"POST /start HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nform",
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    ],
-    ids=["nothing", "half a body", "one request"],
-)
-def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path, sent):
+    ]
     with (
         open_survey(small_study(), tmp_path) as (app, _),
         serving(app, monkeypatch, idle_seconds=1) as address,
-        socket.create_connection(address, timeout=10) as line,
+        ExitStack() as stack,
     ):
-        line.sendall(sent)
-        received = receive_all(line)
-    assert received.count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n") * sent.startswith(b"GET")
+        lines = [socket.create_connection(address, timeout=10) for _ in sent]
+        for line, text in zip(lines, sent, strict=True):
+            stack.enter_context(line).sendall(text)
+        received = [receive_all(line) for line in lines]
+    assert [text.count(b"HTTP/1.1 200") for text in received] == [0, 0, 1]
 
 
 # ---- A paid study, over HTTP
@@ -133,7 +130,7 @@ def fail(*_):
 
 
 def test_health_and_readiness(tmp_path, monkeypatch):
-    with open_survey(small_study(), tmp_path, rates=Rates(requests=8)) as (app, database):
+    with open_survey(small_study(), tmp_path, requests=8) as (app, database):
         client = Client(app)
         assert {client.get("/health").text for _ in range(5)} == {"ok"}
         for _ in range(5):
@@ -194,23 +191,23 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize("kind", PICTURES)
-def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path, kind):
-    # The ending may be wrong: the first bytes say what it is.
-    path = tmp_path / "fox.jpg"
-    path.write_bytes(PICTURES[kind])
+def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path):
+    # The endings may be wrong: the first bytes say what it is.
+    pictures = []
+    for name, content in zip(("fox", "bus", "leopard"), PICTURES.values(), strict=True):
+        (tmp_path / f"{name}.jpg").write_bytes(content)
+        pictures.append(Picture(name, tmp_path / f"{name}.jpg", 'A "fox" & <b>more</b>'))
     (tmp_path / "secret.png").write_bytes(PICTURES["image/png"] + b"secret")
-    study = small_study(pictures=(Picture("fox", path, 'A "fox" & <b>more</b>'),))
-    with open_survey(study, tmp_path) as (app, _):
+    with open_survey(small_study(pictures=pictures), tmp_path) as (app, _):
         client = Client(app)
         page = client.get(begin(client)).text
-        (url,) = set(re.findall(r'src="(/pictures/[^"]+)"', page))
         assert "A &#34;fox&#34; &amp; &lt;b&gt;more&lt;/b&gt;" in page
-        reply = client.get(url)
-        assert (reply.status, reply.body, reply["content-type"]) == (200, PICTURES[kind], kind)
-        assert reply["cache-control"] == "public, max-age=31536000, immutable"
-        assert reply["x-content-type-options"] == "nosniff"
-        others = ("fox.jpg", "secret.png", "..%2fsecret.png", "%2e%2e/secret.png", str(path), "")
+        found = {url: client.get(url) for url in re.findall(r'src="(/pictures/[^"]+)"', page)}
+        assert {reply["content-type"]: reply.body for reply in found.values()} == PICTURES
+        url = next(iter(found))
+        assert found[url]["cache-control"] == "public, max-age=31536000, immutable"
+        assert found[url]["x-content-type-options"] == "nosniff"
+        others = ("fox.jpg", "secret.png", "..%2fsecret.png", "%2e%2e/secret.png", "")
         for other in (*(f"/pictures/{name}" for name in others), url + ".png", url[:-1]):
             assert client.get(other).status == 404, other
 

@@ -130,38 +130,20 @@ PARAGRAPHS = st.lists(
 
 @st.composite
 def studies(draw):
-    names = draw(st.lists(NAME, min_size=6, max_size=12, unique=True))
-    n_targets = draw(st.integers(2, 3))
-    targets, items = names[:n_targets], names[n_targets:]
-    some = st.lists(st.sampled_from(items), min_size=2, unique=True)
-    n_gold = draw(st.integers(0, n_targets - 1))
-    questions = [Question(target, draw(some)) for target in targets[n_gold:]]
-    gold = []
-    for target in targets[:n_gold]:
-        shown = draw(some)
-        gold.append(Question(target, shown, shown[: draw(st.integers(1, len(shown) - 1))]))
-    per_participant = draw(st.integers(1, 1000))
-    before, after = draw(st.tuples(LINE | TRICKY, LINE | TRICKY))
-    share = st.floats(0, 1)
-    platform = draw(st.sampled_from(["none", "prolific"]))
-    url = st.none() | st.just("https://example.org/?a=b&c=%22#d")
-    return Study(
+    target, other, *items = draw(st.lists(NAME, min_size=6, max_size=12, unique=True))
+    before, after, share = draw(LINE | TRICKY), draw(LINE | TRICKY), st.floats(0, 1)
+    return replace(
+        STUDY,
         title=draw(NAME),
         prompt=f"{before}{{target}}{after}",
         consent=draw(PARAGRAPHS.filter(lambda text: text.strip())),
         items=items,
-        unshown=draw(st.sampled_from(["after", "unknown"])),
-        questions=questions,
-        gold=gold,
-        answers_per_question=draw(st.integers(1, 1_000_000)),
-        questions_per_participant=per_participant,
-        repeats=draw(st.integers(0, per_participant // 2)),
+        questions=(Question(target, items),),
+        gold=(Question(other, items, items[: draw(st.integers(1, 3))]),),
         return_after_minutes=draw(st.floats(0.01, 10_080) | st.integers(1, 10_080)),
-        platform=platform,
-        completion_url=draw(url),
-        quality=QualityRules(
-            draw(st.floats(0, 3600)), draw(share), draw(share), draw(st.integers(0, 9))
-        ),
+        platform=draw(st.sampled_from(["none", "prolific"])),
+        completion_url=draw(st.none() | st.just("https://example.org/?a=b&c=%22#d")),
+        quality=QualityRules(draw(st.floats(0, 3600)), draw(share), draw(share), 9),
     )
 
 

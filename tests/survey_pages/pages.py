@@ -12,7 +12,7 @@ from rankshot.survey.overview import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
 from rankshot.survey.study import Question, Study
-from rankshot.survey.web.app import Rates, create_app
+from rankshot.survey.web.app import create_app
 from rankshot.survey.web.server import open_port
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
@@ -71,8 +71,7 @@ def serve_study(study, folder, token=None):
     """Serve a study in a thread while the block runs; a token opens the researcher's page."""
     database = Database(folder / "study.sqlite", create=True)
     # All tests come from one address, faster than people do.
-    rates = Rates(requests=100_000, logins=10_000)
-    app = create_app(study, database, token=token, rates=rates)
+    app = create_app(study, database, token=token, requests=100_000, logins=10_000)
     port = open_port(HOST, 0)
     # A browser may keep connections open that it does not use.
     config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
@@ -118,6 +117,14 @@ def begin(page, url, participant):
     page.get_by_role("button", name="I agree: start").click()
     page.get_by_role("link", name="Continue to the question").click()
     arrive(page, 1)
+
+
+def begin_in_any_language(page, url, query):
+    """Agree, and go to the first question, whatever the language."""
+    page.goto(f"{url}/?{query}")
+    page.locator("button.primary").click()
+    page.locator("main > .actions a.primary").click()
+    page.locator("#choices button").first.wait_for()
 
 
 def arrive(page, number):

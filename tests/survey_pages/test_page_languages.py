@@ -2,7 +2,7 @@
 
 import pytest
 from axe import TOO_WIDE, load_axe, violations
-from pages import ANIMALS, serve_study, small_study
+from pages import ANIMALS, begin_in_any_language, serve_study, small_study
 
 from rankshot.survey.study import Question, Translation
 
@@ -24,14 +24,6 @@ def running(tmp_path_factory):
     )
     with serve_study(study, folder) as survey:
         yield survey
-
-
-def begin(page, url, query):
-    """Agree, and go to the first question, whatever the language."""
-    page.goto(f"{url}/?{query}")
-    page.locator("button.primary").click()
-    page.locator("main > .actions a.primary").click()
-    page.locator("#choices button").first.wait_for()
 
 
 # English is in test_accessibility.py.
@@ -67,7 +59,7 @@ def test_axe_finds_nothing_in_any_language(open_page, running, language):
 
 def test_right_to_left_mirrors_the_page_and_not_the_names(open_page, running):
     page = open_page()
-    begin(page, running.url, "participant=mirror&lang=ar")
+    begin_in_any_language(page, running.url, "participant=mirror&lang=ar")
     for name in ("killer whale", "ثعلب"):
         page.locator("#choices").get_by_role("button", name=name, exact=True).click()
     row = page.locator("#ranking .row").first

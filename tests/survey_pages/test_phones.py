@@ -4,7 +4,16 @@ from contextlib import ExitStack
 from functools import cache
 
 import pytest
-from pages import arrive, begin, choose, send, serve_study, small_study, unranked_names
+from pages import (
+    arrive,
+    begin,
+    begin_in_any_language,
+    choose,
+    send,
+    serve_study,
+    small_study,
+    unranked_names,
+)
 from PIL import Image
 
 from rankshot.survey.study import Picture, Question, Translation
@@ -80,10 +89,7 @@ def serve(tmp_path_factory):
 
 def open_question(page, survey, language):
     """Go to the question about the cat, whether it is the first or the second."""
-    page.goto(f"{survey.url}/?lang={language}&participant=p{id(page)}")
-    page.locator("button.primary").click()
-    page.locator("main > .actions a.primary").click()
-    page.locator("#choices button").first.wait_for()
+    begin_in_any_language(page, survey.url, f"lang={language}&participant=p{id(page)}")
     if TARGETS[language] not in page.locator("h1").inner_text():
         page.locator("#bar .secondary").click()
         page.get_by_text(TARGETS[language]).first.wait_for()

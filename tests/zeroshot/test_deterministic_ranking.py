@@ -4,11 +4,12 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from exact import mean_distance, top_k_distance
+from exact import by_pair, mean_distance, top_k_distance
 from scipy.special import softmax
 
 import rankshot as rs
 from peak_memory import peak_of
+from rankshot.zeroshot.scores import score_by_pair_wins
 
 ITEMS = list("abcd")
 
@@ -106,3 +107,16 @@ def test_many_items_need_no_table_of_pairs(rng):
     ranked = rs.Rankings.from_scores(scores[:4], items=range(2000))
     d = rs.ranking.mean_kendall_distance(ranked, head.consensus_, k=10)
     np.testing.assert_allclose(proba[:4], softmax(-d, axis=1), rtol=1e-4, atol=1e-30)
+
+
+def test_votes_then_sums_order_the_classes(rng):
+    """A pair of score 0 is half a win for each; equal wins go by the sum of scores."""
+    for row in rng.integers(-2, 3, (50, 6)).astype(float):
+        f = by_pair(row.tolist(), ITEMS)
+        key = {}
+        for i in ITEMS:
+            mine = [f[i, j] for j in ITEMS if j != i]
+            key[i] = (sum((x > 0) + (x == 0) / 2 for x in mine), sum(mine))
+        found = score_by_pair_wins(row[None], 4)[0]
+        for (i, x), (j, y) in permutations(zip(ITEMS, found.tolist(), strict=True), 2):
+            assert (x > y) == (key[i] > key[j])

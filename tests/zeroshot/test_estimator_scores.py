@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -237,16 +235,11 @@ def test_logistic_regression_one_vs_rest():
     """Before scikit-learn 1.8, liblinear took more than two classes, one against the rest."""
     X, y, _ = around_a_circle(NAMES, std=2.0)
     model = LogisticRegression(solver="liblinear", random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        try:
-            model.fit(X, y)
-        except ValueError:
-            # What such a fit leaves behind: the coefficients of five separate models.
-            rest = OneVsRestClassifier(model).fit(X, y)
-            model.classes_ = rest.classes_
-            model.coef_ = np.vstack([each.coef_ for each in rest.estimators_])
-            model.intercept_ = np.concatenate([each.intercept_ for each in rest.estimators_])
+    # What such a fit leaves behind: the coefficients of five separate models.
+    rest = OneVsRestClassifier(model).fit(X, y)
+    model.classes_ = rest.classes_
+    model.coef_ = np.vstack([each.coef_ for each in rest.estimators_])
+    model.intercept_ = np.concatenate([each.intercept_ for each in rest.estimators_])
     scores = scores_of(model, X)
     assert scores.kind == "one-vs-rest"
     np.testing.assert_array_equal(scores.values, model.decision_function(X))
@@ -262,3 +255,10 @@ def test_a_linear_svc_is_read_by_its_coefficients(sparse):
     inputs = csr_array(X) if sparse else X
     expected = model.decision_function(inputs)
     np.testing.assert_allclose(scores_of(model, inputs).values, expected, rtol=0, atol=1e-10)
+
+
+def test_svc_and_one_vs_one_of_svc_agree():
+    tight = {"kernel": "linear", "tol": 1e-8}
+    one, X, _, _ = fitted(SVC(**tight), std=1.5)
+    many, *_ = fitted(OneVsOneClassifier(SVC(**tight)), std=1.5)
+    assert scores_of(one, X).values == pytest.approx(scores_of(many, X).values, abs=1e-5)

@@ -260,3 +260,14 @@ def test_three_classes_one_against_one():
     expected = [weights / weights.sum()]
     head = rs.ProbabilisticRanking(k=2, decay=0, temperature=1).fit(rankings)
     np.testing.assert_allclose(head.predict_proba(pairs), expected)
+
+
+def test_the_default_temperatures():
+    """The places of the longest list that counts: RANKINGS has five at most."""
+    assert rs.ProbabilisticRanking().fit(RANKINGS).temperature_ == pytest.approx(5**0.5)
+    assert rs.ProbabilisticRanking(k=4).fit(RANKINGS).temperature_ == 2
+    assert rs.ProbabilisticRanking(posterior="consensus").fit(RANKINGS).temperature_ == 1
+    assert fitted("sum").temperature_ == 1
+    assert fitted("weighted").temperature_ == 0.9
+    assert fitted("deterministic").temperature_ == fitted("direct").temperature_ == 1
+    assert fitted("conse").temperature_ == 0.1

@@ -229,3 +229,12 @@ REFUSED = {
 def test_refused(call, message):
     with pytest.raises(rs.RankshotError, match=message):
         call()
+
+
+def test_a_fitted_gate_is_calibrated(rng):
+    """With equal groups, the mean probability of each group is its share."""
+    tables = groups(rng, 300, 300, 300)
+    gate = rs.zeroshot.fit_gate(tables[1], tables[0], tables[2], none_share=1 / 3)
+    proba = np.exp(gate.log_proba(np.concatenate(tables), none=True))
+    np.testing.assert_allclose(proba.mean(axis=0), 1 / 3, atol=1e-3)
+    np.testing.assert_allclose(proba.sum(axis=1), 1)

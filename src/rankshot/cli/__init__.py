@@ -145,10 +145,7 @@ def root(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version",
-            is_eager=True,
-            callback=_show_version,
-            help="Show the version and exit.",
+            "--version", is_eager=True, callback=_show_version, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:

@@ -96,17 +96,9 @@ def classify(
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
         refuse(batch is Batch.YES, "--batch is for one file of scores, not for a dataset")
-        _classify_dataset(
-            scores,
-            output,
-            options,
-            workers=choose_workers(workers, scheduler),
-            scheduler=scheduler,
-            score_type=score_type.value,
-            reject_below=reject_below,
-            top=top,
-            update=update,
-        )
+        n = choose_workers(workers, scheduler)
+        how = {"scheduler": scheduler, "score_type": score_type.value, "top": top, "update": update}
+        _classify_dataset(scores, output, options, reject_below=reject_below, workers=n, **how)
         return
     refuse(update, f"--update is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)

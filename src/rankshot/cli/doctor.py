@@ -15,12 +15,7 @@ from rankshot.cli.rank import ANSWERS
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import predict_alone, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.cli.score_inputs import (
-    ScoreType,
-    infer_score_type,
-    read_all_scores,
-    read_rankings_of,
-)
+from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
 from rankshot.core.errors import format_count, quote_names
 
 SHOWN = 5
@@ -163,13 +158,12 @@ def _choose_rows(n: int) -> Any:
 def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, Any]:
     """Return the classes of inputs or, if they are not given, the ids, and the scores."""
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.score_tables import build_scores
 
     table = zeroshot.open_scores(path)
     if truth is not None:
         return read_labelled(table, truth, score_type)[::-1]
-    ids, values = read_all_scores(table)
-    return as_text_array(ids), build_scores(values, table, score_type, range(len(ids)))
+    ids, scores = read_scores(table, score_type)
+    return as_text_array(ids), scores
 
 
 # ---- What is found

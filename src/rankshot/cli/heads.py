@@ -20,8 +20,8 @@ from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
     match_columns,
-    read_all_scores,
     read_rankings_of,
+    read_scores,
     say_matched,
 )
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
@@ -447,13 +447,12 @@ def _read_reference(
     options: HeadOptions, scores: ScoreTable, score_type: ScoreType
 ) -> tuple[zeroshot.Scores, ScoreType]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
-    from rankshot.zeroshot.files.score_tables import build_scores, rename_all
+    from rankshot.zeroshot.files.score_tables import rename_all
 
     path = cast("Path", options.reference)
     # What decides between seen and new classes needs the evidence of the reference as well.
     table = add_evidence(
-        zeroshot.open_scores(path),
-        options.evidence if options.settings.classes == "all" else None,
+        zeroshot.open_scores(path), options.evidence if options.settings.classes == "all" else None
     )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))
@@ -467,12 +466,10 @@ def _read_reference(
         f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
         "reference has scores of the same kind",
     )
-    _, values = read_all_scores(table)
     own, other = (infer_score_type(each, score_type) for each in (scores, table))
     refuse(
         own is not other,
         f"{path}: the scores look like {other}, and those of {scores.path} like {own}; both must "
         "be the same: give --score-type",
     )
-    named = replace(table, items=items)
-    return build_scores(values, named, own, range(len(values))), own
+    return replace(read_scores(table, own)[1], items=items), own

@@ -192,8 +192,7 @@ def check_specs(specs: list[str]) -> None:
             f"source {kind!r} needs a {what}, as in {kind}:{what.upper()}",
         )
         refuse(
-            not what and colon,
-            f"source {kind!r} takes no file or name; it was given as {spec!r}",
+            not what and colon, f"source {kind!r} takes no file or name; it was given as {spec!r}"
         )
         refuse(specs.count(spec) > 1, f"sources given more than once: {spec!r}")
 

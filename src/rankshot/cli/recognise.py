@@ -19,13 +19,7 @@ from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table
 from rankshot.cli.console import check_folder, check_writable, refuse, say, show_parts
-from rankshot.cli.examples import (
-    WORDS,
-    print_weights,
-    read_examples,
-    read_labels,
-    sample_scores,
-)
+from rankshot.cli.examples import WORDS, print_weights, read_examples, read_labels, sample_scores
 from rankshot.cli.fit import save_head
 from rankshot.cli.heads import HeadOptions, innermost_head, open_table, print_remarks
 from rankshot.cli.rank import (
@@ -39,12 +33,7 @@ from rankshot.cli.rank import (
     write_follow_ups,
 )
 from rankshot.cli.score import open_plan, print_check, print_skipped
-from rankshot.cli.score_inputs import (
-    ScoreType,
-    read_all_scores,
-    read_first_ids,
-    read_rankings_of,
-)
+from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 from rankshot.core.files import remove_leftovers, replace_file, require_ending
 
@@ -362,7 +351,6 @@ def _score_labelled(
     """Return the scores of labelled inputs of seen classes, and their classes."""
     from rankshot.core.tables import ID, LABEL, open_csv_writer
     from rankshot.jobs.score_parts import list_inputs
-    from rankshot.zeroshot.files.score_tables import build_scores
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
@@ -371,9 +359,8 @@ def _score_labelled(
         open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
     _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
     table = zeroshot.open_scores(run.labelled)
-    ids, scores = read_all_scores(table)
-    type_, rows = SCORE_TYPES[table.kind], range(len(scores))
-    return build_scores(scores, table, type_, rows), [label_of[id_] for id_ in ids]
+    ids, scores = read_scores(table, SCORE_TYPES[table.kind])
+    return scores, [label_of[id_] for id_ in ids]
 
 
 # ---- What is printed

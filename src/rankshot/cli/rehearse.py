@@ -14,7 +14,7 @@ from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
     match_columns,
-    read_all_scores,
+    read_scores,
     rename,
 )
 from rankshot.core.errors import format_count, prefix_errors, quote_names
@@ -151,14 +151,12 @@ def read_labelled(
 ) -> tuple[zeroshot.Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
     from rankshot.core.tables import as_text_array
-    from rankshot.zeroshot.files.score_tables import build_scores, rename_all
+    from rankshot.zeroshot.files.score_tables import rename_all
 
-    ids, values = read_all_scores(table)
+    ids, scores = read_scores(table, infer_score_type(table, score_type))
     labels = zeroshot.read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
-    labels = as_text_array(rename_all(labels.tolist(), column_of))
-    score_type = infer_score_type(table, score_type)
-    return build_scores(values, table, score_type, range(len(values))), labels
+    return scores, as_text_array(rename_all(labels.tolist(), column_of))
 
 
 # ---- What is written and printed

@@ -68,6 +68,14 @@ def read_all_scores(table: ScoreTable) -> tuple[list[str], NDArray[np.floating]]
     return names, np.concatenate(batches)
 
 
+def read_scores(table: ScoreTable, score_type: ScoreType) -> tuple[list[str], zeroshot.Scores]:
+    """Return all ids, or row numbers in a table without ids, and all scores as `Scores`."""
+    from rankshot.zeroshot.files.score_tables import build_scores
+
+    names, values = read_all_scores(table)
+    return names, build_scores(values, table, score_type, range(len(values)))
+
+
 def iterate_names(table: ScoreTable) -> Iterator[tuple[list[str], NDArray[np.floating]]]:
     """Yield ids, or row numbers in a table without ids, and scores in batches."""
     n = 0

@@ -9,7 +9,7 @@ from rankshot import zeroshot
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.examples import GUESS, PROBABILITY, read_labels
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
-from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_all_scores
+from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_scores
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.zeroshot.settings import METHODS
@@ -113,12 +113,9 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
 
 def _classify(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guesses:
     """Classify inputs, which are told apart by their scores."""
-    from rankshot.zeroshot.files.score_tables import build_scores
-
     table = open_table(path, options)
     model, score_type = fit_head(table, score_type, options)
     score_type = infer_score_type(table, score_type)
-    ids, values = read_all_scores(table)
-    scores = build_scores(values, table, score_type, range(len(values)))
+    ids, scores = read_scores(table, score_type)
     best = model.top(scores, 1)
     return _Guesses(ids, scores, best.labels[:, 0], best.proba[:, 0])

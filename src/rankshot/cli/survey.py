@@ -13,20 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rankshot import ranking
+from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_writable, refuse, say
 from rankshot.cli.survey_database import open_database, require_extra
-from rankshot.cli.survey_people import (
-    close,
-    delete,
-    exclude,
-    forget_ids,
-    pause,
-    payments,
-    pilot,
-    reopen,
-    reset,
-    restore,
-)
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import read_names, replace_file, require_ending
@@ -170,7 +159,7 @@ def serve(
     from rankshot.survey.store.people import read_state
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
-    from rankshot.survey.web.app import Rates, create_app
+    from rankshot.survey.web.app import create_app
     from rankshot.survey.web.server import (
         find_network_address,
         is_loopback,
@@ -187,14 +176,13 @@ def serve(
     for note in (*_find_missing_links(definition), *_find_untranslated(definition)):
         say(f"Note: {study}: {note}.")
     token = os.environ.get(TOKEN)
-    rates = Rates(requests=requests)
     with (
         open_port(host, port) as listening,
         closing(open_database(study, database, create=True)) as answers,
     ):
         if accept_copy:
             answers.accept_copy()
-        app = create_app(definition, answers, token=token, rates=rates)
+        app = create_app(definition, answers, token=token, requests=requests)
         with answers.begin_read() as connection:
             state = read_state(connection)
         name = f"[{host}]" if ":" in host else host
@@ -217,10 +205,11 @@ def serve(
 
 
 COMMANDS: tuple[Callable[..., None], ...] = (
-    *(new, catalogue, serve, status, export, backup, pilot, pause, close, reopen, reset),
-    *(exclude, restore, delete, payments, forget_ids),
+    *(new, catalogue, serve, status, export, backup),
+    *(people.pilot, people.pause, people.close, people.reopen, people.reset, people.exclude),
+    *(people.restore, people.delete, people.payments, people.forget_ids),
 )
-SHARED: tuple[Callable[..., None], ...] = (status, delete)
+SHARED: tuple[Callable[..., None], ...] = (status, people.delete)
 """The commands with the texts of options that several have."""
 
 

@@ -59,7 +59,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
     rare = [f", {people[name]:,} {name}" for name in others if people[name]]
     say(
         f"{format_count(len(view.people), 'participant')}: {people['finished']:,} finished, "
-        f"{people['active']:,} active, {people['left']:,} left before the end{''.join(rare)}",
+        f"{people['active']:,} active, {people['left']:,} left before the end{''.join(rare)}"
     )
     if view.n_pilot and not pilot:
         say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)")

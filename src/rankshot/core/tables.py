@@ -38,9 +38,9 @@ from rankshot.core.validation import require_module
 
 ID, LABEL = "id", "label"
 TABLE_ENDINGS = (".csv", ".parquet")
-BATCH_CELLS = 2**20
-"""Cells in a batch, about: eight megabytes of numbers."""
-GROUP_CELLS = 2**20
+BATCH_CELLS = 2**19
+"""Cells in a batch, about: four megabytes of numbers."""
+GROUP_CELLS = 2**19
 """Cells in a row group of Parquet: readers are slow with thousands of small row groups."""
 TEXT_CELLS = 2**14
 """Cells that are turned into text at a time: text takes many times their memory."""
@@ -49,7 +49,7 @@ READ_AHEAD_BYTES = 2**16
 group ahead, and most files have only one."""
 LARGE_GROUP_CELLS = 2**22
 """A row group of Parquet with more numbers is not read with all its columns at once."""
-COPIED_CELLS = 2**20
+COPIED_CELLS = 2**19
 """Numbers of such a row group that are read at a time: some of its columns."""
 
 Column = str | int
@@ -433,14 +433,14 @@ def _iterate_large_groups(
                     _read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
             begin = 0
             for batch in file.iter_batches(size, row_groups=[group], columns=text_names):
-                end = begin + batch.num_rows
-                blocks = []
+                rows = batch.num_rows
+                matrix = np.empty((rows, len(names)), dtype)
                 for j, wanted in zip(range(0, len(names), width), some, strict=True):
                     copied.seek((n * j + begin * len(wanted)) * dtype.itemsize)
-                    values = np.fromfile(copied, dtype, (end - begin) * len(wanted))
-                    blocks.append(values.reshape(-1, len(wanted)))
-                yield [_read_texts(batch.column(name)) for name in text_names], np.hstack(blocks)
-                begin = end
+                    values = np.fromfile(copied, dtype, rows * len(wanted))
+                    matrix[:, j : j + width] = values.reshape(rows, -1)
+                yield [_read_texts(batch.column(name)) for name in text_names], matrix
+                begin += rows
 
 
 def require_number_types(

@@ -370,12 +370,10 @@ def read_manifest(output: str) -> tuple[dict[str, Any], dict[str, str]] | None:
     content = read_bytes(address)
     if content is None:
         return None
-    try:
+    with suppress(ValueError, KeyError, TypeError, RecursionError):
         manifest = json.loads(content)
         if manifest["format"] == FORMAT and manifest["version"] == VERSION:
             return dict(manifest["job"]), dict(manifest["parts"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        pass
     raise RankshotError(
         f"{address}: damaged, or written by another version of rankshot; give another output"
     )

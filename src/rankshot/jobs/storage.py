@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -383,11 +383,8 @@ def remove_files(folder: str, names: Sequence[str]) -> None:
     """Remove files of a folder; those that do not exist are no error."""
     place = _open_place(folder)
     for name in names:
-        with _as_os_error(folder), _name_output(folder):
-            try:
-                place.files.rm_file(f"{place.path.rstrip('/')}/{name}")
-            except FileNotFoundError:
-                continue
+        with _as_os_error(folder), _name_output(folder), suppress(FileNotFoundError):
+            place.files.rm_file(f"{place.path.rstrip('/')}/{name}")
 
 
 def remove_partial_files(folder: str) -> None:

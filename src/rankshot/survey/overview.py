@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Connection, Row, select
@@ -32,8 +32,7 @@ from rankshot.survey.study import Question, Study
 NamedOrder = tuple[str | tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class QuestionProgress:
+class QuestionProgress(NamedTuple):
     """The answers to one question, without repeats; none are planned if the study dropped it."""
 
     question: Question
@@ -44,8 +43,7 @@ class QuestionProgress:
     skipped: int
 
 
-@dataclass(frozen=True)
-class TargetProgress:
+class TargetProgress(NamedTuple):
     """The result for one target so far; the counts are sums over the questions of the study.
 
     ``consensus`` is the Kemeny order of the items that somebody ranked, with ties as tuples inside

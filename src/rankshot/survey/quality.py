@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -35,8 +34,7 @@ LEAST_PLACES = 8
 MOST_CHANCE = 0.01
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """One reason to look at a participant's answers, in words, and the figure that was compared."""
 
     name: str
@@ -93,15 +91,6 @@ def pair_signs(table: Levels) -> NDArray[np.int8]:
     return signs
 
 
-def pairwise_margins(table: Levels) -> NDArray[np.int64]:
-    """Return how many more answers have item i before j than after it."""
-    n = table.shape[1]
-    margins = np.zeros((n, n), np.int64)
-    for rows in row_blocks(len(table), n * n):
-        margins += pair_signs(table[rows]).sum(axis=0, dtype=np.int64)
-    return margins
-
-
 def answer_distances(first: Levels, second: Levels) -> Floats:
     """Return the normalised Kendall distance between each two answers to the same question.
 
@@ -122,9 +111,11 @@ def distances_to_others(table: Levels) -> Floats:
     than disagree, 1 if more disagree, 1/2 if equally many do. Whatever the others say, the mean
     distance of a random answer is exactly 1/2.
     """
-    margins = pairwise_margins(table)
+    blocks = list(row_blocks(len(table), table.shape[1] ** 2))
+    # How many more answers have item i before j than after it.
+    margins = sum(pair_signs(table[rows]).sum(axis=0, dtype=np.int64) for rows in blocks)
     distance = np.empty(len(table))
-    for rows in row_blocks(len(table), margins.size):
+    for rows in blocks:
         own = pair_signs(table[rows])
         agreed = (own * np.sign(margins - own)).sum(axis=(1, 2))
         distance[rows] = (1 - agreed / np.count_nonzero(own, axis=(1, 2))) / 2

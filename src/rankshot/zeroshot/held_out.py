@@ -12,7 +12,7 @@ from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import Semantics, align_to, select_targets
-from rankshot.zeroshot.scores import Scores, sum_pair_scores
+from rankshot.zeroshot.scores import Scores, class_scores
 
 Labels = NDArray[np.str_]
 ENOUGH_TO_JUDGE = 50
@@ -86,9 +86,7 @@ def _require_agreement(scores: Scores, labels: Labels) -> None:
     """Raise if the classifier is no better than chance: then scores and labels do not belong."""
     if len(scores) < ENOUGH_TO_JUDGE:
         return
-    values = scores.values
-    if scores.kind == "one-vs-one":
-        values = sum_pair_scores(values, len(scores.items))
+    values = class_scores(scores.values, scores.kind, len(scores.items), {}, np)
     agreement = float(np.mean(np.array(scores.items)[values.argmax(axis=1)] == labels))
     if agreement < 2 / len(scores.items):
         raise RankshotError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from random import Random, SystemRandom
@@ -112,8 +111,7 @@ GO_ON = (
 )
 
 
-@dataclass(frozen=True)
-class CurrentQuestion:
+class CurrentQuestion(NamedTuple):
     """The question that a participant has to answer now."""
 
     number: int
@@ -131,8 +129,7 @@ class CurrentQuestion:
     repeat: bool
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(NamedTuple):
     """All questions of a participant are answered or skipped."""
 
     # Our own completion code.
@@ -145,8 +142,7 @@ class Finished:
     pilot: bool
 
 
-@dataclass(frozen=True)
-class ExtraLeft:
+class ExtraLeft(NamedTuple):
     """All questions of a participant are done, except the extra ones at the end."""
 
     # The token that the answers to them must have.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -39,19 +38,13 @@ MOST_ENCODED = 12 * MOST_CHARACTERS
 LEAST_FREE = 16 * 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Rates:
-    """How many requests per minute one address may make; and wrong tokens of a researcher.
-
-    Many people may share an address: these limits are meant for programs.
-    """
-
-    requests: int = 600
-    logins: int = 10
-
-
 def create_app(
-    study: Study, database: Database, *, token: str | None = None, rates: Rates | None = None
+    study: Study,
+    database: Database,
+    *,
+    token: str | None = None,
+    requests: int = 600,
+    logins: int = 10,
 ) -> FastAPI:
     """Create the web application of a study.
 
@@ -62,7 +55,9 @@ def create_app(
         Where answers are stored.
     token : str, optional
         Gives access to the researcher's page. Without a token there is no such page.
-    rates : Rates, optional
+    requests, logins : int
+        How many requests per minute one address may make, and how many wrong tokens it may send.
+        Many people may share an address: these limits are meant for programs.
 
     Examples
     --------
@@ -79,7 +74,6 @@ def create_app(
     An ASGI server serves it, until it is stopped, as long as the database is open:
     ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
     """
-    rates = rates or Rates()
     addresses, pictures = load_pictures(study.pictures)
     participation = Participation(study, database)
     pages = Pages(study, addresses, participation.language)
@@ -92,7 +86,7 @@ def create_app(
     database.start_serving()
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
-        attempts = RateLimit(rates.logins)
+        attempts = RateLimit(logins)
         researcher = ResearcherRoutes(study, database, token, pages, attempts)
         app.routes.extend(researcher.router().routes)
     _add_files(app, "/static/{name}", load_static_files())
@@ -101,7 +95,7 @@ def create_app(
     _add_error_pages(app, study, pages)
     app.add_middleware(
         Guard,
-        limit=RateLimit(rates.requests),
+        limit=RateLimit(requests),
         refuse=pages.render_message,
         extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
     )

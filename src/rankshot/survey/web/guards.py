@@ -6,6 +6,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from threading import Lock
@@ -162,10 +163,9 @@ def find_address(scope: Scope) -> str:
 
 def _is_same_host(origin: str, host: str | None) -> bool:
     """Return whether a form's origin is the host to which it is sent."""
-    try:
+    with suppress(ValueError):
         return bool(host) and urlsplit(origin).netloc == host
-    except ValueError:
-        return False
+    return False
 
 
 def _repeats_field(body: bytes) -> bool:

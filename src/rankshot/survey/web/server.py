@@ -42,10 +42,8 @@ def open_port(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        reason = error.strerror
-        raise RankshotError(
-            f"cannot listen at {host}:{port} ({reason}); give another port with --port"
-        ) from None
+        problem = f"cannot listen at {host}:{port} ({error.strerror})"
+        raise RankshotError(f"{problem}; give another port with --port") from None
 
 
 def is_loopback(host: str) -> bool:

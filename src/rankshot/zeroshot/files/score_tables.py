@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from array import array
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -94,16 +95,17 @@ class ScoreTable:
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
             not a finite number; or ids that occur more than once, after the last row.
         """
-        hashes: list[NDArray[np.int64]] = []
+        hashes = array("q")
         for ids, scores in self._read_batches():
             yield ids, scores
             if ids is not None:
-                hashes.append(np.fromiter(map(hash, ids), np.int64, len(ids)))
+                hashes.extend(map(hash, ids))
         if hashes:
-            self._require_distinct(np.sort(np.concatenate(hashes)))
+            self._require_distinct(np.frombuffer(hashes, np.int64))
 
     def _require_distinct(self, hashes: NDArray[np.int64]) -> None:
         """Raise if an id occurs twice; hashes of 8 bytes need less memory than all ids."""
+        hashes.sort()
         if (hashes[1:] != hashes[:-1]).all():
             return
         batches = self._read_batches()
