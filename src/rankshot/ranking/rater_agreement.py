@@ -292,12 +292,8 @@ def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
     share = rankings.weights * squares / np.maximum(n_compared - 1, 1) / n_compared
     subset = rankings.is_subset
     # Ties are broken: each pair of a ranking is counted, in one order or the other.
-    strict = replace(
-        rankings,
-        places=count_places(rankings.starts),
-        lengths=rankings.n_listed,
-        weights=share,
-    )
+    places, lengths = count_places(rankings.starts), rankings.n_listed
+    strict = replace(rankings, places=places, lengths=lengths, weights=share)
     before = precedence(strict[subset & (share > 0)])
     pairs = before + before.T + float(share[~subset].sum())
     np.fill_diagonal(pairs, 0)
