@@ -4,7 +4,7 @@ from distributed import Client, LocalCluster
 from rankshot.jobs import score_parts
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def workers():
     """Two processes on this machine, for what kills or changes them."""
     with LocalCluster(
@@ -19,9 +19,12 @@ def processes(workers):
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client():
-    """Two workers in this process, which start at once."""
+    """Two workers in this process, which start at once.
+
+    They end with their module: their threads draw random numbers, which Hypothesis forbids.
+    """
     where = {"processes": False, "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, **where) as workers,

@@ -97,7 +97,9 @@ def _count_in_tables(
         before = by_item[i] < by_item
         if present is not None:
             before &= present
-        W[i] = before.astype(weights.dtype) @ weights
+        # OpenBLAS may raise the flag for what lies beside the data, which is finite.
+        with np.errstate(invalid="ignore"):
+            W[i] = before.astype(weights.dtype) @ weights
     return W - _count_excess(block, every, table)
 
 
