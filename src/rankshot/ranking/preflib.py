@@ -62,24 +62,24 @@ def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Ranking
     """Read a PrefLib file; the names of its alternatives become the items."""
     data = path.read_bytes()
     try:
-        texts = map(str.strip, data.decode("utf-8-sig").split("\n"))
+        every = list(map(str.strip, data.decode("utf-8-sig").split("\n")))
     except UnicodeDecodeError as error:
         at = data.count(b"\n", 0, error.start) + 1
         raise RankshotError(f"{path}:{at}: not UTF-8 text ({error.reason})") from None
-    every = [line for line in enumerate(texts, 1) if line[1]]
-    lines = [line for line in every if line[1][0] != "#"]
+    lines = [line for line in every if line and line[0] != "#"]
     if not lines:
         raise RankshotError(f"{path}: no rankings in it")
 
     def where(row: int) -> str:
-        return f"{path}:{lines[row][0]}"
+        numbers = [i for i, line in enumerate(every, 1) if line and line[0] != "#"]
+        return f"{path}:{numbers[row]}"
 
-    names = _read_names([line for line in every if line[1][0] == "#"], path)
+    names = _read_names([(i, line) for i, line in enumerate(every, 1) if line[:1] == "#"], path)
     code_of = np.full(max(names, default=0) + 2, -1, np.int32)
     code_of[list(names)] = np.arange(len(names))
     parts, counts = [], []
     for rows in row_blocks(len(lines), 1, LINES_PARSED):
-        text = "\n".join(["", *[line for _, line in lines[rows]], ""])
+        text = "\n".join(["", *lines[rows], ""])
         text = text.replace(", ", ",").replace(" ,", ",").replace(": ", ":")
         block = np.frombuffer(text.encode(), np.uint8)
         bad_rows = _find_malformed(block)
@@ -91,7 +91,7 @@ def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Ranking
             row = rows.start + int(bad_rows.min())
             raise RankshotError(
                 f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
-                f"the numbers of alternatives that the file has, not {short_repr(lines[row][1])}"
+                f"the numbers of alternatives that the file has, not {short_repr(lines[row])}"
             )
     found = as_names(names.values())
     entries = validate_entries(Entries.concatenate(parts), found, where)
