@@ -76,6 +76,14 @@ def test_orders_and_ties_may_be_any_plain_collections(tie):
     assert {type(name) for name in (*value.items, *value.targets)} == {str}
 
 
+@pytest.mark.parametrize("collect", [np.array, iter, tuple])
+def test_items_may_be_any_collection_of_names(collect):
+    rankings = Rankings.from_orders([["b", "a"]], items=collect(["c", "b", "a"]))
+    assert rankings.items == ("c", "b", "a")
+    votes = Rankings.from_pairs(["b"], ["a"], items=collect(["c", "b", "a"]))
+    assert votes.items == rankings.items
+
+
 @quick
 @given(cases())
 def test_orders_come_back_as_they_went_in(case):

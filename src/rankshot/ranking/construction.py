@@ -95,8 +95,11 @@ def number_items(
     if items is None:
         used = np.zeros(len(labels), bool)
         used[codes] = True
-        items = sorted({name for name, n in zip(found, used, strict=True) if name and n})
-    names = as_names(items) if items or not codes.size else ()
+        occurring = sorted({name for name, n in zip(found, used, strict=True) if name and n})
+        # Without any name, the error is that of the first label.
+        names = as_names(occurring) if occurring or not codes.size else ()
+    else:
+        names = as_names(items)
     number = {name: i for i, name in enumerate(names)}
     numbers = np.array([number.get(name or "", -1) for name in found], np.int32)[codes]
     if numbers.min(initial=0) < 0:
