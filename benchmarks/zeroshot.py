@@ -51,7 +51,7 @@ def head_of(n_items: int, n_targets: int, rng: np.random.Generator) -> Any:
     return rs.ProbabilisticRanking(**PAPER).fit(rankings_of(n_items, n_targets, 4, rng))
 
 
-def best_of(*works: Callable[[], Any], repeat: int = 7) -> list[float]:
+def best_of(*works: Callable[[], Any], repeat: int = 21) -> list[float]:
     """Return the least CPU times: other processes of the machine do not count.
 
     The works take turns, so that a machine that becomes slower slows down all of them.
