@@ -135,7 +135,7 @@ def test_probabilities_are_evidence_as_well(folder):
 def test_all_classes_need_evidence_of_the_reference(folder):
     words = f"{CLASSIFY} --classes all --evidence evidence.csv --reference usual.csv"
     done = rankshot(words)
-    assert "evidence.csv: there is no evidence of 40 of the 40 inputs in usual.csv" in done.err
+    assert "evidence.csv: evidence is missing for 40 of the 40 inputs in usual.csv" in done.err
     run_well(f"{CLASSIFY} --classes all --evidence evidence.csv --examples labels.csv")
     new = read_predictions("out.csv")
     head = rs.WeightedMean().fit(rankings(), None, examples(), MODEL)
@@ -145,7 +145,7 @@ def test_all_classes_need_evidence_of_the_reference(folder):
 def test_a_class_without_a_ranking_is_known_by_its_examples(folder):
     (folder / "labels.csv").write_text("id,label\nx1,cat\nx3,excavator\n")
     done = run_well(f"{CLASSIFY} --examples labels.csv")
-    assert "examples: there is no ranking of 'excavator', only examples" in done
+    assert "examples: classes with examples and without a ranking: 'excavator'" in done
     assert read_predictions("out.csv").targets == ("cat", "dog", "excavator", "truck")
 
 
@@ -199,10 +199,10 @@ FIT = "fit --rankings rankings.jsonl --seen seen.txt -o h.rankshot"
 NAMES = {"seen.txt": "\n".join(SEEN)}
 PREDICTIONS = {"predictions.csv": "id,label,probability,P(cat)\nx1,cat,1,1\n"}
 WRONG = [
-    (EXAMPLES, labels("x1,cat", "x2,trukc"), "labels.csv:3: there is no class 'trukc' (did you "),
+    (EXAMPLES, labels("x1,cat", "x2,trukc"), "labels.csv:3: unknown class 'trukc' (did you "),
     (EXAMPLES, labels("x1,tiger"), "labels.csv:2: 'tiger' is a seen class, and examples are inp"),
     (EXAMPLES, labels("x1,cat", "x2,cat", "x1,dog"), "labels.csv:4: the input 'x1' is 'dog' her"),
-    (EXAMPLES, labels("x1,cat", "z9,dog"), "labels.csv:3: there is no input 'z9' in scores.csv;"),
+    (EXAMPLES, labels("x1,cat", "z9,dog"), "labels.csv:3: 'z9' not found in scores.csv;"),
     (EXAMPLES, labels(",cat"), "labels.csv:2: the id is empty"),
     (EXAMPLES, labels("x1,"), "labels.csv: no label is filled in; write the classes of some"),
     (EXAMPLES, {"labels.csv": "id,klass\nx1,cat\n"}, "labels.csv: no column 'label'"),
@@ -227,7 +227,7 @@ WRONG = [
     (
         WITH_EVIDENCE,
         table("id,cat,dog,truck", "x1,1,2,3"),
-        "evidence.csv: there is no evidence of 6 of the 7 inputs in scores.csv: 'x2', 'x3'",
+        "evidence.csv: evidence is missing for 6 of the 7 inputs in scores.csv: 'x2', 'x3'",
     ),
     (WITH_EVIDENCE, table("cat,dog,truck", "1,2,3"), "without a column id, rows are numbered"),
     (
@@ -248,7 +248,7 @@ WRONG = [
     (
         "suggest predictions.csv --examples labels.csv -o t.csv",
         PREDICTIONS,
-        "labels.csv: there is no input 'x2', 'x3' in predictions.csv",
+        "labels.csv: 'x2', 'x3' not found in predictions.csv",
     ),
 ]
 

@@ -462,7 +462,7 @@ def test_examples_of_the_inputs(requests):
     Path("labels.csv").write_text("id,label\nc,stop_alarm\n")
     before = Path("p.csv").read_bytes()
     done = rankshot(f"{requests} --examples labels.csv")
-    assert "labels.csv:2: there is no input 'c' in " in done.err
+    assert "labels.csv:2: 'c' not found in " in done.err
     assert Path("p.csv").read_bytes() == before
 
 

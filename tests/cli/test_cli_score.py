@@ -133,7 +133,7 @@ REFUSED = {
     f"photos --model net.onnx {PLAIN} -o s.csv": "the names of its classes are not in it",
     "photos --model net.onnx --preprocessing imagnet -o s.csv": "did you mean 'imagenet'",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
-    "photo --model net.onnx -o s.csv": "photo: there is no such file or folder",
+    "photo --model net.onnx -o s.csv": "photo: no such file or folder",
     "photos --model net.pt -o s.csv": "pickles, which can run any code",
     "photos --model net.onnx --batch 0 -o s.csv": "--batch must be a whole number from 1 on",
     f"empty --model net.onnx --seen classes.txt {PLAIN} -o s.csv": "there are no inputs in it",

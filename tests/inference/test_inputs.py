@@ -130,7 +130,7 @@ def test_a_row_without_id_is_skipped(tmp_path):
 def test_what_is_no_source(tmp_path):
     with pytest.raises(RankshotError, match=r"holds pictures, .* give preprocessing="):
         open_inputs(tmp_path, "values")
-    with pytest.raises(RankshotError, match="there is no such file or folder"):
+    with pytest.raises(RankshotError, match="no such file or folder"):
         open_inputs(tmp_path / "none", "pictures")
     for odd, named in ((3, "3"), (pd.DataFrame({"a": [1]}), "DataFrame"), (eye_array(3), "dia")):
         with pytest.raises(RankshotError, match=f"a list or an array, not {named}"):

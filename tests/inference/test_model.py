@@ -308,7 +308,6 @@ TOKENIZER = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_c
 PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_type": "Own"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("write", "file", "own"),
     [

@@ -65,7 +65,7 @@ def test_a_folder_without_parts_says_what_it_has(root):
         rs.RankshotError, match=r"no files that end in .jsonl; there is 'a.parquet', "
     ):
         list_parts(root, [".jsonl"])
-    with pytest.raises(rs.RankshotError, match="there is no such file or folder"):
+    with pytest.raises(rs.RankshotError, match="no such file or folder"):
         list_parts(f"{root}/nothing")
     with pytest.raises(rs.RankshotError, match="qq://x: cannot be opened: Protocol not known"):
         list_parts("qq://x")

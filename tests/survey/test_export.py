@@ -73,7 +73,7 @@ def test_of_what_was_not_shown_nothing_is_known(order, ranking):
 
 
 def test_without_answers_the_message_counts_nothing():
-    with pytest.raises(rs.RankshotError, match=r"there are no answers to export yet$"):
+    with pytest.raises(rs.RankshotError, match=r"no answers to export yet$"):
         records("unknown", [])
 
 

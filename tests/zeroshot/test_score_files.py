@@ -268,7 +268,7 @@ def test_any_bytes_as_csv(tmp_path, content):
 def test_files_that_are_not_there_or_change(tmp_path, ending):
     with pytest.raises(FileNotFoundError):
         open_scores(tmp_path / f"none{ending}")
-    with pytest.raises(RankshotError, match=r"run: there is no such file or folder"):
+    with pytest.raises(RankshotError, match=r"run: no such file or folder"):
         open_scores(tmp_path / "none.rankshot-run")
     (tmp_path / f"folder{ending}").mkdir()
     with pytest.raises(RankshotError, match="no parts"):

@@ -89,11 +89,11 @@ def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collec
         close = "" if label.name in ranked else suggest_name(label.name, ranked)
         refuse(
             close,
-            f"{label.where}: there is no class {label.name!r}{close}; correct the label, or rank "
+            f"{label.where}: unknown class {label.name!r}{close}; correct the label, or rank "
             "the class",
         )
     if unranked := sorted({label.name for label in labels} - set(ranked)):
-        say(f"examples: there is no ranking of {quote_names(unranked)}, only examples")
+        say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
 
 
 def read_examples(
@@ -168,8 +168,7 @@ def _find_rows(
         ids = f"the first ids are {quote_names(read_first_ids(table, 3))}"
         rule = ids if table.has_ids else "without a column id, inputs are numbered from 0"
         raise RankshotError(
-            f"{labels[missing[0]].where}: there is no input {quote_names(missing)} in "
-            f"{table.path}; {rule}"
+            f"{labels[missing[0]].where}: {quote_names(missing)} not found in {table.path}; {rule}"
         )
     rows, scores = zip(*(found[name] for name in labels), strict=True)
     return list(rows), np.array(scores)
@@ -205,7 +204,7 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     if missing := [name for name in ids if name not in row_of]:
         rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"
         raise RankshotError(
-            f"{path}: there is no evidence of {len(missing):,} of the "
+            f"{path}: evidence is missing for {len(missing):,} of the "
             f"{format_count(len(ids), 'input')} in {table.path}: {quote_names(missing)}{rule}"
         )
     ordered = values[[row_of[name] for name in ids]]

@@ -192,7 +192,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 
     require_ending(output, TABLE_ENDINGS)
     check_writable(output, inputs, *files)
-    refuse(not inputs.exists(), f"{inputs}: there is no such file or folder")
+    refuse(not inputs.exists(), f"{inputs}: no such file or folder")
     for path in (output, folder):
         inside = f"{path}: is in the folder of the inputs, which would change with it; write to"
         refuse(path.resolve().is_relative_to(inputs.resolve()), f"{inside} another folder")

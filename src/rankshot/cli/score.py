@@ -110,7 +110,7 @@ def score(
     if is_table:
         refuse(update, "--update is for an output of many parts, and this is one file")
         require_ending(Path(output), ENDINGS)
-        refuse(not is_there, f"{inputs}: there is no such file or folder")
+        refuse(not is_there, f"{inputs}: no such file or folder")
         check_writable(Path(output), Path(inputs))
     else:
         workers = choose_workers(workers, scheduler)

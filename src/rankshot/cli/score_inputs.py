@@ -108,7 +108,7 @@ def find_inputs(
     rule = "; without a column id, inputs are numbered from 0"
     if table.has_ids:
         rule = f"; the first ids are {quote_names(read_first_ids(table, 3))}"
-    raise RankshotError(f"{table.path}: there is no input {quote_names(sorted(wanted))}{rule}")
+    raise RankshotError(f"{table.path}: input {quote_names(sorted(wanted))} not found{rule}")
 
 
 def read_first_ids(table: ScoreTable, n: int) -> list[str]:

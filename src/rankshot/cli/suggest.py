@@ -104,7 +104,7 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     ids = predicted.ids.tolist()
     if options.examples is not None:
         missing = sorted(read_labels(options.examples).keys() - set(ids))
-        refuse(missing, f"{options.examples}: there is no input {quote_names(missing)} in {path}")
+        refuse(missing, f"{options.examples}: {quote_names(missing)} not found in {path}")
     best = predicted.proba.argmax(axis=1)
     proba = predicted.proba[np.arange(len(ids)), best]
     scores = zeroshot.Scores.from_probabilities(predicted.proba, predicted.targets)

@@ -114,7 +114,7 @@ def open_inputs(
     if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
         return _open_table(path, takes, column, id_column, id_prefix)
     if not path.exists():
-        raise RankshotError(f"{path}: there is no such file or folder")
+        raise RankshotError(f"{path}: no such file or folder")
     if path.is_dir() or path.suffix.lower() in ENDINGS:
         if takes != "pictures":
             wanted = (

@@ -69,7 +69,7 @@ class Recognition:
     ...     [["leopard"], ["bus"]], items=["bus", "leopard"], targets=["cat", "truck"])
     >>> found = rs.recognise(rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), rankings)
     >>> found
-    Recognition: 1 inputs, 2 classes
+    Recognition: 1 input, 2 classes
     >>> found.ids.tolist(), found.head.classes_.tolist(), found.rehearsal
     (['0'], ['cat', 'truck'], None)
     """
@@ -84,7 +84,8 @@ class Recognition:
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return f"Recognition: {len(self.ids):,} inputs, {len(self.head.classes_):,} classes"
+        n, classes = format_count(len(self.ids), "input"), len(self.head.classes_)
+        return f"Recognition: {n}, {format_count(classes, 'class')}"
 
 
 def recognise(

@@ -189,7 +189,7 @@ def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[
         try:
             info = files.info(path)
         except FileNotFoundError:
-            raise RankshotError(f"{address}: there is no such file or folder") from None
+            raise RankshotError(f"{address}: no such file or folder") from None
         if info["type"] == "file":
             return path.rpartition("/")[0], {path: info}
         if place.is_local:

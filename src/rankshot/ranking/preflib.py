@@ -34,7 +34,7 @@ COUNT = re.compile(r"# NUMBER ALTERNATIVES: (.+)")
 LONGEST_COUNT = 15
 """Digits of a count: more could be too many for a float."""
 LINES_PARSED = 1000
-"""So many at a time, so that the arrays of their bytes stay in the cache."""
+"""Lines that are parsed at a time: the arrays of their bytes stay in the cache."""
 MOST_DIGITS = 6
 """Of the number of alternatives that a file announces: it need not name them."""
 

@@ -556,7 +556,7 @@ class AnswerText:
         return FoundList(target[0], label, names) if is_list else None
 
     def _read_other(self, body: str, marker: str | None, current: FoundList) -> FoundList | None:
-        """Return the list in a line such as ``catt: tiger, fox``, of a name that is no target."""
+        """Return the list in a line such as ``catt: tiger, fox``: the name is not a target."""
         end = LABEL_END.search(body)
         label = strip_markup(body[: end.start()] if end else body.partition(",")[0])
         names = split_names(body[end.end() :] if end else body.partition(",")[2])

@@ -87,7 +87,7 @@ def ranking_records(
         why = (
             f"all {len(counted)} answers are from flagged participants, and these are excluded"
             if counted
-            else "there are no answers to export yet"
+            else "no answers to export yet"
             + (f", only {len(answers)} skips, repeats or gold answers" if answers else "")
         )
         raise RankshotError(f"{study.title}: {why}")

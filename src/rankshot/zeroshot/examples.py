@@ -48,7 +48,7 @@ def as_examples(
                 f"examples: {name!r} is a seen class; examples are inputs of new classes"
             )
         if name not in ranked and (close := suggest_name(name, ranked)):
-            raise RankshotError(f"examples: there is no ranking of {name!r}{close}")
+            raise RankshotError(f"examples: no ranking of {name!r}{close}")
     return scores, labels
 
 

@@ -93,12 +93,12 @@ def _count_in_tables(
     present = np.ascontiguousarray((table != ABSENT).T) if block.is_subset.any() else None
     weights = block.weights.astype(np.float32) if _exact_in_float32(block) else block.weights
     W = np.empty((C, C))
-    for i in range(C):
-        before = by_item[i] < by_item
-        if present is not None:
-            before &= present
-        # OpenBLAS may raise the flag for what lies beside the data, which is finite.
-        with np.errstate(invalid="ignore"):
+    # OpenBLAS may raise the flag for what lies beside the data, which is finite.
+    with np.errstate(invalid="ignore"):
+        for i in range(C):
+            before = by_item[i] < by_item
+            if present is not None:
+                before &= present
             W[i] = before.astype(weights.dtype) @ weights
     return W - _count_excess(block, every, table)
 

@@ -202,7 +202,7 @@ def _list_parts(path: Path) -> list[Path]:
     """Return a file, or the parts of a dataset in a folder, sorted by name."""
     if not path.is_dir():
         if path.suffix not in ENDINGS and not path.exists():
-            raise RankshotError(f"{path}: there is no such file or folder")
+            raise RankshotError(f"{path}: no such file or folder")
         require_ending(path, ENDINGS)
         return [path]
     names = sorted(part.relative_to(path) for part in path.rglob("*.parquet"))
