@@ -137,7 +137,7 @@ CONSENSUSES = [
 ]
 
 EXPLANATIONS = [
-    (EXPLAIN + " --id x99", {}, "no input 'x99'; the first ids are 'x1', 'x2', 'x3'"),
+    (EXPLAIN + " --id x99", {}, "input 'x99' not found; the first ids are 'x1', 'x2', 'x3'"),
     (EXPLAIN + " --new-class catt", {}, "no class 'catt' (did you mean 'cat'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
 ]
