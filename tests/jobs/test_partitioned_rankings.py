@@ -162,7 +162,7 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch, vo
 
 
 def test_nothing_to_read(tmp_path):
-    with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: there is no such file"):
+    with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: no such file"):
         read_rankings(tmp_path / "votes.jsonl")
     (tmp_path / "votes.jsonl").write_text("\n \n")
     with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: no rankings in it"):
