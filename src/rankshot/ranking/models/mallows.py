@@ -13,7 +13,6 @@ order, in g steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -150,7 +149,7 @@ class Mallows(BaseEstimator):
         else:
             found = kemeny(rankings, self.method, verbose=self.verbose)
             center = tuple(str(item) for item in found.order)
-        sums = reduce_parts(rankings, add_up_statistics, center)
+        sums = reduce_parts(rankings, _add_up, center)
         self._with_center(rankings.items, center, best_spread(sums))
         self.log_likelihood_ = sums.log_likelihood(self.spread_)
         return self
@@ -283,8 +282,10 @@ class MallowsStatistics:
         Σ V_j, without pairs of items of one tie, and without ties that K cuts.
     """
 
-    def __init__(self, rankings: Rankings, rank: Ints) -> None:
+    def __init__(self, rankings: Rankings, center: tuple[str, ...]) -> None:
         refuse_partial(rankings, NO_SUBSETS)
+        place = {name: i for i, name in enumerate(center)}
+        rank = np.array([place[name] for name in rankings.items])
         n = len(rankings)
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
@@ -325,12 +326,11 @@ class MallowsStatistics:
             np.bincount(self.lengths, weights, minlength=n).astype(float),
             np.bincount(self.tied_taken, weights[self.tied_row], minlength=n).astype(float),
             float(weights @ self.log_ways),
-            tuple(cut.merge_equal() for _, cut in self.cuts),
+            [cut.merge_equal() for _, cut in self.cuts],
         )
 
 
-@dataclass(frozen=True)
-class MallowsSums:
+class MallowsSums(NamedTuple):
     """The sufficient statistics of weighted rankings for the spread, given the centre.
 
     Attributes
@@ -341,7 +341,7 @@ class MallowsSums:
         The weight of the rankings of each length.
     by_tie : ndarray of shape (C + 1,)
         The weight of the ties of which each number of items was drawn.
-    cuts : tuple of CutTies
+    cuts : list of CutTies
         Ties that K cuts, with their weights; equal ones are merged.
     """
 
@@ -349,16 +349,7 @@ class MallowsSums:
     by_length: Floats
     by_tie: Floats
     log_ways: float
-    cuts: tuple[CutTies, ...]
-
-    def __add__(self, other: MallowsSums) -> MallowsSums:
-        return MallowsSums(
-            self.distance + other.distance,
-            self.by_length + other.by_length,
-            self.by_tie + other.by_tie,
-            self.log_ways + other.log_ways,
-            self.cuts + other.cuts,
-        )
+    cuts: list[CutTies]
 
     def log_likelihood(self, spread: float) -> float:
         """Return the weighted sum of `MallowsStatistics.log_prob`."""
@@ -379,18 +370,12 @@ class MallowsSums:
         return slope - sum(float(cut.weights @ _log_drawn(spread, cut)[1]) for cut in self.cuts)
 
 
-def _describe(rankings: Rankings, center: tuple[str, ...]) -> MallowsStatistics:
-    place = {name: i for i, name in enumerate(center)}
-    return MallowsStatistics(rankings, np.array([place[name] for name in rankings.items]))
-
-
-def add_up_statistics(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
-    """Return the sufficient statistics of rankings for the spread around a centre."""
-    return _describe(rankings, center).add_up()
+def _add_up(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
+    return MallowsStatistics(rankings, center).add_up()
 
 
 def _log_prob(rankings: Rankings, center: tuple[str, ...], spread: float) -> Floats:
-    return _describe(rankings, center).log_prob(spread)
+    return MallowsStatistics(rankings, center).log_prob(spread)
 
 
 def _count_passed(rankings: Rankings, rank: Ints) -> Ints:

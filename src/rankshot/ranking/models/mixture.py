@@ -20,12 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.newton import Point, maximize
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import (
-    Seed,
-    require_generator,
-    require_number,
-    require_whole_number,
-)
+from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows
