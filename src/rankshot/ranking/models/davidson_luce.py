@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
@@ -402,7 +401,7 @@ def log_prob(rankings: Rankings, sizes: Ints, values: Floats) -> Floats:
     for block in iterate_blocks(rankings, polynomials.n_rows):
         theta = log_worths[block.codes]
         log_sums = polynomials.add_items(theta).log_whole[block.place, :, block.column]
-        total = logsumexp(log_sums + gamma, axis=1)
+        total = np.logaddexp.reduce(log_sums + gamma, axis=1)
         log_delta = np.where(block.size[:, None] == sizes, gamma, -np.inf).max(axis=1)
         result[block.rows] = (block.chosen * theta).sum(axis=0)
         np.add.at(result, block.rows[block.column], log_delta - total)
@@ -507,7 +506,7 @@ class _Passes:
         log_whole, self._without, self._with = polynomials.add_items(theta)
         self._at = block.place[:, None], polynomials.whole - 1, block.column[:, None]
         log_sums = log_whole[block.place, :, block.column] + gamma
-        self.log_totals = logsumexp(log_sums, axis=1)
+        self.log_totals = np.logaddexp.reduce(log_sums, axis=1)
         self._probability = np.exp(log_sums - self.log_totals[:, None])
         self._weights = weights[block.column][:, None]
         self.by_size = self._weights * self._probability

@@ -13,7 +13,7 @@ order, in g steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -140,17 +140,23 @@ class Mallows(BaseEstimator):
         rankings : Rankings or PartitionedRankings
             Full or top-K; their weights count.
         """
-        require_choice("method", self.method, (*METHODS, "borda"))
         require_one_subject(rankings)
+        center = self._find_center(rankings)
+        return self._fit_spread(rankings.items, center, reduce_parts(rankings, _add_up, center))
+
+    def _find_center(self, rankings: AnyRankings) -> tuple[str, ...]:
+        require_choice("method", self.method, (*METHODS, "borda"))
         if isinstance(rankings, Rankings):
             refuse_partial(rankings, NO_SUBSETS)
         if self.method == "borda":
-            center = average_order(rankings)
-        else:
-            found = kemeny(rankings, self.method, verbose=self.verbose)
-            center = tuple(str(item) for item in found.order)
-        sums = reduce_parts(rankings, _add_up, center)
-        self._with_center(rankings.items, center, best_spread(sums))
+            return average_order(rankings)
+        found = kemeny(rankings, self.method, verbose=self.verbose)
+        return cast("tuple[str, ...]", found.order)
+
+    def _fit_spread(
+        self, items: tuple[str, ...], center: tuple[str, ...], sums: MallowsSums
+    ) -> Mallows:
+        self._with_center(items, center, best_spread(sums))
         self.log_likelihood_ = sums.log_likelihood(self.spread_)
         return self
 
@@ -289,7 +295,6 @@ class MallowsStatistics:
         n = len(rankings)
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
-        self.weights = rankings.weights
         passed = _count_passed(rankings, rank)
         begin, size, row = group_by_place(rankings)
         taken = np.clip(rankings.lengths[row] - begin, 0, size)
@@ -318,15 +323,15 @@ class MallowsStatistics:
         normalizer = mallows_log_normalizer(spread, self.n_items, self.lengths)
         return np.asarray(result - normalizer - self.log_ways)
 
-    def add_up(self) -> MallowsSums:
-        """Return the sufficient statistics of all rankings for the spread."""
-        n, weights = self.n_items + 1, self.weights
+    def add_up(self, weights: Floats) -> MallowsSums:
+        """Return the sufficient statistics of all rankings, with these weights, for the spread."""
+        n = self.n_items + 1
         return MallowsSums(
             float(weights @ self.distance),
             np.bincount(self.lengths, weights, minlength=n).astype(float),
             np.bincount(self.tied_taken, weights[self.tied_row], minlength=n).astype(float),
             float(weights @ self.log_ways),
-            [cut.merge_equal() for _, cut in self.cuts],
+            [cut._replace(weights=weights[rows]).merge_equal() for rows, cut in self.cuts],
         )
 
 
@@ -371,7 +376,7 @@ class MallowsSums(NamedTuple):
 
 
 def _add_up(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
-    return MallowsStatistics(rankings, center).add_up()
+    return MallowsStatistics(rankings, center).add_up(rankings.weights)
 
 
 def _log_prob(rankings: Rankings, center: tuple[str, ...], spread: float) -> Floats:
