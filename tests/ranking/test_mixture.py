@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from strategies import tied_groups
 
 import rankshot as rs
+from random_rankings import tied_groups
 from rankshot.ranking.models import mixture
 
 ABCD = ["a", "b", "c", "d"]
@@ -294,19 +294,3 @@ def test_samples_have_the_probabilities_of_the_mixture(votes):
         abs((mixture.predict(drawn[: n // 2]) == 0).mean() - (mixture.predict(drawn) == 0).mean())
         < 0.02
     )
-
-
-# ---- Manners
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_groups": 0}, "n_groups must be a whole number from 1 on, not 0"),
-        ({"n_groups": 401}, "n_groups=401 needs at least as many raters, but there are 400"),
-        ({"model": rs.PlackettLuceRegression()}, r"not PlackettLuceRegression\(\)"),
-    ],
-)
-def test_wrong_parameters_are_refused(votes, options, message):
-    with pytest.raises(rs.RankshotError, match=message):
-        rs.RankingMixture(**options).fit(votes)

@@ -8,8 +8,8 @@ from math import factorial
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from strategies import tied_groups
 
+from random_rankings import tied_groups
 from rankshot import Rankings
 from rankshot.core.arrays import row_blocks
 from rankshot.ranking.consensus.precedence import precedence

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
-from strategies import tied_groups
 
+from random_rankings import tied_groups
 from rankshot import Rankings
 from rankshot.ranking.entries import find_first, number_rows
 

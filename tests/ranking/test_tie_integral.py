@@ -4,11 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from rankshot.ranking.models.tie_integral import (
-    TiedClasses,
-    integrate_logs,
-    tied_log_prob,
-)
+from rankshot.ranking.models.tie_integral import TiedClasses, integrate_logs, tied_log_prob
 
 GROUPS = [(g, m) for g in range(1, 6) for m in range(1, g + 1)]
 
