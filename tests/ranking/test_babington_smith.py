@@ -18,7 +18,8 @@ def log_odds(rng):
 
 
 def table(f):
-    return {a: dict(zip(ITEMS, row, strict=True)) for a, row in zip(ITEMS, f.tolist(), strict=True)}
+    items = ITEMS[: len(f)]
+    return {a: dict(zip(items, row, strict=True)) for a, row in zip(items, f.tolist(), strict=True)}
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
@@ -75,10 +76,7 @@ def test_fit_maximises_the_penalised_likelihood(rng, k):
         return f - f.T
 
     def negative(x):
-        f = {
-            a: dict(zip(items, row, strict=True))
-            for a, row in zip(items, matrix(x).tolist(), strict=True)
-        }
+        f = table(matrix(x))
         total = -0.1 * x @ x
         for order, weight in zip(orders, rankings.weights, strict=True):
             lists = permutations(items, len(order))

@@ -51,8 +51,11 @@ def from_first(covariance):
 # ---- Covariances
 
 
-def test_the_covariance_of_citations_is_that_of_bradley_terry_2():
-    """``vcov(BTm(cbind(win1, win2), player1, player2, data = countsToBinomial(citations)))``."""
+def test_citations_and_baseball_in_bradley_terry_2():
+    """``vcov(BTm(cbind(win1, win2), player1, player2, data = countsToBinomial(citations)))``.
+
+    ``summary(BTm(cbind(home.wins, away.wins), home.team, away.team, data = baseball))``.
+    """
     model, covariance = fit_wins(CITATIONS)
     assert (model.log_worths_ - model.log_worths_[0])[1:] == pytest.approx(
         [-2.9490724968, -0.4795697698, 0.2689540558], abs=1e-8
@@ -67,10 +70,6 @@ def test_the_covariance_of_citations_is_that_of_bradley_terry_2():
         ),
         rel=1e-9,
     )
-
-
-def test_the_standard_errors_of_baseball_are_those_of_bradley_terry_2():
-    """``summary(BTm(cbind(home.wins, away.wins), home.team, away.team, data = baseball))``."""
     _, covariance = fit_wins(BASEBALL)
     assert np.sqrt(np.diag(from_first(covariance))) == pytest.approx(
         [

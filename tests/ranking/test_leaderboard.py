@@ -167,13 +167,6 @@ def test_an_item_with_few_votes_is_listed_apart_and_changes_no_other(plain):
         rs.leaderboard(plain, min_votes=1000)
 
 
-def test_names_that_are_nearly_equal_are_warned_of():
-    names = ["Pasta", "pasta_", "rice"]
-    votes = rs.Rankings.from_pairs(names, [*names[1:], names[0]])
-    with pytest.warns(UserWarning, match=r"nearly equal, .*: 'Pasta' and 'pasta_'"):
-        rs.leaderboard(votes)
-
-
 def test_items_that_nothing_compares_are_warned_of():
     pairs = [["a", "b"], ["b", "a"], ["c", "d"], ["d", "c"]]
     votes = rs.Rankings.from_orders(pairs, kind="subset", weights=[20, 20, 20, 10])

@@ -37,16 +37,12 @@ def votes():
 @pytest.fixture(scope="module")
 def raters():
     """Sixty raters of two groups, with three rankings each: top-2 or of all five items."""
-    items = [*ABCD, "e"]
-    centers = [rs.Mallows.from_center(items, 0.8), rs.Mallows.from_center(items[::-1], 0.8)]
-    group = np.repeat([0, 1], [36, 24])
-    parts, names = [], []
-    for rater, g in enumerate(group):
-        for i, k in enumerate((5, 2, 5)):
-            parts.append(centers[g].sample(1, k, random_state=3 * rater + i))
-            names.append(f"r{rater:02}")
-    lists = rs.Rankings.concatenate(parts)
-    return rs.Rankings.from_orders(lists.orders(), items=items, raters=names), np.repeat(group, 3)
+    items, rng, sizes = [*ABCD, "e"], np.random.default_rng(0), (36 * 3, 24 * 3)
+    models = rs.Mallows.from_center(items, 0.8), rs.Mallows.from_center(items[::-1], 0.8)
+    drawn = [model.sample(n, random_state=rng) for model, n in zip(models, sizes, strict=True)]
+    lists = rs.Rankings.concatenate(drawn).with_items(items).top(np.tile([5, 2, 5], 60))
+    names = np.array([f"r{i // 3:02}" for i in range(180)], object)
+    return replace(lists, raters=names), np.repeat([0, 1], sizes)
 
 
 # ---- The likelihood

@@ -12,7 +12,7 @@ VOTES = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], items=ABC, rate
 PAIRS = Rankings.from_orders([["a", "b"], ["b", "a"]])
 TIED = Rankings.from_orders([[["a", "b"]]])
 SUBSET = Rankings.from_orders([["a"]], items=["a", "b"], kind="subset")
-WORTHS = rs.PlackettLuce.from_worths({"a": 1})
+WORTHS, FIT = rs.PlackettLuce.from_worths({"a": 1}), rs.PlackettLuce().fit
 TWO = [["a"], ["b"]]
 MASKED = np.ma.array([[1, 2, 3], [3, 2, 1]], mask=[[0, 0, 0], [0, 1, 0]])
 HEADER = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate("abc", 1))
@@ -143,7 +143,7 @@ def test_bad_arguments_are_refused_and_named(call, message):
 @pytest.mark.parametrize(
     "call",
     [
-        *(rs.kemeny, rs.agreement, rs.kendall_distance, rs.leaderboard, rs.PlackettLuce().fit),
+        *(rs.kemeny, rs.agreement, rs.kendall_distance, rs.leaderboard, FIT),
         rs.Mallows.from_center(["a", "b"], 1).log_prob,
         lambda x: write_rankings(x, "votes.jsonl"),
     ],
@@ -164,21 +164,36 @@ def test_statistics_of_no_rankings():
     none = VOTES[:0]
     assert rs.ranking.concordance(none) is None
     assert rs.kendall_distance(none).shape == (0, 0)
-    for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, rs.PlackettLuce().fit):
+    for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, FIT):
         with pytest.raises(RankshotError, match="no rankings"):
             merge(none)
 
 
-@pytest.mark.parametrize("call", [rs.kemeny, rs.agreement, rs.PlackettLuce().fit])
-def test_merging_several_targets_is_warned_of(call):
-    with pytest.warns(UserWarning, match="several targets are merged into one: 'cat', 'dog'"):
-        call(AB)
+SEVERAL = "several targets are merged into one: 'cat', 'dog'"
+FROM_ZERO = [[0, 1, 2], [2, 0, 1]]
+# An item that won every vote would come last: it was named least often.
+CHAIN = [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["f", "a"]]
+ALIKE = Rankings.from_pairs(["Pasta", "pasta_", "rice"], ["pasta_", "rice", "Pasta"])
 
 
-@pytest.mark.parametrize("kind", ["top", ["top", "subset"]])
-def test_counting_from_zero_is_warned_of(kind):
-    with pytest.warns(UserWarning, match=r"holds 0, 1, …, 2: places start at 1"):
-        Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=ABC, kind=kind)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *((lambda call=call: call(AB), SEVERAL) for call in (rs.kemeny, rs.agreement, FIT)),
+        (positions(FROM_ZERO), "holds 0, 1, …, 2: places start at 1"),
+        (positions(FROM_ZERO, kind=["top", "subset"]), "holds 0, 1, …, 2: places start at 1"),
+        (orders(CHAIN, None), 'at most 2 of 6 items, .* give kind="subset"'),
+        (lambda: rs.leaderboard(ALIKE), "nearly equal, .*: 'Pasta' and 'pasta_'"),
+    ],
+)
+def test_what_may_be_a_mistake_is_warned_of(call, message):
+    with pytest.warns(UserWarning, match=message):
+        call()
+
+
+def test_short_lists_whose_kind_or_items_are_given_are_not_warned_of():
+    Rankings.from_orders(CHAIN, kind="subset")
+    Rankings.from_orders(CHAIN, items=list("abcdef"))
 
 
 def test_the_caller_may_say_how_rows_are_called_in_messages():

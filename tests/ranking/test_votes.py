@@ -224,13 +224,3 @@ def test_the_index_of_counts_is_matched_by_name():
         assert pairs.weights[[order == ["x", "y"] for order in pairs.orders()]].tolist() == [7]
     with pytest.raises(RankshotError, match="the rows of wins differ from items"):
         Rankings.from_pair_counts(wins.rename(index={"x": "z"}))
-
-
-def test_short_lists_of_different_items_are_warned_of():
-    """An item that won every vote would come last: it was named least often."""
-    votes = [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["f", "a"]]
-    with pytest.warns(UserWarning, match='at most 2 of 6 items, .* give kind="subset"'):
-        Rankings.from_orders(votes)
-    # Without a warning, which would be an error here.
-    Rankings.from_orders(votes, kind="subset")
-    Rankings.from_orders(votes, items=list("abcdef"))
