@@ -375,9 +375,7 @@ class ParticipantRoutes:
             self._find_current(visit)
             raise RefusedError(403, "closed", visit.home)
         if isinstance(problem, AlreadyAnsweredError):
-            raise RefusedError(
-                409, template="answered.html", order=problem.order, continue_url=visit.home
-            )
+            raise RefusedError(409, template="answered.html", order=problem.order, home=visit.home)
         raise problem
 
     def _ask(
