@@ -26,9 +26,7 @@ from rankshot.core.files import replace_file
 from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,
-    CLASS_FILES,
     QUESTIONS,
-    SIMILARITY_FILES,
     ClassNames,
     panel_source,
 )
@@ -64,7 +62,7 @@ ANSWERS = {
     "contrast": ("raters/contrast.jsonl", "raters/contrast_held_out_seen.jsonl"),
     "requests": ("intents/panel.jsonl", "intents/panel_held_out_seen.jsonl"),
 }
-"""For each question: the answers for new classes, and for seen classes that play new ones."""
+"""For each question: the answers for new classes, and for held-out seen classes."""
 
 REQUESTS = {"train": 40, "val": 10, "test": 10}
 """The requests of each seen intent, by split."""
@@ -86,8 +84,8 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
         write_arrays(thumbnails(arrays, chosen), DATA / "cifar_thumbnails.npz")
     names = all_names(directory)
     for dataset, both in names.items():
-        for some, file in zip(both, CLASS_FILES[dataset], strict=True):
-            write_names(some, DATA / file)
+        for kind, some in both._asdict().items():
+            write_names(some, DATA / f"{dataset}_{kind}_classes.txt")
         write_panels(dataset, both.seen, directory)
     write_requests(choose_requests(directory / "intents", names["intents"]))
 
@@ -103,7 +101,7 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
             sources["GloVe 100d"] = glove
         # There are so many intents that all their tables are stored in single precision.
         single = sources if dataset == "intents" else SINGLE
-        add_arrays(tables(sources, both, single), DATA / SIMILARITY_FILES[dataset])
+        add_arrays(tables(sources, both, single), DATA / f"{dataset}_similarities.npz")
     if glove is not None:
         write_arrays(class_vectors(glove, names), DATA / "class_vectors.npz")
 
@@ -176,7 +174,7 @@ def thumbnails(arrays: Any, chosen: dict[str, NDArray[Any]]) -> dict[str, NDArra
 
 
 def write_panels(dataset: str, seen: tuple[str, ...], directory: Path) -> None:
-    """Write the panel's rankings for new classes, and for seen classes that play new ones."""
+    """Write the panel's rankings for new classes, and for held-out seen classes."""
     asked = QUESTIONS[dataset]
     for_new, for_held_out = (
         {question: records(directory / ANSWERS[question][part], dataset) for question in asked}
@@ -318,9 +316,8 @@ class Sentences:
     def __iter__(self) -> Iterator[list[str]]:
         for block in read_blocks(self.path):
             found = tokenize(block.text(self.path), self.names, blank_lines=block.blank_lines)
-            words = [*found.vocabulary, *(name.replace(" ", "_") for name in self.names.entries)]
-            tokens = found.tokens()
-            for sentence in np.split(tokens, np.flatnonzero(np.diff(found.texts)) + 1):
+            words = [word.replace(" ", "_") for word in found.vocabulary]
+            for sentence in np.split(found.tokens, np.flatnonzero(np.diff(found.texts)) + 1):
                 for start in range(0, sentence.size, MAX_SENTENCE_WORDS):
                     part = sentence[start : start + MAX_SENTENCE_WORDS]
                     yield [words[token] for token in part.tolist()]

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -141,13 +142,11 @@ def test_a_row_is_numbered():
     assert isinstance(again, rs.RankshotError)
 
 
-def test_progress_rewrites_its_line_on_a_terminal():
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
-    stream = Terminal()
-    with ProgressLine("fit", enabled=True, stream=stream) as line:
+def test_progress_rewrites_its_line_on_a_terminal(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with ProgressLine("fit", enabled=True) as line:
         line.update("one")
         line.update("two")
     assert stream.getvalue() == "\r\x1b[Kfit: one\r\x1b[Kfit: two\n"

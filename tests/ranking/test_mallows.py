@@ -43,7 +43,7 @@ def test_fit_finds_the_best_centre_and_spread_of_all(rng):
     model = rs.Mallows(method="exact").fit(rankings)
     best = max(
         rankings.weights @ statistics.log_prob(spread)
-        for statistics in (MallowsStatistics(rankings, np.array(p)) for p in permutations(range(4)))
+        for statistics in (MallowsStatistics(rankings, c) for c in permutations(rankings.items))
         for spread in np.linspace(0, 2, 201)
     )
     assert model.log_likelihood_ >= best

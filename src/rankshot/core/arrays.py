@@ -66,12 +66,10 @@ def device_of(array: Array) -> Any:
 
 def as_real_floats(array: Array, xp: Library) -> Array:
     """Return an array as float32 or float64: float32 for shorter floats, such as bfloat16."""
-    if xp.isdtype(array.dtype, "real floating"):
-        if array.dtype in (xp.float32, xp.float64):
-            return array
-        return xp.astype(array, xp.float32)
+    if array.dtype in (xp.float32, xp.float64):
+        return array
     name = str(array.dtype).rpartition(".")[2]
-    if name.startswith(("float", "bfloat")):
+    if xp.isdtype(array.dtype, "real floating") or name.startswith(("float", "bfloat")):
         return xp.astype(array, xp.float32)
     if xp.isdtype(array.dtype, "integral"):
         # As NumPy does, where single precision does not hold all numbers.

@@ -96,9 +96,14 @@ def suggest_item(name: object, items: Iterable[str]) -> str:
 
 def quote_names(names: Iterable[object], most: int = 8) -> str:
     """Join quoted names for a message; those beyond ``most`` are only counted."""
-    quoted = [repr(name) for name in names]
-    tail = f" and {len(quoted) - most} more" if len(quoted) > most else ""
-    return ", ".join(quoted[:most]) + tail
+    return join_some(map(repr, names), most)
+
+
+def join_some(texts: Iterable[str], most: int = 8) -> str:
+    """Join texts for a message; those beyond ``most`` are only counted."""
+    every = list(texts)
+    tail = f" and {len(every) - most} more" if len(every) > most else ""
+    return ", ".join(every[:most]) + tail
 
 
 def format_count(number: int, what: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from time import monotonic
-from typing import Self, TextIO
+from typing import Self
 
 Announce = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and of what: bytes of a file, images, or steps."""
@@ -16,10 +16,10 @@ INTERVAL = 0.1
 class ProgressLine:
     """A line that is rewritten on a terminal; elsewhere only its last text is printed."""
 
-    def __init__(self, label: str, *, enabled: bool, stream: TextIO | None = None) -> None:
+    def __init__(self, label: str, *, enabled: bool) -> None:
         self.label = label
         self.enabled = enabled
-        self.stream = sys.stderr if stream is None else stream
+        self.stream = sys.stderr
         self._last = ""
         self._shown_at = -INTERVAL
 

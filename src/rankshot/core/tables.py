@@ -52,8 +52,8 @@ LARGE_GROUP_CELLS = 2**22
 COPIED_CELLS = 2**19
 """Numbers of such a row group that are read at a time: some of its columns."""
 
-Column = str | int
-"""A column by its name, or by its position."""
+Columns = Sequence[str | int]
+"""Columns by their names, or by their positions."""
 
 
 class Rule(NamedTuple):
@@ -149,8 +149,8 @@ def read_columns(path: Path, *, strip: bool = False) -> tuple[list[str], int | N
 
 def read_batches(
     path: Path,
-    texts: Sequence[Column],
-    numbers: Sequence[Column] = (),
+    texts: Columns,
+    numbers: Columns = (),
     *,
     rule: Rule = Rule(),  # noqa: B008 (it cannot change)
     batch_rows: int | None = None,
@@ -171,7 +171,7 @@ def read_batches(
         yield batch
 
 
-def read_table(path: Path, texts: Sequence[Column], *others: Any, **options: Any) -> Batch:
+def read_table(path: Path, texts: Columns, *others: Any, **options: Any) -> Batch:
     """Return all rows of a table, for which `read_batches` takes the same arguments, as one batch.
 
     A table without rows raises an error.
@@ -196,13 +196,13 @@ def read_table(path: Path, texts: Sequence[Column], *others: Any, **options: Any
 
 
 def _find_places(
-    header: list[str], wanted: Sequence[Column], path: Path, *, strip: bool
+    header: list[str], wanted: Columns, path: Path, *, strip: bool
 ) -> tuple[list[int], list[str]]:
     """Return the positions and the names of columns."""
     columns = [name.strip() for name in header] if strip else header
     # Not by `find_column` for each of thousands.
     is_distinct = len({*columns}) == len(columns)
-    once: dict[Column, int] = {name: j for j, name in enumerate(columns) if is_distinct}
+    once: dict[str | int, int] = {name: j for j, name in enumerate(columns) if is_distinct}
     places = [
         j if isinstance(j, int) else find_column(columns, j, path)
         for j in (once.get(one, one) for one in wanted)
@@ -268,13 +268,7 @@ def _read_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
 
 
 def _read_csv(
-    path: Path,
-    texts: Sequence[Column],
-    numbers: Sequence[Column],
-    rule: Rule,
-    size: int,
-    *,
-    strip: bool,
+    path: Path, texts: Columns, numbers: Columns, rule: Rule, size: int, *, strip: bool
 ) -> Iterator[tuple[list[str], Batch]]:
     """Yield batches, each with the names of its columns of numbers."""
     with closing(_read_rows(path)) as rows:
@@ -358,13 +352,7 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
 
 
 def _read_parquet(
-    path: Path,
-    texts: Sequence[Column],
-    numbers: Sequence[Column],
-    rule: Rule,
-    size: int,
-    *,
-    strip: bool,
+    path: Path, texts: Columns, numbers: Columns, rule: Rule, size: int, *, strip: bool
 ) -> Iterator[tuple[list[str], Batch]]:
     """Yield batches, each with the names of its columns of numbers."""
     is_nested = import_pyarrow().types.is_nested
@@ -395,15 +383,14 @@ def _iterate_parquet(
     """Yield columns of text, and a matrix of the columns of numbers, of some rows at a time."""
     names, n_groups = file.schema_arrow.names, file.num_row_groups
     longest = max((file.metadata.row_group(i).num_rows for i in range(n_groups)), default=0)
-    wanted: list[str] | None = [names[j] for j in sorted({*texts, *numbers})]
-    # Names may occur twice where all columns are wanted; then they are taken by position.
-    keys: Sequence[Any] = names
     if len({*names}) == len(names) and longest * len(numbers) > LARGE_GROUP_CELLS:
         yield from _iterate_large_groups(file, texts, numbers, size)
         return
-    if wanted is not None and len(wanted) == len(names):
-        wanted, keys = None, range(len(names))
-    for batch in file.iter_batches(size, columns=wanted):
+    wanted = [names[j] for j in sorted({*texts, *numbers})]
+    # Names may occur twice where all columns are wanted; then they are taken by position.
+    takes_all = len(wanted) == len(names)
+    keys: Sequence[Any] = range(len(names)) if takes_all else names
+    for batch in file.iter_batches(size, columns=None if takes_all else wanted):
         yield (
             [_read_texts(batch.column(keys[j])) for j in texts],
             _read_matrix([batch.column(keys[j]) for j in numbers], batch.num_rows),
@@ -444,7 +431,7 @@ def _iterate_large_groups(
 
 
 def require_number_types(
-    schema: Any, columns: Sequence[Column], path: NamedFile, *, allow_missing: bool = False
+    schema: Any, columns: Columns, path: NamedFile, *, allow_missing: bool = False
 ) -> None:
     """Raise for the first of the columns that does not hold numbers.
 
@@ -692,7 +679,7 @@ class ColumnReader:
         arrow = self._read_arrow(places, numbers=False)
         if arrow is None:
             return [_code(column) for column in self._read_slowly(names, []).texts]
-        return [_code_arrow(arrow.column(i)) for i in range(len(places))]
+        return [_code_arrow(column) for column in arrow.columns]
 
     def read_numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return columns of finite numbers, as a matrix."""
@@ -700,13 +687,12 @@ class ColumnReader:
         if self._frame is not None:
             values = frame_to_matrix(self._frame[:, places])
             require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
-        elif (arrow := self._read_arrow(places, numbers=True)) is not None:
-            columns = [arrow.column(i) for i in range(len(places))]
-            values = _read_matrix(columns, arrow.num_rows)
-            if not np.isfinite(values).all():
-                values = self._read_slowly([], names).numbers
         else:
-            values = self._read_slowly([], names).numbers
+            arrow = self._read_arrow(places, numbers=True)
+            if arrow is not None:
+                values = _read_matrix(arrow.columns, arrow.num_rows)
+            if arrow is None or not np.isfinite(values).all():
+                values = self._read_slowly([], names).numbers
         return np.asarray(values, np.float64)
 
     def _read_slowly(self, texts: Sequence[str], numbers: Sequence[str]) -> Batch:

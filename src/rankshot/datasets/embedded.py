@@ -17,23 +17,12 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors
 
-CLASS_FILES = {
-    "cifar": ("cifar100_classes.txt", "cifar10_classes.txt"),
-    "animals": ("animals_seen_classes.txt", "animals_new_classes.txt"),
-    "intents": ("intents_seen_classes.txt", "intents_new_classes.txt"),
-}
-"""For each data set: the files of the seen classes and of the new ones, one name per line."""
 QUESTIONS = {
     "cifar": ("photographs", "contrast", "similar"),
     "animals": ("photographs", "contrast", "similar"),
     "intents": ("requests",),
 }
 """For each data set: the questions that the panel was asked, the default first."""
-SIMILARITY_FILES = {
-    "cifar": "similarities.npz",
-    "animals": "animals_similarities.npz",
-    "intents": "intents_similarities.npz",
-}
 SOURCES = ("WordNet", "GloVe", "Wikipedia", "word2vec", "GloVe 100d")
 VECTOR_SOURCE = "GloVe 100d"
 CIFAR_SENSES = {
@@ -101,11 +90,12 @@ def class_names(dataset: str) -> ClassNames:
     >>> class_names("animals").new[:3]
     ('chimpanzee', 'giant+panda', 'hippopotamus')
     """
-    if dataset not in CLASS_FILES:
-        hint = f"{suggest_name(dataset, CLASS_FILES)}; there are {quote_names(CLASS_FILES)}"
+    if dataset not in QUESTIONS:
+        hint = f"{suggest_name(dataset, QUESTIONS)}; there are {quote_names(QUESTIONS)}"
         raise RankshotError(f"no data set {short_repr(dataset)}{hint}")
     folder = files("rankshot.datasets") / "data"
-    texts = [(folder / file).read_text(encoding="utf-8") for file in CLASS_FILES[dataset]]
+    paths = [folder / f"{dataset}_{kind}_classes.txt" for kind in ClassNames._fields]
+    texts = [path.read_text(encoding="utf-8") for path in paths]
     return ClassNames(*(tuple(text.split()) for text in texts))
 
 
@@ -235,7 +225,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
     ('sweet_pepper',)
     """
     seen, new = class_names(dataset)
-    with embedded_arrays(SIMILARITY_FILES[dataset]) as arrays:
+    with embedded_arrays(f"{dataset}_similarities.npz") as arrays:
         return {
             name: Similarity(arrays[name], new + seen, seen, name, arrays[f"{name}_notes"].tolist())
             for name in SOURCES

@@ -97,10 +97,8 @@ def load_cifar() -> ImageData:
             ("new", "unseen", new),
         ):
             # The file has whole steps, one row per dimension.
-            parts[part] = np.multiply(arrays[stored].T, arrays["step"], order="C")
-            parts[f"{part}_label"] = np.array(classes)[arrays[f"{stored}_label"]]
-    for array in parts.values():
-        read_only(array)
+            parts[part] = read_only(np.multiply(arrays[stored].T, arrays["step"], order="C"))
+            parts[f"{part}_label"] = read_only(np.array(classes)[arrays[f"{stored}_label"]])
     return ImageData(name="cifar", **parts, seen_classes=seen, new_classes=new)
 
 

@@ -26,10 +26,10 @@ PARTS = {
     "seen_validation": ("seen", "val"),
     "seen_test": ("seen", "test"),
     "new": ("new", "test"),
+    "out_of_scope_validation": (None, "val"),
+    "out_of_scope_test": (None, "test"),
 }
-"""The kind of class and the split of the parts of `TextData` that have labels."""
-OUT_OF_SCOPE = "out of scope"
-OUT_OF_SCOPE_PARTS = {"out_of_scope_validation": "val", "out_of_scope_test": "test"}
+"""The kind of class, None for texts without labels, and the split of the parts of `TextData`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,21 +134,21 @@ def join_intents(
     Requests of new intents for training and validation are skipped: in zero-shot classification
     there are none. The intent of an out-of-scope request is null.
     """
-    kinds: dict[str | None, str] = {None: OUT_OF_SCOPE}
-    kinds |= {**dict.fromkeys(seen, "seen"), **dict.fromkeys(new, "new")}
-    groups: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    kinds: dict[str | None, str | None] = {None: None, **dict.fromkeys(seen, "seen")}
+    kinds |= dict.fromkeys(new, "new")
+    groups: dict[tuple[str | None, str], list[tuple[str, str]]] = {}
     for request in map(json.loads, lines):
         group = kinds[request["intent"]], request["split"]
         groups.setdefault(group, []).append((request["text"], request["intent"]))
     arrays: dict[str, NDArray[Any]] = {}
     for part, group in PARTS.items():
         texts, labels = zip(*groups[group], strict=True)
-        arrays |= {part: np.array(texts), f"{part}_label": np.array(labels)}
-    for part, split in OUT_OF_SCOPE_PARTS.items():
-        arrays[part] = np.array([text for text, _ in groups[OUT_OF_SCOPE, split]])
+        arrays[part] = read_only(np.array(texts))
+        if group[0] is not None:
+            arrays[f"{part}_label"] = read_only(np.array(labels))
     return TextData(
         "intents",
-        **{name: read_only(array) for name, array in arrays.items()},
+        **arrays,
         seen_classes=seen,
         new_classes=new,
         held_out_classes=tuple(sorted(held_out_panel.target_names)),

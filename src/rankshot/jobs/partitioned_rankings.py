@@ -59,6 +59,8 @@ SPLIT_EVERY = 8
 """Results of this many parts, or sums of them, are added in one task."""
 MEMORY_SHARE = 4
 """Parts that need less than this fraction of the memory are read once and kept."""
+BUILT_GROWTH = 4
+"""What models build of parts takes at most about this many times the memory of the parts."""
 BYTES_PER_ENTRY, BYTES_PER_RANKING = 8, 64
 """The memory of a listed item, and what a ranking takes besides."""
 JSON_GROWTH, GZIP_GROWTH = 4, 40
@@ -201,6 +203,12 @@ class PartitionedRankings(RankingParts):
         parts = import_dask().persist(*self.delay(_Kept))
         return PartitionedRankings(parts, self.items)
 
+    def prepare(self, build: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+        """Return a function that adds up what is asked of the built parts, kept if they fit."""
+        if not self._parts.fit(find_client(), BUILT_GROWTH):
+            return super().prepare(build, *arguments)
+        return partial(_reduce_kept, import_dask().persist(*self.delay(_build, build, arguments)))
+
     def compute(self) -> Rankings:
         """Return all rankings, in memory."""
         found = import_dask().compute(*self.delay(Rankings.__getitem__, slice(None)))
@@ -222,18 +230,26 @@ class _Files:
     n_bytes: float = inf
     _chosen: tuple[Any, Sequence[Any]] | None = None
 
+    def fit(self, client: Any, growth: float = 1.0) -> bool:
+        """Whether all parts, if they grow, need little of the memory."""
+        n_bytes = growth * self.n_bytes
+        return n_bytes < inf and MEMORY_SHARE * n_bytes < find_memory(client)
+
     def choose(self) -> Sequence[Any]:
         """Return what reads each part, or what is kept of it."""
-        dask = import_dask()
-        # The client of Dask whose workers compute, or nothing if this process does.
-        client = getattr(dask.base.get_scheduler(), "__self__", None)
+        dask, client = import_dask(), find_client()
         if self._chosen is None or self._chosen[0] is not client:
             parts = self.loaders
-            if self.n_bytes < inf and MEMORY_SHARE * self.n_bytes < find_memory(client):
+            if self.fit(client):
                 keep = dask.delayed(_keep_part, pure=False)
                 parts = dask.persist(*map(keep, self.loaders, self.items))
             self._chosen = client, parts
         return self._chosen[1]
+
+
+def find_client() -> Any:
+    """Return the client of Dask whose workers compute, or None if this process does."""
+    return getattr(import_dask("dask.base").get_scheduler(), "__self__", None)
 
 
 def find_memory(client: Any) -> int:
@@ -257,18 +273,31 @@ class _Job(NamedTuple):
 
 
 class _Kept:
-    """Rankings that workers keep; Dask moves them between workers only if their size allows it."""
+    """What workers keep of a part; Dask moves it between workers only if its size allows it."""
 
-    def __init__(self, rankings: Rankings) -> None:
-        self.rankings = rankings
+    def __init__(self, value: Any) -> None:
+        self.value = value
 
     def __sizeof__(self) -> int:
-        return len(pickle.dumps(self.rankings))
+        return len(pickle.dumps(self.value))
 
 
 def _keep_part(part: Loader, items: Items | None) -> _Kept | None:
     rankings = part(items)
     return None if rankings is None else _Kept(rankings)
+
+
+def _build(part: Rankings, build: Callable[..., Any], arguments: Any) -> _Kept:
+    return _Kept(build(part, *arguments))
+
+
+def _reduce_kept(kept: Iterable[Any], ask: Callable[..., Any], *more: Any) -> Any:
+    delayed = import_dask().delayed(_ask_kept, pure=False)
+    return reduce_tree([delayed(part, ask, more) for part in kept], add_results)
+
+
+def _ask_kept(kept: _Kept | None, ask: Callable[..., Any], more: Any) -> Any:
+    return None if kept is None else ask(kept.value, *more)
 
 
 def _run(part: Any, job: _Job, *last: Any) -> Any:
@@ -278,7 +307,7 @@ def _run(part: Any, job: _Job, *last: Any) -> Any:
         return None
     # What was kept may have been read before the items of all parts were known.
     is_kept = isinstance(value, _Kept)
-    value = value.rankings.change_items(job.items) if is_kept else value.with_items(job.items)
+    value = value.value.change_items(job.items) if is_kept else value.with_items(job.items)
     *changes, (function, arguments) = job.steps
     for change, values in changes:
         value = change(value, *values)
@@ -476,7 +505,7 @@ def _find_items(parts: _Files, plans: Iterable[_Plan], address: Any) -> Items:
 
 def _occurring_items(part: Any) -> frozenset[str]:
     kept = _keep_part(part, None) if callable(part) else part
-    return frozenset(kept.rankings.items if kept else ())
+    return frozenset(kept.value.items if kept else ())
 
 
 def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:

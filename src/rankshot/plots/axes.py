@@ -166,12 +166,12 @@ def _adapt_style(style: str, salt: str) -> str:
     return style.replace("url(#", f"url(#{salt}-").replace("; ", ";").replace(": ", ":")
 
 
-def choose_style(colour: int, shape: int) -> dict[str, Any]:
-    """Return a style for lines that differ in colour or in shape."""
+def choose_style(number: int) -> dict[str, Any]:
+    """Return the style of a line that differs from others in colour and in shape."""
     return {
-        "color": COLOURS[colour % len(COLOURS)],
-        "marker": MARKERS[shape % len(MARKERS)],
-        "linestyle": LINES[shape % len(LINES)],
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": LINES[number % len(LINES)],
         "markersize": 5,
     }
 
@@ -222,14 +222,6 @@ def draw_matrix(
 def measure_matrix(names: list[str], cell: float = CELL) -> tuple[float, float]:
     """Return the side of a square matrix and the room for its names, in inches."""
     return max(2.4, cell * len(names)), LETTER * max(len(shorten(name)) for name in names) + 0.3
-
-
-def choose_names(*columns: NDArray[Any]) -> list[str]:
-    """Return for each ranking the first label that it has in the columns, or its number."""
-    return [
-        next((str(label) for label in labels if label), str(row + 1))
-        for row, labels in enumerate(zip(*columns, strict=True))
-    ]
 
 
 def shorten(name: str, letters: int = MAX_LETTERS) -> str:

@@ -16,7 +16,6 @@ from rankshot.plots.axes import (
     ROW_HEIGHT,
     WIDTH,
     Display,
-    choose_names,
     choose_style,
     draw_intervals,
     draw_matrix,
@@ -108,7 +107,8 @@ class RankingsDisplay(Display):
         title = list(chosen.target_names)
         if len(chosen) > len(shown):
             title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
-        names = choose_names(shown.raters, shown.sources, shown.targets)
+        labels = zip(shown.raters, shown.sources, shown.targets, strict=True)
+        names = [str(next(filter(None, some), row)) for row, some in enumerate(labels, 1)]
         return cls(shown.orders(), names, k, ", ".join(title)).plot(ax)
 
     def _measure(self, width: float | None) -> tuple[float, float]:
@@ -355,7 +355,7 @@ class GroupsDisplay(Display):
             values = np.array([model.log_worths_ for model in models])
         else:
             modes = Rankings.from_orders([model.mode_ for model in models], items=items)
-            values = find_mean_places(modes)
+            values = modes.positions().astype(np.float64)
         mean = weights @ values
         order = np.lexsort((items, -mean if are_worths else mean))
         names = [items[i] for i in order]
@@ -367,7 +367,7 @@ class GroupsDisplay(Display):
     def _draw(self, ax: Any) -> None:
         many = len(self.values) > 1
         for g, (row, weight) in enumerate(zip(self.values, self.weights, strict=True)):
-            style = choose_style(g, g)
+            style = choose_style(g)
             if not many:
                 # A line from item to item is for comparing groups.
                 style["linestyle"] = "none"
@@ -377,14 +377,3 @@ class GroupsDisplay(Display):
         if many:
             ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, frameon=False)
         name_rows(ax, self.items)
-
-
-def find_mean_places(rankings: Rankings) -> Floats:
-    """Return the places of listed items from 1, the mean of them for ties; NaN elsewhere."""
-    rows = rankings.entry_rows
-    within = np.arange(rows.size) - rankings.starts[rows] + 1.0
-    _, group = np.unique(np.column_stack([rows, rankings.places]), axis=0, return_inverse=True)
-    means = np.bincount(group.ravel(), within) / np.bincount(group.ravel())
-    places = np.full((len(rankings), rankings.n_items), np.nan)
-    places[rows, rankings.codes] = means[group.ravel()]
-    return places

@@ -123,7 +123,7 @@ class ReliabilityDisplay(Display):
         bins = self.reliability
         used = bins.count > 0
         x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
-        style = choose_style(number, number)
+        style = choose_style(number)
         label = f"calibration error {format_share(bins.expected_calibration_error)}"
         if self.name is not None:
             label = f"{shorten(self.name)}, {label}"
@@ -320,10 +320,9 @@ class ComparisonDisplay(Display):
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
+        best = rehearsal.accuracy_
         tried = {
-            trial.what + (" (chosen)" if trial.accuracy is rehearsal.accuracy_ else ""): (
-                trial.accuracy
-            )
+            f"{trial.what}{' (chosen)' if trial.accuracy is best else ''}": trial.accuracy
             for trial in rehearsal.trials_
         }
         return cls.from_results(tried, chance=chance, ax=ax)

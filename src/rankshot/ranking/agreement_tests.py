@@ -17,12 +17,7 @@ from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.parts import require_one_subject, require_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.rater_agreement import (
-    Blocks,
-    arrange_blocks,
-    deviations,
-    prepare_raters,
-)
+from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -128,13 +128,9 @@ def group_by_place(
     rankings: Rankings,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Return the groups of items of equal place."""
-    rows = rankings.entry_rows
-    starts_group = np.ones(rows.size, bool)
-    same_row, same_place = rows[1:] == rows[:-1], rankings.places[1:] == rankings.places[:-1]
-    starts_group[1:] = ~(same_row & same_place)
-    first = np.flatnonzero(starts_group)
-    size = np.diff(np.append(first, rows.size))
-    return first - rankings.starts[rows[first]], size, rows[first]
+    ends = np.flatnonzero(rankings.lists.group_starts())
+    row = rankings.entry_rows[ends[:-1]]
+    return ends[:-1] - rankings.starts[row], np.diff(ends), row
 
 
 def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
@@ -212,27 +208,17 @@ def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
     counted = np.where(unclear, 0, np.where(taken == size, left, taken))
     # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
     kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
-    n = len(rankings)
     entry_rows = rankings.entry_rows[kept]
-    sizes = np.bincount(entry_rows, minlength=n)
-    lengths = np.bincount(row, counted, minlength=n).astype(np.int64)
+    sizes = np.bincount(entry_rows, minlength=len(rankings))
+    lengths = np.bincount(row, counted, minlength=len(rankings)).astype(np.int64)
     # Places are counted again, so that a group that has been removed leaves no gap.
-    there = np.bincount(group[kept], minlength=row.size) > 0
-    number = np.cumsum(there) - 1
-    first_number = np.append(number, 0)[np.searchsorted(row, np.arange(n))]
-    first_number += ~np.append(there, True)[np.searchsorted(row, np.arange(n))]
-    places = (number[group[kept]] - first_number[entry_rows]).astype(np.int32)
-    lists = Entries(codes[kept], places, row_starts(sizes)).sort_ties()
+    lists = Entries(codes[kept], rankings.places[kept], row_starts(sizes))
+    number = np.cumsum(lists.group_starts(), dtype=np.int32)
+    places = number[:-1] - number[lists.starts[entry_rows]]
     informative = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
-    lists = lists.take(informative)
-    return replace(
-        rankings[informative],
-        items=names,
-        codes=lists.codes,
-        places=lists.places,
-        starts=lists.starts,
-        lengths=lengths[informative],
-    )
+    lists = lists._replace(places=places).sort_ties().take(informative)
+    some = rankings[informative]
+    return replace(some, items=names, lengths=lengths[informative], **lists._asdict())
 
 
 def mark_ranked(rankings: Rankings) -> NDArray[np.bool_]:
@@ -273,10 +259,5 @@ def _drop_items(rankings: Rankings, is_kept: NDArray[np.bool_], names: tuple[str
     kept = is_kept[rankings.codes]
     recode = (np.cumsum(is_kept) - 1).astype(np.int32)
     sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
-    return replace(
-        rankings,
-        items=names,
-        codes=recode[rankings.codes[kept]],
-        places=rankings.places[kept],
-        starts=row_starts(sizes),
-    )
+    lists = Entries(recode[rankings.codes[kept]], rankings.places[kept], row_starts(sizes))
+    return replace(rankings, items=names, **lists._asdict())

@@ -11,6 +11,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -56,6 +57,13 @@ class RankingParts(ABC):
     @abstractmethod
     def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return the numbers that ``function`` gives, one per ranking, as a lazy array."""
+
+    def prepare(self, build: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+        """Return a function that adds up ``ask(build(part, *arguments), *more)`` over the parts.
+
+        It is called as ``function(ask, *more)``. What ``build`` gives may be kept between calls.
+        """
+        return partial(self.reduce, _build_and_ask, build, arguments)
 
     @property
     def n_items(self) -> int:
@@ -112,6 +120,12 @@ def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
     # Other items are refused here, and not by a worker.
     no_rankings(rankings.items).with_items(items)
     return rankings.map_parts(Rankings.with_items, items, items=items)
+
+
+def _build_and_ask(
+    part: Rankings, build: Callable[..., T], arguments: Any, ask: Callable[..., Any], *more: Any
+) -> Any:
+    return ask(build(part, *arguments), *more)
 
 
 def add_results(a: Any, b: Any) -> Any:

@@ -509,8 +509,8 @@ class Rankings:
           a > b = c (first 2), array([2]))
         """
         lengths = np.minimum(self.lengths, require_lengths(k, len(self), self.n_items))
-        codes, places, starts = self.lists.cut(lengths, keep_rest=self.is_subset)
-        return replace(self, codes=codes, places=places, starts=starts, lengths=lengths)
+        lists = self.lists.cut(lengths, keep_rest=self.is_subset)
+        return replace(self, lengths=lengths, **lists._asdict())
 
     def unique(self) -> Rankings:
         """Merge equal rankings of the same target and add their weights.

@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    RankshotError,
+    format_count,
+    join_some,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.matching import NameMatcher
@@ -50,7 +57,6 @@ ENDINGS = (".txt", ".md", ".json", ".jsonl")
 NUMBERED = re.compile(r"\.(again|part)-(\d{1,6})(?=\.|$)")
 """The end of a name such as rater-1.again-1.part-2: a rater has several files."""
 FAULTS_SHOWN = 3
-MAX_LABELS = 8
 
 
 def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
@@ -66,19 +72,14 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
     counts = Counter(match[0] for match in matches if len(match) == 1)
     unknown = [name for name, match in zip(names, matches, strict=True) if len(match) != 1]
     repeated = [name for name, count in counts.items() if count > 1]
-    faults = [f"not among the items: {_quote_values(unknown)}"] if unknown else []
-    faults += [f"more than once: {_quote_values(repeated)}"] if repeated else []
+    faults = [f"not among the items: {join_some(map(short_repr, unknown))}"] if unknown else []
+    faults += [f"more than once: {join_some(map(short_repr, repeated))}"] if repeated else []
     faults += [f"expected {k} names, found {len(names)}"] if len(names) != k else []
     if len(found) != 1:
         faults = [f"expected one complete JSON list, found {len(found)}"]
     if faults:
         raise RankshotError("; ".join(faults))
     return list(counts)
-
-
-def _quote_values(names: list[Any]) -> str:
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return ", ".join(short_repr(name) for name in names[:8]) + more
 
 
 @dataclass(frozen=True)
@@ -172,8 +173,7 @@ def read_answers(text: str, targets: Iterable[Any], items: Iterable[Any], k: int
     labels = dict.fromkeys(found.label for found in others if found.label is not None)
     if labels:
         hints = [f"{label!r}{suggest_name(label, unanswered)}" for label in labels]
-        more = f" and {len(hints) - MAX_LABELS} more" if len(hints) > MAX_LABELS else ""
-        notes.insert(0, f"lists for other names, left out: {', '.join(hints[:MAX_LABELS])}{more}")
+        notes.insert(0, f"lists for other names, left out: {join_some(hints)}")
     if bare := [found for found in others if found.label is None]:
         notes.append(f"{format_count(len(bare), 'list')} without the name of a class, left out")
     return Answers(orders, unanswered, tuple(notes))
@@ -402,9 +402,8 @@ class AnswerText:
         found, rest = self._read_json(text)
         if not found:
             found, rest = self._read_json(_repair_quotes(text))
-        place = 0
-        found.append((place, FoundList(None, None)))
-        current = found[-1][1]
+        place, current = 0, FoundList(None, None)
+        found.append((place, current))
         for line in _divide_numbered(rest).splitlines(keepends=True):
             if (begun := self._read_line(line, current)) is not None:
                 found.append((place, begun))
@@ -490,8 +489,7 @@ class AnswerText:
         plain = strip_markup(text)
         ends = re.split(r":\s+|\bfor\s+|\bclass\s+", plain.rstrip(":"), flags=re.IGNORECASE)
         for form in (*list_forms(plain), strip_markup(ends[-1])):
-            match = self.targets.match(form)
-            if match:
+            if match := self.targets.match(form):
                 return match[0] if len(match) == 1 else None
         return None
 
@@ -508,7 +506,7 @@ class AnswerText:
         is_title = re.fullmatch(r"#.*|\*\*[^*]+\*\*:?", line.strip()) is not None
         # Numbers count up; what follows them, and the indent, is the same for all entries.
         marker = f"{marked[1]}{marked[2].strip('(0123456789')}" if marked else None
-        begun = self._read_inline(body) or self._read_other(body, marker, current)
+        begun = self._read_inline(body, marker, current)
         is_label = (is_title or body.endswith(":")) and not self.is_entry(body) and _is_short(body)
         if begun is None and (is_label or self._is_heading(body, marker, current)):
             begun = FoundList(self._find_target(body), body.rstrip(": "))
@@ -545,22 +543,18 @@ class AnswerText:
             return False
         return marker is None or body.endswith(":") or marker != current.marker
 
-    def _read_inline(self, body: str) -> FoundList | None:
-        """Return the list in a line such as ``cat: tiger, fox`` or ``cat, tiger, fox``."""
+    def _read_inline(self, body: str, marker: str | None, current: FoundList) -> FoundList | None:
+        """Return the list in a line such as ``cat: tiger, fox`` or ``cat, tiger, fox``.
+
+        In ``catt: tiger, fox``, the name is not a target.
+        """
         if end := LABEL_END.search(body):
             label, names = strip_markup(body[: end.start()]), split_names(body[end.end() :])
         else:
             label, *names = split_names(body) or [""]
-        target = self.targets.match(label)
-        is_list = len(target) == 1 and any(map(self.is_entry, names))
-        return FoundList(target[0], label, names) if is_list else None
-
-    def _read_other(self, body: str, marker: str | None, current: FoundList) -> FoundList | None:
-        """Return the list in a line such as ``catt: tiger, fox``: the name is not a target."""
-        end = LABEL_END.search(body)
-        label = strip_markup(body[: end.start()] if end else body.partition(",")[0])
-        names = split_names(body[end.end() :] if end else body.partition(",")[2])
-        n_entries = sum(map(self.is_entry, names))
+        n_entries, target = sum(map(self.is_entry, names)), self.targets.match(label)
+        if len(target) == 1 and n_entries:
+            return FoundList(target[0], label, names)
         is_list = n_entries > 1 and 2 * n_entries >= len(names)
         # A heading needs names, and an entry of its list may have a remark.
         may_begin = current.names if current.label else True

@@ -146,8 +146,7 @@ def read_hit_counts(path: str | Path) -> Similarity:
     for (target, item), count in both.items():
         n_ab[row_of[target], column_of[item]] = count
     n_a, n_b = np.array([*targets.values()])[:, None], np.array([*items.values()])
-    values = np.where(np.isnan(n_ab), np.nan, dice(n_a, n_b, np.nan_to_num(n_ab)))
-    return Similarity(values, targets, items, path.stem)
+    return Similarity(dice(n_a, n_b, n_ab), targets, items, path.stem)
 
 
 def _find_problem(

@@ -194,9 +194,8 @@ def read_blocks(path: Path) -> Iterator[TextBlock]:
                 blank_lines = 20 * n_blank > inside.count(b"\n")
             else:
                 rest += chunk
-            cut = (
-                len(rest) if len(chunk) < BLOCK_BYTES else _find_cut(rest, blank_lines=blank_lines)
-            )
+            is_last = len(chunk) < BLOCK_BYTES
+            cut = len(rest) if is_last else _find_cut(rest, blank_lines=blank_lines)
             if cut:
                 yield TextBlock(line, rest[:cut], blank_lines)
             if not chunk:
@@ -267,19 +266,16 @@ def plurals(word: str) -> tuple[str, ...]:
 class TokenizedText(NamedTuple):
     """A block of text as a sequence of words, in which each name that was found is one word.
 
-    ``words`` are indices into the ``vocabulary``; ``entries`` are the numbers of the names, -1
-    for other words; ``texts`` are numbers that increase from one text of the block (line or
+    ``tokens`` are indices into the ``vocabulary``, in which the names come last: a name has one
+    token of its own, in whatever spelling it was found. ``entries`` are the numbers of the names,
+    -1 for other words; ``texts`` are numbers that increase from one text of the block (line or
     paragraph) to the next.
     """
 
     vocabulary: list[str]
-    words: Ints
+    tokens: Ints
     entries: Ints
     texts: Ints
-
-    def tokens(self) -> Ints:
-        """Return the words; a name is the number of its entry, after those of the vocabulary."""
-        return np.where(self.entries >= 0, len(self.vocabulary) + self.entries, self.words)
 
 
 def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText:
@@ -302,7 +298,9 @@ def tokenize(text: str, names: NameIndex, *, blank_lines: bool) -> TokenizedText
                 entries[start] = entry
                 keep[start + 1 : end] = False
                 break
-    return TokenizedText(list(code), words[keep], entries[keep], np.cumsum(ends_text)[keep])
+    tokens = np.where(entries >= 0, len(code) + entries, words)
+    vocabulary = [*code, *names.entries]
+    return TokenizedText(vocabulary, tokens[keep], entries[keep], np.cumsum(ends_text)[keep])
 
 
 # ---- Counting a block
@@ -355,29 +353,23 @@ class Counts:
 def count_block(block: TextBlock, path: Path, names: NameIndex, width: int) -> Counts:
     """Count the words near each name in a block of text."""
     found = tokenize(block.text(path), names, blank_lines=block.blank_lines)
-    # A name has one token of its own, in whatever spelling it was found.
-    tokens, vocabulary = found.tokens(), [*found.vocabulary, *names.entries]
-    where = np.flatnonzero(found.entries >= 0)
-    name, shape = found.entries[where], (len(names.entries), len(vocabulary))
+    vocabulary, tokens, entries, texts = found
+    where, shape = np.flatnonzero(entries >= 0), (len(names.entries), len(vocabulary))
     near = csr_array(shape, dtype=np.int64)
     # A word at distance d shares width - d windows with the name.
     for distance in range(1, width):
         for step in (-distance, distance):
-            other = where + step
-            inside = np.flatnonzero((other >= 0) & (other < tokens.size))
-            inside = inside[found.texts[other[inside]] == found.texts[where[inside]]]
-            weight = np.full(inside.size, width - distance, np.int64)
-            cells = name[inside], tokens[other[inside]]
-            near = near + csr_array((weight, cells), shape=shape)
-    # Every name is near itself, which says nothing.
-    cells = near.tocoo()
-    weight = np.where(cells.col == cells.row + len(found.vocabulary), 0, cells.data)
-    near = csr_array((weight, (cells.row, cells.col)), shape=shape)
+            here = where[(where + step >= 0) & (where + step < tokens.size)]
+            # A name near itself says nothing.
+            is_new = tokens[here] != tokens[here + step]
+            here = here[is_new & (texts[here] == texts[here + step])]
+            weight = np.full(here.size, width - distance, np.int64)
+            near = near + csr_array((weight, (entries[here], tokens[here + step])), shape=shape)
     totals = np.bincount(tokens, minlength=len(vocabulary))
     kept = [i for i in np.flatnonzero(totals).tolist() if len(vocabulary[i]) <= MAX_WORD_LETTERS]
     return Counts(
         tokens.size,
-        np.bincount(name, minlength=shape[0]),
+        np.bincount(entries[where], minlength=shape[0]),
         np.asarray(near.sum(axis=1), np.int64),
         [vocabulary[i] for i in kept],
         totals[kept],

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    RankshotError,
+    prefix_errors,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
@@ -247,11 +253,10 @@ def _merge_tables(
     values = np.stack(
         [transform(table.select(first.targets, first.items).rescale().values) for table in tables]
     )
-    known = np.isfinite(values)
+    count = np.isfinite(values).sum(axis=0)
     # Summed from the smallest value up, so that rounding does not depend on the order of the
     # sources and breaks no tie.
-    total = np.sort(np.where(known, values, 0.0), axis=0).sum(axis=0)
-    count = known.sum(axis=0)
+    total = np.nansum(np.sort(values, axis=0), axis=0)
     mean = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return Similarity(mean, first.targets, first.items, source=name)
 
@@ -303,19 +308,16 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     table = read_table(path, [place], others, rule=RULE)
     # Spreadsheets write lines without anything for empty rows.
     is_used = np.array(table.texts[0], bool) | ~np.isnan(table.numbers).all(axis=1)
-    targets: set[str] = set()
+    targets: dict[str, int] = {}
     for row in np.flatnonzero(is_used).tolist():
         name = table.texts[0][row]
         if not name or name in targets:
             problem = f"the target {short_repr(name)} occurs twice" if name else "no target"
             raise RankshotError(f"{table.where(row)}: {problem}")
-        targets.add(name)
-    try:
-        names = [name for name in table.texts[0] if name]
-        items = [columns[j] for j in others]
-        return Similarity(table.numbers[is_used], names, items, source or path.stem)
-    except RankshotError as error:
-        raise RankshotError(f"{path}: {error}") from None
+        targets[name] = row
+    items = [columns[j] for j in others]
+    with prefix_errors(path):
+        return Similarity(table.numbers[is_used], targets, items, source or path.stem)
 
 
 def refuse_huge_table(path: Path, n_rows: int, n_columns: int) -> None:

@@ -127,10 +127,9 @@ class ClassVectors:
         """Return the vectors of some names, in the given order."""
         row = {name: i for i, name in enumerate(self.names)}
         wanted = as_names(names, "names")
-        for name in wanted:
-            if name not in row:
-                hint = suggest_name(name, self.names)
-                raise RankshotError(f"{self.source} has no vector of {name!r}{hint}")
+        if absent := [name for name in wanted if name not in row]:
+            hint = suggest_name(absent[0], self.names)
+            raise RankshotError(f"{self.source} has no vector of {absent[0]!r}{hint}")
         return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
 
     def cosines(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
@@ -397,12 +396,10 @@ class Embedding:
     def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
         """Return the cosines of ``targets`` with ``items``."""
         targets, items = as_names(targets, "targets"), as_names(items)
-        row = {text: i for i, text in enumerate(dict.fromkeys(map(self._text, targets + items)))}
-        vectors = self._embed(list(row))
-        values = cosine(
-            vectors[[row[self._text(name)] for name in targets]],
-            vectors[[row[self._text(name)] for name in items]],
-        )
+        texts = [self._text(name) for name in targets + items]
+        row = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        vectors = self._embed(list(row))[[row[text] for text in texts]]
+        values = cosine(vectors[: len(targets)], vectors[len(targets) :])
         return Similarity(values, targets, items, self.source)
 
     def _text(self, name: str) -> str:

@@ -106,12 +106,7 @@ class WordNet:
       tiger: leopard > otter = wolf > mole > seal
     """
 
-    def __init__(
-        self,
-        measure: str = "path",
-        *,
-        senses: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, measure: str = "path", *, senses: Mapping[str, str] | None = None) -> None:
         self.measure = require_choice("measure", measure, MEASURES)
         self.pins = dict(senses or {})
 
@@ -166,11 +161,8 @@ class WordNet:
         unknown: dict[str, UnknownNounError] = {}
         for name in names:
             try:
-                if name in self.pins:
-                    options.append(pin_sense(nouns, name, self.pins[name]))
-                else:
-                    found = find_candidates(nouns, name)
-                    options.append(_prefer_first_words(nouns, found))
+                found = find_candidates(nouns, name, self.pins.get(name))
+                options.append(_prefer_first_words(nouns, found))
             except UnknownNounError as error:
                 unknown[name] = error
         chosen = choose_senses(nouns, options) if options else []
@@ -309,10 +301,11 @@ class SenseCandidates:
         return tuple(candidate.synset for candidate in self.candidates)
 
 
-def find_candidates(nouns: Nouns, name: str) -> SenseCandidates:
-    """Look up a name: as a sense, as synonyms, or as a noun."""
-    if is_sense(name):
-        return pin_sense(nouns, name, name)
+def find_candidates(nouns: Nouns, name: str, pin: str | None = None) -> SenseCandidates:
+    """Look up a name: as the sense that it is pinned to, as a sense, synonyms, or a noun."""
+    if pin is not None or is_sense(name):
+        only = SenseCandidate(nouns.synset(name if pin is None else pin))
+        return SenseCandidates(name, (only,), None, is_pinned=True)
     return _find_synonyms(nouns, name) if "," in name else _find_noun(nouns, name, name)
 
 
@@ -324,12 +317,6 @@ def _prefer_first_words(nouns: Nouns, found: SenseCandidates) -> SenseCandidates
     is_compound = any("_" in lemma for lemma in nouns.spellings(found.name))
     first = tuple(candidate for candidate in found.candidates if candidate.is_first)
     return replace(found, candidates=first) if is_compound and first else found
-
-
-def pin_sense(nouns: Nouns, name: str, sense: str) -> SenseCandidates:
-    """Return the sense of this name or id as the only candidate."""
-    only = SenseCandidate(nouns.synset(sense))
-    return SenseCandidates(name, (only,), None, is_pinned=True)
 
 
 def _find_synonyms(nouns: Nouns, name: str) -> SenseCandidates:

@@ -24,11 +24,7 @@ from rankshot.ranking.consensus.kemeny_solvers import (
     settle_ties,
     solve_exactly,
 )
-from rankshot.ranking.consensus.precedence import (
-    average_places,
-    precedence,
-    sort_by_average,
-)
+from rankshot.ranking.consensus.precedence import average_places, precedence, sort_by_average
 from rankshot.ranking.distances import count_opposite
 from rankshot.ranking.matrices import (
     ABSENT,

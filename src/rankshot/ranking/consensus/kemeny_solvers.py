@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
 from time import monotonic
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,13 +67,6 @@ def adjacent_search(W: Floats) -> Items:
     return order
 
 
-def improve_by_insertion(W: Floats, order: Items, deadline: float = np.inf) -> Items:
-    """Move single items to where they cost least, until no move lowers the score."""
-    order = order.copy()
-    _insert_until_stable(W - W.T, order, np.random.default_rng(0), deadline)
-    return order
-
-
 def insertion_search(W: Floats) -> Items:
     """Search each majority group separately: no best order is lost (see `majority_groups`)."""
     groups = _split(W)
@@ -111,13 +103,12 @@ def _search_group(W: Floats, deadline: float = np.inf) -> Items:
 def _insert_until_stable(
     excess: Floats, order: Items, rng: np.random.Generator, deadline: float
 ) -> None:
+    """Move single items to where they cost least, in place, until no move lowers the score."""
     while _insert_items(excess, order, rng.permutation(len(order)).tolist(), deadline) > 0:
         pass
 
 
-def _insert_items(
-    excess: Floats, order: Items, items: list[int], deadline: float = np.inf
-) -> float:
+def _insert_items(excess: Floats, order: Items, items: list[int], deadline: float) -> float:
     """Move each of ``items`` to its best place, one by one and in place; return the gain.
 
     Nothing is moved after the deadline. The cost of an item behind the first r others is the sum
@@ -327,15 +318,6 @@ def majority_groups(beats: NDArray[np.bool_]) -> list[Items]:
     return groups
 
 
-class Rows(NamedTuple):
-    """Constraints ``values @ x[columns] <= limit``, all with as many columns."""
-
-    columns: Items
-    values: Floats
-    limits: Floats
-    violations: Floats
-
-
 class OrderProgram:
     """Minimise Kemeny's score, Σ cost x + constant, over the constraints added so far.
 
@@ -384,10 +366,15 @@ class OrderProgram:
         X[self.i, self.j] = x
         X[self.j, self.i] = 1 - x
         order = np.argsort(-X.sum(axis=1), kind="stable")
-        return improve_by_insertion(self.W, order, deadline)
+        _insert_until_stable(self.W - self.W.T, order, np.random.default_rng(0), deadline)
+        return order
 
-    def violated(self, x: Floats, deadline: float) -> Rows | None:
-        """Return the constraints that x violates; None if the deadline passed meanwhile."""
+    def violated(self, x: Floats, deadline: float) -> tuple[Items, Floats] | None:
+        """Return the variables of the constraints that x violates, and by how much.
+
+        That is positive where x_ij + x_jk - x_ik is above 1, and negative where it is below 0. None
+        if the deadline passed meanwhile.
+        """
         X = np.zeros(self.W.shape)
         X[self.i, self.j] = x
         found = []
@@ -400,26 +387,21 @@ class OrderProgram:
             j, k = np.nonzero(excess)
             found.append((np.full(j.size, i), j + i + 1, k + i + 1, excess[j, k]))
         i_s, j_s, k_s, excesses = (np.concatenate(part) for part in zip(*found, strict=True))
-        columns = np.column_stack(
-            [self.number[i_s, j_s], self.number[j_s, k_s], self.number[i_s, k_s]]
-        )
-        # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
-        values = np.sign(excesses)[:, None] * np.array([1.0, 1.0, -1.0])
-        return Rows(columns, values, (excesses > 0).astype(float), np.abs(excesses))
+        pairs = (i_s, j_s), (j_s, k_s), (i_s, k_s)
+        return np.column_stack([self.number[pair] for pair in pairs]), excesses
 
-    def add(self, rows: Rows) -> None:
+    def add(self, columns: Items, excesses: Floats) -> None:
         """Add the constraints that are violated most."""
         most = ROWS_PER_ITEM * len(self.W)
-        if rows.limits.size > most:
-            worst = np.argsort(-rows.violations, kind="stable")[:most]
-            rows = Rows(
-                rows.columns[worst], rows.values[worst], rows.limits[worst], rows.violations[worst]
-            )
-        n, width = rows.columns.shape
-        entries = (rows.values.ravel(), rows.columns.ravel(), np.arange(0, n * width + 1, width))
-        new = csr_array(entries, shape=(n, self.cost.size))
+        if excesses.size > most:
+            worst = np.argsort(-np.abs(excesses), kind="stable")[:most]
+            columns, excesses = columns[worst], excesses[worst]
+        # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
+        values = np.sign(excesses)[:, None] * np.array([1.0, 1.0, -1.0])
+        entries = (values.ravel(), columns.ravel(), np.arange(0, columns.size + 1, 3))
+        new = csr_array(entries, shape=(excesses.size, self.cost.size))
         self.rows = vstack([self.rows, new], format="csr")
-        self.limits = np.concatenate([self.limits, rows.limits])
+        self.limits = np.append(self.limits, excesses > 0)
 
     def solve(self, *, integer: bool, deadline: float) -> tuple[Floats, float] | None:
         """Return the best x and a lower bound, or None if the deadline is reached.
@@ -457,11 +439,11 @@ def _prove(
     x = program.start()
     integer = False
     while program.gap(score, bound) > 0:
-        rows = program.violated(x, deadline)
-        if rows is None:
+        found = program.violated(x, deadline)
+        if found is None:
             break
-        if rows.limits.size:
-            program.add(rows)
+        if found[1].size:
+            program.add(*found)
         elif integer or np.all(np.minimum(x, 1 - x) < TOLERANCE):
             break
         else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -149,18 +147,11 @@ def _sum_listed(part: Rankings) -> NDArray[np.float64]:
     return np.bincount(part.codes, weights, minlength=part.n_items).astype(float)
 
 
-class Places(NamedTuple):
-    """Places as fractions of the number of items that a ranking compares."""
-
-    listed: NDArray[np.float64]
-    left_out: NDArray[np.float64]
-
-
-def places_of_entries(block: Rankings) -> Places:
+def _find_places(block: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the place of each entry, and of what each top-K ranking leaves out.
 
-    Items that share a place have the mean of the places that they take; the first place of C is
-    1/2 of C.
+    They are fractions of the number of items compared: the first place of C is 1/2 of C. Items
+    that share a place have the mean of the places that they take.
     """
     place = block.places + 0.5
     if block.has_ties:
@@ -169,7 +160,7 @@ def places_of_entries(block: Rankings) -> Places:
     n_listed = block.n_listed
     n_compared = np.where(block.is_subset, n_listed, block.n_items)
     left_out = (n_listed + n_compared) / 2 / n_compared
-    return Places(place / n_compared[block.entry_rows], left_out)
+    return place / n_compared[block.entry_rows], left_out
 
 
 def _sum_places(
@@ -182,11 +173,11 @@ def _sum_places(
     C = rankings.n_items
     total, weight, listed = np.zeros(C), np.zeros(C), np.zeros(C)
     for block in iterate_blocks(rankings, int(rankings.n_listed.max(initial=1))):
-        rows, codes, place = block.entry_rows, block.codes, places_of_entries(block)
+        rows, codes, (place, left_out) = block.entry_rows, block.codes, _find_places(block)
         of_top = np.where(block.is_subset, 0.0, block.weights)
         own = block.weights[rows]
-        shift = own * place.listed - (of_top * place.left_out)[rows]
-        total += of_top @ place.left_out + np.bincount(codes, shift, minlength=C)
+        shift = own * place - (of_top * left_out)[rows]
+        total += of_top @ left_out + np.bincount(codes, shift, minlength=C)
         listed += np.bincount(codes, own, minlength=C)
         weight += of_top.sum()
         if block.is_subset.any():

@@ -280,8 +280,8 @@ class BabingtonSmith(BaseEstimator):
 
 def require_affordable(n_items: int, k: int) -> None:
     """Raise if there are too many subsets of up to ``k`` items to sum over."""
-    if not is_affordable(n_items, k):
-        largest = max(comb(n_items, s) for s in range(1, k + 1))
+    largest = max(comb(n_items, s) for s in range(1, k + 1))
+    if largest > MAX_SUBSETS:
         raise RankshotError(
             f"the normaliser for {k} of {n_items} items needs {largest:.1e} subsets: too many. "
             "Use smaller k, or log_weight, which leaves the normaliser out"
@@ -314,11 +314,6 @@ def _normalizers(f: Floats, weight_of_length: Floats) -> tuple[float, Floats]:
 # where i is the item that comes last. The number of terms is that of the subsets, not of the
 # orders. Subsets of one size are numbered by the combinatorial number system: the set
 # c_1 < c_2 < … < c_s has number Σ_t binom(c_t, t).
-
-
-def is_affordable(n_items: int, k: int) -> bool:
-    """Tell whether there are few enough subsets of up to ``k`` items to sum over."""
-    return max(comb(n_items, s) for s in range(1, k + 1)) <= MAX_SUBSETS
 
 
 class OrderSums:

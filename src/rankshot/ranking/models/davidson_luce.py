@@ -18,22 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import (
-    require_number,
-    require_whole_number,
-)
+from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.entries import count_places
-from rankshot.ranking.matrices import (
-    completed_orders,
-    group_by_place,
-)
+from rankshot.ranking.matrices import completed_orders, group_by_place
 from rankshot.ranking.models.information import invert_information
 from rankshot.ranking.models.pair_likelihood import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel, require_worths
@@ -135,9 +128,9 @@ class DavidsonLuce(WorthModel):
             )
             for size, delta in tie_parameters.items()
         }
-        sizes = np.array([1, *sorted(ties)])
-        gamma = np.log([1.0, *(ties[int(size)] for size in sizes[1:])])
-        return cls(regularization=0.0)._with_parameters(items, sizes, Parameters(theta, gamma))
+        sizes = sorted(ties)
+        values = np.append(theta, np.log([ties[size] for size in sizes]))
+        return cls(regularization=0.0)._with_values(items, sizes, values)
 
     def fit(self, rankings: Rankings) -> DavidsonLuce:
         """Estimate worths and tie parameters from ``rankings`` of any kind; their weights count."""
@@ -153,9 +146,7 @@ class DavidsonLuce(WorthModel):
             require_finite_worths(likelihood, optimum.parameters, rankings.items)
         values = self._take_parameters(optimum)
         self.log_likelihood_ = likelihood.evaluate(values).value
-        return self._with_parameters(
-            rankings.items, sizes, Parameters.unpack(values, rankings.n_items)
-        )
+        return self._with_values(rankings.items, sizes[1:].tolist(), values)
 
     def _maximize(self, likelihood: Any, tol: float, line: ProgressLine) -> Optimum:
         """Maximise the penalised log-likelihood."""
@@ -173,29 +164,28 @@ class DavidsonLuce(WorthModel):
             report=line.update,
         )
 
-    def _with_parameters(
-        self, items: tuple[str, ...], sizes: NDArray[np.intp], parameters: Parameters
+    def _with_values(
+        self, items: tuple[str, ...], sizes: list[int], values: Floats
     ) -> DavidsonLuce:
-        self.tie_parameters_ = dict(
-            zip(sizes[1:].tolist(), np.exp(parameters.gamma[1:]).tolist(), strict=True)
-        )
-        return self._with_log_worths(items, parameters.theta)
+        deltas = np.exp(values[len(items) :])
+        self.tie_parameters_ = dict(zip(sizes, deltas.tolist(), strict=True))
+        return self._with_log_worths(items, values[: len(items)])
 
     @property
     def _sizes(self) -> NDArray[np.intp]:
         return np.array([1, *self.tie_parameters_])
 
     @property
-    def _parameters(self) -> Parameters:
-        delta = np.array([1.0, *self.tie_parameters_.values()])
-        return Parameters(self.log_worths_, np.log(delta))
+    def _values(self) -> Floats:
+        """Log-worths, then the logarithms of tie parameters."""
+        return np.append(self.log_worths_, np.log([*self.tie_parameters_.values()]))
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each of the ``rankings``, for any ratio of worths."""
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
         refuse_cut_ties(rankings)
-        return log_prob(rankings, self._sizes, self._parameters)
+        return log_prob(rankings, self._sizes, self._values)
 
     def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, from the information in ``rankings``.
@@ -215,9 +205,8 @@ class DavidsonLuce(WorthModel):
         """
         inverse, known = self._invert_information(rankings)
         likelihood = build_likelihood(rankings.with_items(self.items_), self._sizes)
-        values = np.append(self.log_worths_, self._parameters.gamma[1:])
         kept = np.append(np.ones(len(self.items_), bool), known)
-        listed = likelihood.gradients(values)[:, np.flatnonzero(kept)]
+        listed = likelihood.gradients(self._values)[:, np.flatnonzero(kept)]
         return inverse, Gradients(listed, np.zeros(len(rankings)), np.zeros(len(inverse)))
 
     def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
@@ -241,8 +230,7 @@ class DavidsonLuce(WorthModel):
                 f"the model has no tie parameter for ties of {unknown[0]} items, which these "
                 "rankings have: fit it to rankings with such ties"
             )
-        values = np.append(self.log_worths_, self._parameters.gamma[1:])
-        information = build_likelihood(merged, self._sizes).information(values)
+        information = build_likelihood(merged, self._sizes).information(self._values)
         C = len(self.items_)
         known = np.diag(information)[C:] > 0
         kept = np.append(np.arange(C), C + np.flatnonzero(known))
@@ -401,27 +389,20 @@ def refuse_cut_ties(rankings: Rankings) -> None:
 # ---- The log-likelihood
 
 
-class Parameters(NamedTuple):
-    """Log-worths, and the logarithms of the tie parameters of each size (0 for size 1)."""
-
-    theta: Floats
-    gamma: Floats
-
-    @classmethod
-    def unpack(cls, values: Floats, n_items: int) -> Parameters:
-        """Split one array of log-worths and log tie parameters."""
-        return cls(values[:n_items], np.append(0.0, values[n_items:]))
+def _unpack(values: Floats, n_items: int) -> tuple[Floats, Floats]:
+    """Return log-worths, and the logarithms of the tie parameters of each size (0 for size 1)."""
+    return values[:n_items], np.append(0.0, values[n_items:])
 
 
-def log_prob(rankings: Rankings, sizes: Ints, parameters: Parameters) -> Floats:
+def log_prob(rankings: Rankings, sizes: Ints, values: Floats) -> Floats:
     """Return the log-probability of each ranking; sets of other sizes are never chosen."""
-    polynomials = Polynomials(sizes)
+    polynomials, (log_worths, gamma) = Polynomials(sizes), _unpack(values, rankings.n_items)
     result = np.zeros(len(rankings))
     for block in iterate_blocks(rankings, polynomials.n_rows):
-        theta = parameters.theta[block.codes]
+        theta = log_worths[block.codes]
         log_sums = polynomials.add_items(theta).log_whole[block.place, :, block.column]
-        total = logsumexp(log_sums + parameters.gamma, axis=1)
-        log_delta = np.where(block.size[:, None] == sizes, parameters.gamma, -np.inf).max(axis=1)
+        total = np.logaddexp.reduce(log_sums + gamma, axis=1)
+        log_delta = np.where(block.size[:, None] == sizes, gamma, -np.inf).max(axis=1)
         result[block.rows] = (block.chosen * theta).sum(axis=0)
         np.add.at(result, block.rows[block.column], log_delta - total)
     return result
@@ -451,10 +432,9 @@ class Likelihood:
 
     def evaluate(self, values: Floats) -> Point:
         """Return the log-likelihood and its gradient: observed minus expected."""
-        parameters = Parameters.unpack(values, self.n_items)
         value, expected = float(self.observed @ values), np.zeros_like(values)
         for block, weights in self._blocks:
-            passes = _Passes(self._polynomials, block, weights, parameters)
+            passes = _Passes(self._polynomials, block, weights, values)
             value -= float(weights[block.column] @ passes.log_totals)
             np.add.at(expected, block.codes, passes.expected)
             expected[self.n_items :] += passes.by_size[:, 1:].sum(axis=0)
@@ -463,11 +443,10 @@ class Likelihood:
 
     def gradients(self, values: Floats) -> csr_array:
         """Return the derivatives of each ranking, whatever its weight."""
-        parameters = Parameters.unpack(values, self.n_items)
         sizes = self._polynomials.sizes[1:]
         cells: list[tuple[Ints, Ints, Floats]] = []
         for block, weights in self._blocks:
-            passes = _Passes(self._polynomials, block, np.ones_like(weights), parameters)
+            passes = _Passes(self._polynomials, block, np.ones_like(weights), values)
             cells.append((block.rows, block.codes, block.chosen - passes.expected))
             of_size = (block.size[:, None] == sizes) - passes.by_size[:, 1:]
             columns = self.n_items + np.arange(sizes.size)
@@ -481,19 +460,19 @@ class Likelihood:
 
     def information(self, values: Floats) -> Floats:
         """Return minus the matrix of second derivatives."""
-        C, parameters = self.n_items, Parameters.unpack(values, self.n_items)
+        C, n_sizes = self.n_items, self._polynomials.sizes.size
         information = np.zeros((values.size, values.size))
         for block, weights in self._blocks:
-            passes = _Passes(self._polynomials, block, weights, parameters)
+            passes = _Passes(self._polynomials, block, weights, values)
             # The matrix is symmetric: the passes of item p can end there.
             for p, codes in enumerate(block.codes):
                 slope = np.zeros((p + 1, 1))
                 slope[p] = 1.0
-                change, _ = passes.differentiate(slope, np.zeros_like(parameters.gamma))
+                change, _ = passes.differentiate(slope, np.zeros(n_sizes))
                 change[p] /= 2
                 np.add.at(information, (block.codes[: p + 1], codes), change)
             slope = np.zeros((len(block.codes), 1))
-            for k, direction in enumerate(np.eye(parameters.gamma.size)[1:], C):
+            for k, direction in enumerate(np.eye(n_sizes)[1:], C):
                 change, by_size = passes.differentiate(slope, direction)
                 np.add.at(information[:, k], block.codes, change)
                 information[C:, k] += by_size[:, 1:].sum(axis=0) / 2
@@ -519,14 +498,15 @@ class _Passes:
     """
 
     def __init__(
-        self, polynomials: Polynomials, block: Block, weights: Floats, parameters: Parameters
+        self, polynomials: Polynomials, block: Block, weights: Floats, values: Floats
     ) -> None:
-        self._polynomials, self._block = polynomials, block
-        theta = parameters.theta[block.codes]
+        self._polynomials = polynomials
+        log_worths, gamma = _unpack(values, values.size + 1 - polynomials.sizes.size)
+        theta = log_worths[block.codes]
         log_whole, self._without, self._with = polynomials.add_items(theta)
         self._at = block.place[:, None], polynomials.whole - 1, block.column[:, None]
-        log_sums = log_whole[block.place, :, block.column] + parameters.gamma
-        self.log_totals = logsumexp(log_sums, axis=1)
+        log_sums = log_whole[block.place, :, block.column] + gamma
+        self.log_totals = np.logaddexp.reduce(log_sums, axis=1)
         self._probability = np.exp(log_sums - self.log_totals[:, None])
         self._weights = weights[block.column][:, None]
         self.by_size = self._weights * self._probability

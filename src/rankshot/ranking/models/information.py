@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -35,14 +33,14 @@ def require_estimable(rankings: AnyRankings) -> None:
     Such ties are left out, and an estimate that depends on them is refused. All rankings count,
     whatever their weight.
     """
-    compared = reduce_parts(rankings, _count_neighbours)
-    count, label = connected_components(compared.before, connection="strong")
+    before, n_cut = reduce_parts(rankings, _count_neighbours)
+    count, label = connected_components(before, connection="strong")
     if count > 1:
-        verdict = "need not exist, ties that K cuts aside" if compared.n_cut else "does not exist"
+        verdict = "need not exist, ties that K cuts aside" if n_cut else "does not exist"
         raise RankshotError(
             f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
             f"{count} groups whose worths cannot be compared "
-            f"({_describe_groups(compared.before, label, rankings.items)}). "
+            f"({_describe_groups(before, label, rankings.items)}). "
             "Use regularization > 0, or add rankings that connect them"
         )
 
@@ -58,17 +56,8 @@ def find_one_sided(before: Floats, items: tuple[str, ...]) -> tuple[NDArray[np.b
     return np.asarray(label != np.argmax(np.bincount(label))), text
 
 
-class _Neighbours(NamedTuple):
-    """Which item came before which: the numbers count, and are positive where one did.
-
-    ``n_cut`` is the number of rankings with a tie that K cuts.
-    """
-
-    before: csr_array
-    n_cut: int
-
-
-def _count_neighbours(given: Rankings) -> _Neighbours:
+def _count_neighbours(given: Rankings) -> tuple[csr_array, int]:
+    """Return a matrix, positive where one item came before another, and how many ties K cuts."""
     C, rankings = given.n_items, without_cut_ties(given)
     # Of these, the graph of "came right before" has the same connected parts, and is sparse.
     in_line = ~rankings.rows_with_ties & (rankings.is_subset | (rankings.n_listed == C))
@@ -80,7 +69,7 @@ def _count_neighbours(given: Rankings) -> _Neighbours:
     before = csr_array((np.ones(pairs.size), pairs % C, starts), shape=(C, C))
     if not in_line.all():
         before = before + csr_array(precedence(rankings[~in_line]))
-    return _Neighbours(before, int((given.lengths < given.n_listed).sum()))
+    return before, int((given.lengths < given.n_listed).sum())
 
 
 def without_cut_ties(rankings: Rankings) -> Rankings:
@@ -120,10 +109,7 @@ def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[s
 
 
 def invert_information(
-    information: Floats,
-    items: tuple[str, ...],
-    penalty: float = 0,
-    labels: tuple[str, ...] = (),
+    information: Floats, items: tuple[str, ...], penalty: float = 0, labels: tuple[str, ...] = ()
 ) -> Floats:
     """Return the covariance of log-worths that add up to zero, and of other parameters.
 

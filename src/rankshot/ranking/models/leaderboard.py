@@ -181,8 +181,6 @@ class Leaderboard:
         The covariance of the log-worths.
     degrees : float
         The degrees of freedom of Student's distribution, for all intervals.
-    level : float
-        The level of all intervals, such as 0.95.
     votes : ndarray of shape (C,)
         The rankings that compare each item with others, by weight.
     wins, ties : ndarray of shape (C, C)
@@ -198,6 +196,8 @@ class Leaderboard:
         The coefficient of each covariate, as an `Estimate`.
     thin : dict
         The items that have too few votes to be ranked, with their votes.
+    level : float
+        The level of all intervals, such as 0.95.
     scale : {"log-worth", "elo"}
         The scale of ratings.
     n_draws, seed : int
@@ -220,7 +220,6 @@ class Leaderboard:
     log_worths: Floats
     covariance: Floats
     degrees: float
-    level: float
     votes: Floats
     wins: Floats
     ties: Floats
@@ -229,6 +228,7 @@ class Leaderboard:
     tie_parameter: float
     effects: dict[str, Estimate]
     thin: dict[str, float]
+    level: float
     scale: str
     n_draws: int
     seed: int
@@ -609,45 +609,38 @@ def leaderboard(
         require_number("min_votes", min_votes, least=0)
     if ties is not None:
         require_choice("ties", ties, TIES)
-    rng = require_generator(random_state)
+    seed = int(require_generator(random_state).integers(2**63))
+    settings = {"level": level, "scale": scale, "n_draws": n_draws, "seed": seed}
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     if names:
-        found = _fit_with_covariates(votes, model, ties, names, columns)
+        found = _fit_with_covariates(votes, model, ties, names, columns, settings)
     else:
-        found = _fit(as_rankings(votes, **columns), model, ties)
+        found = _fit(as_rankings(votes, **columns), model, ties, settings)
     _warn_of_names(found.items)
-    least = min_votes
+    return _sort(found, min_votes)
+
+
+def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
+    """Return a leaderboard, best first, of the items that have enough votes."""
+    votes = board.votes
     if least is None:
-        least = min(FEW_VOTES, float(np.median(found.votes[found.votes > 0])) / 10)
-    kept = np.flatnonzero(found.votes >= least)
+        least = min(FEW_VOTES, float(np.median(votes[votes > 0])) / 10)
+    kept = np.flatnonzero(votes >= least)
     if not kept.size:
         raise RankshotError(f"no item has {least:g} votes: lower min_votes")
-    values = found.log_worths[kept] - found.log_worths[kept].mean()
-    order = np.lexsort(([found.items[i] for i in kept], -values))
+    values = board.log_worths[kept] - board.log_worths[kept].mean()
+    order = np.lexsort(([board.items[i] for i in kept], -values))
     at = kept[order]
-    covariance = centre(found.covariance[np.ix_(at, at)])
-    reach = stdtrit(found.degrees, (1 + level) / 2)
-    thin = (i for i in np.argsort(-found.votes, kind="stable") if found.votes[i] < least)
-    return Leaderboard(
-        items=tuple(found.items[i] for i in at),
+    thin = (i for i in np.argsort(-votes, kind="stable") if votes[i] < least)
+    return replace(
+        board,
+        items=tuple(board.items[i] for i in at),
         log_worths=values[order],
-        covariance=covariance,
-        degrees=found.degrees,
-        level=level,
-        votes=found.votes[at],
-        wins=found.wins[np.ix_(at, at)],
-        ties=found.ties[np.ix_(at, at)],
-        weight=found.weight,
-        n_raters=found.n_raters,
-        tie_parameter=found.tie_parameter,
-        effects={
-            name: Estimate(float(b), (float(b - reach * error), float(b + reach * error)))
-            for name, b, error in found.effects
-        },
-        thin={found.items[i]: float(found.votes[i]) for i in thin},
-        scale=scale,
-        n_draws=n_draws,
-        seed=int(rng.integers(2**63)),
+        covariance=centre(board.covariance[np.ix_(at, at)]),
+        votes=votes[at],
+        wins=board.wins[np.ix_(at, at)],
+        ties=board.ties[np.ix_(at, at)],
+        thin={board.items[i]: float(votes[i]) for i in thin},
     )
 
 
@@ -665,23 +658,10 @@ def as_rankings(votes: Any, **columns: Any) -> Rankings:
 # ---- The fit
 
 
-class _Fit(NamedTuple):
-    """What a leaderboard is made of, by item."""
-
-    items: tuple[str, ...]
-    log_worths: Floats
-    covariance: Floats
-    degrees: float
-    votes: Floats
-    wins: Floats
-    ties: Floats
-    weight: float
-    n_raters: int
-    tie_parameter: float
-    effects: list[tuple[str, float, float]]
-
-
-def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
+def _fit(
+    rankings: Rankings, model: Any, ties: Ties | None, settings: dict[str, Any]
+) -> Leaderboard:
+    """Return a leaderboard of all items, as they come."""
     weight = require_one_subject(rankings).weight
     counted = keep_counted_part(rankings)
     model, ties = choose_model(counted, model, ties)
@@ -719,11 +699,10 @@ def _fit(rankings: Rankings, model: Any, ties: Ties | None) -> _Fit:
                 "again, not what other raters would say",
                 stacklevel=3,
             )
+    counts = votes, wins, tied, weight, units.n_raters * by_rater
     delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
-    return _Fit(
-        fitted.items_, fitted.log_worths_, covariance, degrees, votes, wins, tied, weight,
-        units.n_raters * by_rater, delta, [],
-    )  # fmt: skip
+    items, theta = fitted.items_, fitted.log_worths_
+    return Leaderboard(items, theta, covariance, degrees, *counts, delta, {}, {}, **settings)
 
 
 def choose_model(
@@ -754,8 +733,13 @@ def choose_model(
 
 
 def _fit_with_covariates(
-    votes: Any, model: Any, ties: Ties | None, names: tuple[str, ...], columns: dict[str, str]
-) -> _Fit:
+    votes: Any,
+    model: Any,
+    ties: Ties | None,
+    names: tuple[str, ...],
+    columns: dict[str, str],
+    settings: dict[str, Any],
+) -> Leaderboard:
     if isinstance(votes, Rankings) or model is not None:
         raise RankshotError(
             "covariates need a table of votes, a data frame or a file, and no model"
@@ -765,16 +749,20 @@ def _fit_with_covariates(
     rankings = Rankings.of_votes(read)
     weight = require_some(rankings).weight
     ties = ties or ("outcome" if rankings.has_ties else "ignore")
-    X = read_covariates(table, names)
-    found = fit_matches(read, X, names, ties=ties, regularization=PlackettLuce().regularization)
-    counts = _count(merge_copies(keep_counted_part(rankings))[0])
-    errors = np.sqrt(np.diag(found.coefficient_covariance))
-    effects = list(zip(names, found.coefficients.tolist(), errors.tolist(), strict=True))
-    degrees = max(found.units.n - 1, 1.0)
-    return _Fit(
-        read.items, found.log_worths, found.covariance, degrees, *counts, weight,
-        found.units.n_raters, found.tie_parameter, effects,
-    )  # fmt: skip
+    X, eta = read_covariates(table, names), PlackettLuce().regularization
+    b, V, units = fit_matches(read, X, names, ties=ties, regularization=eta)
+    C, degrees = len(read.items), max(units.n - 1, 1.0)
+    reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
+    effects = {
+        name: Estimate(float(b[k]), (float(b[k] - reach[k]), float(b[k] + reach[k])))
+        for k, name in enumerate(names, C)
+    }
+    delta = float(np.exp(b[-1])) if ties == "outcome" else 0.0
+    counted = merge_copies(keep_counted_part(rankings))[0]
+    counts = *_count(counted), weight, units.n_raters
+    return Leaderboard(
+        read.items, b[:C], V[:C, :C], degrees, *counts, delta, effects, {}, **settings
+    )
 
 
 def _count(rankings: Rankings) -> tuple[Floats, Floats, Floats]:

@@ -13,8 +13,7 @@ order, in g steps.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -141,17 +140,23 @@ class Mallows(BaseEstimator):
         rankings : Rankings or PartitionedRankings
             Full or top-K; their weights count.
         """
-        require_choice("method", self.method, (*METHODS, "borda"))
         require_one_subject(rankings)
+        center = self._find_center(rankings)
+        return self._fit_spread(rankings.items, center, reduce_parts(rankings, _add_up, center))
+
+    def _find_center(self, rankings: AnyRankings) -> tuple[str, ...]:
+        require_choice("method", self.method, (*METHODS, "borda"))
         if isinstance(rankings, Rankings):
             refuse_partial(rankings, NO_SUBSETS)
         if self.method == "borda":
-            center = average_order(rankings)
-        else:
-            found = kemeny(rankings, self.method, verbose=self.verbose)
-            center = tuple(str(item) for item in found.order)
-        sums = reduce_parts(rankings, add_up_statistics, center)
-        self._with_center(rankings.items, center, best_spread(sums))
+            return average_order(rankings)
+        found = kemeny(rankings, self.method, verbose=self.verbose)
+        return cast("tuple[str, ...]", found.order)
+
+    def _fit_spread(
+        self, items: tuple[str, ...], center: tuple[str, ...], sums: MallowsSums
+    ) -> Mallows:
+        self._with_center(items, center, best_spread(sums))
         self.log_likelihood_ = sums.log_likelihood(self.spread_)
         return self
 
@@ -283,12 +288,13 @@ class MallowsStatistics:
         Σ V_j, without pairs of items of one tie, and without ties that K cuts.
     """
 
-    def __init__(self, rankings: Rankings, rank: Ints) -> None:
+    def __init__(self, rankings: Rankings, center: tuple[str, ...]) -> None:
         refuse_partial(rankings, NO_SUBSETS)
+        place = {name: i for i, name in enumerate(center)}
+        rank = np.array([place[name] for name in rankings.items])
         n = len(rankings)
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
-        self.weights = rankings.weights
         passed = _count_passed(rankings, rank)
         begin, size, row = group_by_place(rankings)
         taken = np.clip(rankings.lengths[row] - begin, 0, size)
@@ -317,20 +323,19 @@ class MallowsStatistics:
         normalizer = mallows_log_normalizer(spread, self.n_items, self.lengths)
         return np.asarray(result - normalizer - self.log_ways)
 
-    def add_up(self) -> MallowsSums:
-        """Return the sufficient statistics of all rankings for the spread."""
-        n, weights = self.n_items + 1, self.weights
+    def add_up(self, weights: Floats) -> MallowsSums:
+        """Return the sufficient statistics of all rankings, with these weights, for the spread."""
+        n = self.n_items + 1
         return MallowsSums(
             float(weights @ self.distance),
             np.bincount(self.lengths, weights, minlength=n).astype(float),
             np.bincount(self.tied_taken, weights[self.tied_row], minlength=n).astype(float),
             float(weights @ self.log_ways),
-            tuple(cut.merge_equal() for _, cut in self.cuts),
+            [cut._replace(weights=weights[rows]).merge_equal() for rows, cut in self.cuts],
         )
 
 
-@dataclass(frozen=True)
-class MallowsSums:
+class MallowsSums(NamedTuple):
     """The sufficient statistics of weighted rankings for the spread, given the centre.
 
     Attributes
@@ -341,7 +346,7 @@ class MallowsSums:
         The weight of the rankings of each length.
     by_tie : ndarray of shape (C + 1,)
         The weight of the ties of which each number of items was drawn.
-    cuts : tuple of CutTies
+    cuts : list of CutTies
         Ties that K cuts, with their weights; equal ones are merged.
     """
 
@@ -349,16 +354,7 @@ class MallowsSums:
     by_length: Floats
     by_tie: Floats
     log_ways: float
-    cuts: tuple[CutTies, ...]
-
-    def __add__(self, other: MallowsSums) -> MallowsSums:
-        return MallowsSums(
-            self.distance + other.distance,
-            self.by_length + other.by_length,
-            self.by_tie + other.by_tie,
-            self.log_ways + other.log_ways,
-            self.cuts + other.cuts,
-        )
+    cuts: list[CutTies]
 
     def log_likelihood(self, spread: float) -> float:
         """Return the weighted sum of `MallowsStatistics.log_prob`."""
@@ -379,18 +375,12 @@ class MallowsSums:
         return slope - sum(float(cut.weights @ _log_drawn(spread, cut)[1]) for cut in self.cuts)
 
 
-def _describe(rankings: Rankings, center: tuple[str, ...]) -> MallowsStatistics:
-    place = {name: i for i, name in enumerate(center)}
-    return MallowsStatistics(rankings, np.array([place[name] for name in rankings.items]))
-
-
-def add_up_statistics(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
-    """Return the sufficient statistics of rankings for the spread around a centre."""
-    return _describe(rankings, center).add_up()
+def _add_up(rankings: Rankings, center: tuple[str, ...]) -> MallowsSums:
+    return MallowsStatistics(rankings, center).add_up(rankings.weights)
 
 
 def _log_prob(rankings: Rankings, center: tuple[str, ...], spread: float) -> Floats:
-    return _describe(rankings, center).log_prob(spread)
+    return MallowsStatistics(rankings, center).log_prob(spread)
 
 
 def _count_passed(rankings: Rankings, rank: Ints) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +20,6 @@ from rankshot.ranking.votes import TIE, Votes
 Floats = NDArray[np.float64]
 POSITION = "position"
 """The covariate 1 of every match: what it is worth to be the first of the two."""
-
-
-class MatchFit(NamedTuple):
-    """Log-worths and coefficients with their covariances, clustered by rater.
-
-    ``tie_parameter`` is δ, 0 where ties are not an outcome, and ``units`` are who voted.
-    """
-
-    log_worths: Floats
-    covariance: Floats
-    coefficients: Floats
-    coefficient_covariance: Floats
-    tie_parameter: float
-    units: Units
 
 
 def read_covariates(table: ColumnReader, names: tuple[str, ...]) -> Floats:
@@ -66,14 +52,13 @@ def read_covariates(table: ColumnReader, names: tuple[str, ...]) -> Floats:
 
 
 def fit_matches(
-    votes: Votes,
-    X: Floats,
-    names: tuple[str, ...],
-    *,
-    ties: str,
-    regularization: float,
-) -> MatchFit:
-    """Fit log-worths and coefficients together; ``ties`` is that of `leaderboard`."""
+    votes: Votes, X: Floats, names: tuple[str, ...], *, ties: str, regularization: float
+) -> tuple[Floats, Floats, Units]:
+    """Return the parameters, their covariance, clustered by rater, and who voted.
+
+    They are the log-worths, the coefficients and, where ``ties`` is "outcome", the logarithm of the
+    tie parameter.
+    """
     X = np.broadcast_to(X, (votes.outcome.size, X.shape[1]))
     kept = votes.weights > 0
     if ties == "ignore":
@@ -105,12 +90,6 @@ def fit_matches(
         squares = sum_squares(units, Gradients(likelihood.gradients(b), *zeros))
     else:
         squares = likelihood.squares(b, units.weights**2)
-    V, x = sandwich(inverse, squares, units.n), slice(C, C + X.shape[1])
-    return MatchFit(
-        b[:C] - b[:C].mean(),
-        V[:C, :C],
-        b[x] / scale,
-        V[x, x] / np.outer(scale, scale),
-        float(np.exp(b[-1])) if is_outcome else 0.0,
-        units,
-    )
+    unit = np.concatenate([np.ones(C), 1 / scale, np.ones(int(is_outcome))])
+    b = unit * (b - is_worth * b[:C].mean())
+    return b, sandwich(inverse, squares, units.n) * np.outer(unit, unit), units

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,15 +21,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.newton import Point, maximize
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import (
-    Seed,
-    require_generator,
-    require_number,
-    require_whole_number,
-)
+from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
-from rankshot.ranking.models.mallows import Mallows
+from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 from rankshot.ranking.models.plackett_luce_stages import find_gradients
@@ -350,6 +346,8 @@ class EM:
         self.likelihood = (
             GroupLikelihood(sample.rankings, n_groups) if isinstance(model, PlackettLuce) else None
         )
+        # The centres of Mallows' model hardly change from step to step.
+        self._describe = lru_cache(2 * n_groups)(partial(MallowsStatistics, sample.rankings))
 
     def draw(self, n_units: int, rng: np.random.Generator) -> EM:
         """Return the same for some of the units, drawn at random."""
@@ -368,11 +366,16 @@ class EM:
     def log_prob(self, model: Any) -> Floats:
         """Return the log-probability of each ranking."""
         if self.likelihood is None:
-            return np.asarray(model.log_prob(self.sample.rankings))
+            return self._describe(model.center_).log_prob(model.spread_)
         return self.likelihood.log_prob(model, model.log_worths_[self.likelihood.first])
 
     def _fit(self, weights: Floats) -> Any:
-        return clone(self.model).fit(replace(self.sample.rankings, weights=weights))
+        rankings = replace(self.sample.rankings, weights=weights)
+        if self.likelihood is not None:
+            return clone(self.model).fit(rankings)
+        model = copy(self.model)
+        center = model._find_center(rankings)
+        return model._fit_spread(rankings.items, center, self._describe(center).add_up(weights))
 
     def _start(self, weights: Floats) -> tuple[Any, Floats]:
         """Return a model to start with, two steps of Newton's method from equal worths."""

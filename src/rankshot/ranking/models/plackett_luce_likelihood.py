@@ -22,10 +22,10 @@ where the last sum is over the rankings that list both: a sparse matrix, if rank
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from operator import attrgetter
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,12 +46,10 @@ from rankshot.ranking.parts import (
     RankingParts,
     keep_counted,
     keep_counted_part,
-    reduce_parts,
 )
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
 SMALL = 256
 """Matrices of up to this many classes are dense."""
 FIT_CELLS = 1 << 15
@@ -381,31 +379,20 @@ class PartsLikelihood(BaseLikelihood):
     """The same as `Likelihood` for rankings in parts: each value is one pass over all parts."""
 
     def __init__(self, rankings: RankingParts, class_of: NDArray[np.intp]) -> None:
-        self._rankings, self._class_of = rankings, class_of
         self.counts: NDArray[np.int64] = np.bincount(class_of)
         self.n_classes = len(self.counts)
-        self.wins = self._add_up(_wins_of_part)
+        self._add_up = rankings.prepare(Likelihood, class_of, 0)
+        self.wins = self._add_up(attrgetter("wins"))
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
         """Add up those of the parts."""
-        found: tuple[float, Floats] = self._add_up(_ask_part, "value_and_expected", theta)
+        found: tuple[float, Floats] = self._add_up(Likelihood.value_and_expected, theta)
         return found
 
     def curvature(self, theta: Floats) -> Curvature:
         """Add up those of the parts."""
-        found: Curvature = self._add_up(_ask_part, "curvature", theta)
+        found: Curvature = self._add_up(Likelihood.curvature, theta)
         return found
-
-    def _add_up(self, function: Callable[..., T], *arguments: Any) -> T:
-        return reduce_parts(self._rankings, function, self._class_of, *arguments)
-
-
-def _wins_of_part(part: Rankings, class_of: NDArray[np.intp]) -> Floats:
-    return Likelihood(part, class_of).wins
-
-
-def _ask_part(part: Rankings, class_of: NDArray[np.intp], what: str, theta: Floats) -> Any:
-    return getattr(Likelihood(part, class_of), what)(theta)
 
 
 def build_likelihood(

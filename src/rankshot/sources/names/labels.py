@@ -20,6 +20,8 @@ from typing import Any
 from rankshot.core.errors import (
     RankshotError,
     format_count,
+    join_some,
+    prefix_errors,
     quote_names,
     short_repr,
     suggest_name,
@@ -177,10 +179,8 @@ def read_class_labels(
     if isinstance(source, str) and source == IMAGENET:
         return load_imagenet_labels()
     raw, where = _list_labels(source)
-    try:
+    with prefix_errors(where):
         return _build([_as_label(label, i) for i, label in enumerate(raw)])
-    except RankshotError as error:
-        raise RankshotError(f"{where}: {error}") from None
 
 
 @lru_cache(maxsize=1)
@@ -371,9 +371,8 @@ def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator
     """Yield what was changed, with a few examples, and what is remarkable."""
     pairs = [(label.given, name) for label, name in zip(labels, names, strict=True)]
     if changed := [f"{given!r} is {name!r}" for given, name in pairs if given != name]:
-        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         verb = "has a readable name" if len(changed) == 1 else "have readable names"
-        yield f"{format_count(len(changed), 'label')} now {verb}: {', '.join(changed[:3])}{more}"
+        yield f"{format_count(len(changed), 'label')} now {verb}: {join_some(changed, 3)}"
     if odd := [label.given for label in labels if _PLACEHOLDER.fullmatch(label.given)]:
         yield (
             f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, stand for names that the "
