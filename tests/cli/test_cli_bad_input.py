@@ -6,14 +6,7 @@ import os
 import numpy as np
 import pytest
 
-from command_line import (
-    IDS,
-    RANKINGS,
-    SEEN,
-    SIMILARITY,
-    check_refused,
-    rankshot,
-)
+from command_line import IDS, RANKINGS, SEEN, SIMILARITY, check_refused, rankshot
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.parquet"
 REPORT = "report predictions.csv --truth truth.csv -o out.html"
@@ -127,6 +120,16 @@ OUTPUTS = [
     (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is an input file as well"),
 ]
 
+FOLDERS = [
+    (CLASSIFY.replace("out.parquet", "a_folder.csv"), {}, "a_folder.csv: is a folder; a file is"),
+    (CONSENSUS + " -o a_folder.csv", {}, "is a folder; a file is expected (.jsonl, .ndjson, .par"),
+    (CLASSIFY.replace("rankings.jsonl", "."), {}, ".: is a folder; a file is expected (.jsonl,"),
+    (CLASSIFY + " --evidence a_folder.csv", {}, "a_folder.csv: no parts (.parquet) of a table of"),
+    (CONSENSUS + " --seen a_folder.csv", {}, "--seen a_folder.csv: a folder needs the config.json"),
+    ("report a_folder.csv -o out.html", {}, "is a folder; a file is expected (.csv, .parquet)"),
+    ("survey status a_folder.csv", {}, "rankshot: a_folder.csv: is a folder; a file is expected"),
+]
+
 CONSENSUSES = [
     (
         CONSENSUS + " --seen seen.txt",
@@ -137,7 +140,11 @@ CONSENSUSES = [
 ]
 
 EXPLANATIONS = [
-    (EXPLAIN + " --id x99", {}, "input 'x99' not found; the first ids are 'x1', 'x2', 'x3'"),
+    (
+        EXPLAIN + " --id x99",
+        {},
+        "input 'x99' not found in scores.csv; the first ids are 'x1', 'x2', 'x3'",
+    ),
     (EXPLAIN + " --new-class catt", {}, "no class 'catt' (did you mean 'cat'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
 ]
@@ -201,6 +208,7 @@ CASES = [
     *SEMANTICS,
     *OPTIONS,
     *OUTPUTS,
+    *FOLDERS,
     *CONSENSUSES,
     *EXPLANATIONS,
     *REPORTS,

@@ -10,13 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import rankshot as rs
-from command_line import (
-    LOGITS,
-    SEEN,
-    check_refused,
-    run_well,
-    softmax,
-)
+from command_line import LOGITS, SEEN, check_refused, run_well, softmax
 from rankshot.inference import Preprocessing, open_model
 from tiny_models import CLASSES, write_onnx
 

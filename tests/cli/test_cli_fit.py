@@ -8,16 +8,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import (
-    LOGITS,
-    SEEN,
-    USUAL,
-    check_refused,
-    pairs_of,
-    rankings,
-    rankshot,
-    run_well,
-)
+from command_line import LOGITS, SEEN, USUAL, check_refused, pairs_of, rankings, rankshot, run_well
 
 FIT = "fit --rankings rankings.jsonl -o head.rankshot"
 SETTINGS = {

@@ -135,9 +135,7 @@ def test_the_settings_are_those_of_the_library(folder, in_python):
 def test_answers_are_those_of_the_library(folder, in_python, options):
     run_well(f"{WITH_REFERENCE} {options}")
     head = in_python.fit_head(
-        new_rankings(folder),
-        classes="all" if "all" in options else "new",
-        none="none" in options,
+        new_rankings(folder), classes="all" if "all" in options else "new", none="none" in options
     )
     found = read_predictions("out.csv")
     np.testing.assert_allclose(found.proba, head.predict_proba(NEW_SCORES), rtol=1e-7)

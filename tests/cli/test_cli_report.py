@@ -9,15 +9,7 @@ import pytest
 from PIL import Image
 
 import rankshot as rs
-from command_line import (
-    IDS,
-    LOGITS,
-    TARGETS,
-    TRUTH,
-    rankings,
-    run_well,
-    write_scores,
-)
+from command_line import IDS, LOGITS, TARGETS, TRUTH, rankings, run_well, write_scores
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.settings import HeadSettings
 

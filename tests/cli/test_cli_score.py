@@ -12,13 +12,7 @@ from rankshot.inference.scoring import ScoringPlan
 from rankshot.jobs import score_parts
 from rankshot.jobs.score_parts import read_origin
 from rankshot.zeroshot.files.score_tables import open_scores
-from tiny_models import (
-    CLASSES,
-    mean_colors,
-    write_onnx,
-    write_pictures,
-    write_text_transformer,
-)
+from tiny_models import CLASSES, mean_colors, write_onnx, write_pictures, write_text_transformer
 
 PLAIN = "--preprocessing plain.json"
 CONFIG = {

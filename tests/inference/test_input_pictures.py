@@ -20,7 +20,6 @@ from rankshot.inference.pictures import (
     MAX_PIXELS,
     PRESETS,
     as_preprocessing,
-    find_layout,
     fit_to_shape,
     ignore_pillow_warnings,
     read_picture,
@@ -323,11 +322,14 @@ def test_what_a_config_file_must_say(tmp_path):
 
 
 def test_layouts_are_read_from_shapes():
-    assert find_layout(("n", 3, 224, 320)) == ("NCHW", (224, 320))
-    assert find_layout((None, 64, 32, 3)) == ("NHWC", (64, 32))
-    assert find_layout(("n", 3, "h", "w")) == ("NCHW", None)
-    assert find_layout(("n", 3, 3, 3)) is find_layout(("n", 7)) is None
     plain = Preprocessing((64, 32), 0, 1)
-    assert fit_to_shape(plain, (None, 64, 32, 3), "net").layout == "NHWC"
+    other = replace(plain, layout="NHWC")
+    for shape in (("n", 3, 64, 32), ("n", 3, "h", "w")):
+        assert fit_to_shape(other, shape, "net") == plain
+    assert fit_to_shape(plain, (None, 64, 32, 3), "net") == other
+    # The channels may be anywhere.
+    assert fit_to_shape(other, ("n", 3, 3, 3), "net") == other
+    with pytest.raises(RankshotError, match=r"net: its input has 2 axes \(n, 7\); a network for"):
+        fit_to_shape(plain, ("n", 7), "net")
     with pytest.raises(RankshotError, match=r"net: it expects pictures of 9 x 7 .* 64 x 32.* 9x7"):
         fit_to_shape(plain, ("n", 3, 9, 7), "net")

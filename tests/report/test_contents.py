@@ -12,11 +12,7 @@ from rankshot.report.predictions import (
     format_overview,
     write_verdict,
 )
-from rankshot.report.rankings import (
-    find_similar_classes,
-    format_consensus,
-    summarize_rankings,
-)
+from rankshot.report.rankings import find_similar_classes, format_consensus, summarize_rankings
 from rankshot.zeroshot.metrics import Interval, wilson_interval
 
 CLASSES = ["cat", "dog", "ship"]

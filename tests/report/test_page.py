@@ -23,11 +23,7 @@ from rankshot.report.page import format_explanations, render_report, write_page
 from rankshot.report.pictures import ShownInput
 from rankshot.report.predictions import format_classes
 from rankshot.zeroshot.explanation import Explanation
-from rankshot.zeroshot.metrics import (
-    Interval,
-    find_largest_confusions,
-    find_lowest_pairs,
-)
+from rankshot.zeroshot.metrics import Interval, find_largest_confusions, find_lowest_pairs
 
 COMPARISON = MethodComparison(
     (

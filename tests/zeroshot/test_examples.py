@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.examples import LOG_WEIGHT_STD, RIDGE, refine
+from rankshot.zeroshot.evidence import LOG_WEIGHT_STD, RIDGE, refine
 
 ITEMS = [f"seen{i}" for i in range(12)]
 CLASSES = ["a", "b", "c", "d"]

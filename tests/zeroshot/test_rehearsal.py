@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.examples import Weighed, find_weights
-from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.predicted_accuracy import (
+from rankshot.zeroshot.evidence import Weighed, find_weights
+from rankshot.zeroshot.held_out import (
     STRENGTHS,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
 )
+from rankshot.zeroshot.metrics import mean_class_accuracy
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]

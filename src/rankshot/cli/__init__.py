@@ -168,6 +168,8 @@ def main() -> None:
         app()
     except RankshotError as error:
         fail(str(error))
+    except IsADirectoryError as error:
+        fail(f"{error.filename}: is a folder; a file is expected")
     except OSError as error:
         # Files that are written have names: this is the output, as of `rankshot … > FILE`.
         where = "standard output" if error.errno == ENOSPC else ""

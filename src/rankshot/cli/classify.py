@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankshot import jobs, zeroshot
 from rankshot.cli.console import (
-    check_writable,
+    check_output,
     choose_workers,
     is_dataset,
     print_parts,
@@ -21,7 +20,7 @@ from rankshot.cli.console import (
     show_parts,
 )
 from rankshot.cli.examples import sample_scores
-from rankshot.cli.heads import HeadOptions, fit_head, open_table
+from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, iterate_names
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -30,14 +29,8 @@ if TYPE_CHECKING:
 
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
-
-
-class Batch(StrEnum):
-    """Whether all inputs are decided together."""
-
-    AUTO = "auto"
-    NO = "no"
-    YES = "yes"
+Batch = Literal["auto", "no", "yes"]
+"""Whether all inputs are decided together."""
 
 
 def classify(
@@ -45,9 +38,9 @@ def classify(
     *,
     output: str,
     options: HeadOptions,
-    score_type: ScoreType = ScoreType.AUTO,
+    score_type: ScoreType = "auto",
     reject_below: float | None = None,
-    batch: Batch = Batch.NO,
+    batch: Batch = "no",
     workers: int | None = None,
     scheduler: str | None = None,
     top: int | None = None,
@@ -89,29 +82,30 @@ def classify(
         Write only the N most probable classes of each input: label, label_2, … with probability,
         probability_2, …, instead of one column per class. `rankshot report` needs all columns.
     """
+    from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.core.validation import require_whole_number
 
     if top is not None:
         require_whole_number("--top", top)
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
-        refuse(batch is Batch.YES, "--batch is for one file of scores, not for a dataset")
+        refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
         n = choose_workers(workers, scheduler)
-        how = {"scheduler": scheduler, "score_type": score_type.value, "top": top, "update": update}
+        how = {"scheduler": scheduler, "score_type": score_type, "top": top, "update": update}
         _classify_dataset(scores, output, options, reject_below=reject_below, workers=n, **how)
         return
     refuse(update, f"--update is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
-    check_writable(target, path, *options.files)
+    check_output(target, TABLE_ENDINGS, path, *options.files.values())
     table = open_table(path, options)
     model, score_type = fit_head(table, score_type, options)
     check_rejection(reject_below, model.classes_)
-    if batch is not Batch.NO:
+    if batch != "no":
         from rankshot.zeroshot.heads.batch_refinement import refine_batch
 
         score_type = infer_score_type(table, score_type)
         sample = sample_scores(table, score_type, sum(len(ids) for ids, _ in iterate_names(table)))
-        model, why = refine_batch(model, sample, batch=batch.value)
+        model, why = refine_batch(model, sample, batch=batch)
         say(why)
     classify_table(table, model, score_type, target, reject_below, top)
 
@@ -149,7 +143,7 @@ def classify_table(
             top,
             advance=lambda n_rows: bar.advance(task, n_rows),
         )
-    _print_counts(counts, model, table.items, str(output))
+    _print_counts(counts, model, str(output))
 
 
 # ---- A dataset of many parts
@@ -178,7 +172,7 @@ def _classify_dataset(
             **given,
         )
     if run.n_rows:
-        _print_counts(run.counts, head, head.items_, output)
+        _print_counts(run.counts, head, output)
     if reject_below is not None and run.n_rows:
         n = run.counts[REJECTED]
         say(f"rejected: {n:,} ({n / run.n_rows:.1%})")
@@ -188,20 +182,12 @@ def _classify_dataset(
 # ---- What is printed
 
 
-def _print_counts(
-    counts: Counter[str], model: zeroshot.BaseHead, seen: Collection[str], output: str
-) -> None:
+def _print_counts(counts: Counter[str], model: zeroshot.BaseHead, output: str) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
-
-    new = [name for name in model.classes_.tolist() if name not in {*seen, NONE_OF_THESE}]
-    groups: dict[str, Collection[str]] = {}
+    new, groups = innermost_head(model).classes_.tolist(), {}
     if isinstance(model, zeroshot.SeenAndNew):
-        # A saved head may spell the seen classes in another way than the table.
-        new = model.head.classes_.tolist()
-        groups = {"new classes": new}
-        if model.seen:
-            groups = {"seen classes": model.classes_[model.seen_].tolist()} | groups
+        seen = {"seen classes": model.classes_[model.seen_].tolist()} if model.seen else {}
+        groups = {**seen, "new classes": new}
     total = sum(counts.values())
     rows = [(label, f"{n:,}", f"{n / total:.1%}") for label, n in counts.most_common(ROWS_SHOWN)]
     print_table("Predicted classes", ["class", ">inputs", ">share"], rows)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
-    check_writable,
+    check_output,
     format_order,
     is_dataset,
     name_options,
@@ -21,35 +20,21 @@ from rankshot.cli.console import (
     silence_dask,
 )
 from rankshot.core.errors import format_count, prefix_errors
-from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
 
 PLACES_SHOWN = 50
-
-
-class Layout(StrEnum):
-    """What a table of votes or ballots has."""
-
-    VOTES = "votes"
-    ORDERS = "orders"
-    PLACES = "places"
-    SCORES = "scores"
-
-
-class Method(StrEnum):
-    """How rankings are merged."""
-
-    KEMENY = "kemeny"
-    PLACKETT_LUCE = "plackett-luce"
-    MALLOWS = "mallows"
+Layout = Literal["votes", "orders", "places", "scores"]
+"""What a table of votes or ballots has."""
+Method = Literal["kemeny", "plackett-luce", "mallows"]
+"""How rankings are merged."""
 
 
 def consensus(
     rankings: str,
     *,
-    method: Method = Method.KEMENY,
+    method: Method = "kemeny",
     k: int | None = None,
     layout: Layout | None = None,
     seen: str | None = None,
@@ -102,14 +87,16 @@ def consensus(
 
     if k is not None:
         require_whole_number("--k", k)
-    models = {Method.PLACKETT_LUCE: ranking.PlackettLuce(), Method.MALLOWS: ranking.Mallows()}
+    models = {"plackett-luce": ranking.PlackettLuce(), "mallows": ranking.Mallows()}
     in_parts = is_dataset(rankings, workers, scheduler)
-    if output is not None:
-        require_ending(output, ENDINGS)
-        check_writable(output, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
+    check_output(output, ENDINGS, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
     items = None if seen is None else read_seen_labels(seen).names
-    told: Any = layout and layout.value
-    opened = _open_rankings(rankings, items, workers, scheduler, in_parts=in_parts, layout=told)
+    opened: AbstractContextManager[AnyRankings]
+    if in_parts:
+        opened = _open_parts(rankings, items, workers, scheduler)
+    else:
+        with name_options():
+            opened = nullcontext(ranking.read_rankings(rankings, items=items, layout=layout))
     with opened as given, prefix_errors(rankings):
         summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
@@ -136,23 +123,10 @@ def consensus(
 
 
 @contextmanager
-def _open_rankings(
-    rankings: str,
-    items: tuple[str, ...] | None,
-    workers: int | None,
-    scheduler: str | None,
-    *,
-    in_parts: bool,
-    layout: Any,
+def _open_parts(
+    rankings: str, items: tuple[str, ...] | None, workers: int | None, scheduler: str | None
 ) -> Iterator[AnyRankings]:
-    """Yield rankings in memory, or in parts while there are workers."""
-    if not in_parts:
-        from rankshot.ranking import read_rankings
-
-        with name_options():
-            found = read_rankings(rankings, items=items, layout=layout)
-        yield found
-        return
+    """Yield rankings in parts, while there are workers."""
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs.executors import open_client, require_workers
     from rankshot.jobs.partitioned_rankings import list_ranking_files
@@ -160,8 +134,7 @@ def _open_rankings(
     silence_dask()
     # What is wrong with the files is said before workers are started.
     list_ranking_files(rankings)
-    n = workers or count_cores()
-    with open_client(scheduler, workers, n, say) as client, client.as_current():
+    with open_client(scheduler, workers or count_cores(), say) as client, client.as_current():
         require_workers(client, say)
         parts = jobs.read_rankings(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
@@ -180,7 +153,7 @@ def _print_summaries(
     rows = []
     for summary in summaries:
         model, after = summary.model, dict.fromkeys(items, "")
-        if method is Method.PLACKETT_LUCE:
+        if method == "plackett-luce":
             after = dict(zip(model.items_, (f" {x:.2g}" for x in model.worths_), strict=True))
         order = format_order(summary.order, after.__getitem__, PLACES_SHOWN)
         # If all agree, nobody is furthest.
@@ -190,7 +163,7 @@ def _print_summaries(
                 *([] if summary.target is None else [summary.target]),
                 f"{summary.n_rankings:,}",
                 order,
-                *([f"{model.spread_:.3g}"] if method is Method.MALLOWS else []),
+                *([f"{model.spread_:.3g}"] if method == "mallows" else []),
                 format_distance(summary.concordance),
                 format_distance(summary.mean_distance),
                 "\n".join(furthest) or "-",
@@ -198,8 +171,8 @@ def _print_summaries(
         )
     columns = ["*target"] if has_targets else []
     columns += [">rankings", "consensus"]
-    columns[-1] += ", with worths" if method is Method.PLACKETT_LUCE else ""
-    columns += [">spread"] if method is Method.MALLOWS else []
+    columns[-1] += ", with worths" if method == "plackett-luce" else ""
+    columns += [">spread"] if method == "mallows" else []
     title = "Consensus of each target" if has_targets else "Consensus"
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
 

@@ -47,9 +47,7 @@ def fail(text: str) -> NoReturn:
     """Print an error message and exit with status 2."""
     from rich.console import Console
 
-    Console(stderr=True).print(
-        f"rankshot: {text}", highlight=False, markup=False, style="red", soft_wrap=True
-    )
+    say(f"rankshot: {text}", Console(stderr=True, style="red"))
     raise SystemExit(2)
 
 
@@ -146,24 +144,25 @@ def progress_bar() -> Progress:
 # ---- Where files are written
 
 
-def check_writable(path: Path, *inputs: Path | None) -> None:
-    """Refuse an output file that cannot be written, or that is one of the input files.
+def check_output(path: Path | None, endings: Sequence[str], *inputs: Path | None) -> None:
+    """Refuse an output file with another ending, that cannot be written, or that is an input file.
 
     Commands call this before they compute, or pay for, anything.
     """
-    _check_parent(path, path.resolve().parent)
+    if path is None:
+        return
     is_input = any(path.resolve() == other.resolve() for other in inputs if other is not None)
-    refuse(path.is_dir(), f"{path}: cannot write there: it is a folder")
     refuse(is_input, f"{path}: is an input file as well; give another file to write")
+    require_ending(path, endings)
+    _check_parent(path, path.resolve().parent)
 
 
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
     from rankshot.report.page import require_jinja2
 
-    require_ending(path, (".html", ".htm"))
+    check_output(path, (".html", ".htm"))
     require_jinja2()
-    check_writable(path)
 
 
 def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None:
@@ -171,12 +170,9 @@ def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None
 
     With ``own_files``, also one that has other files than these, or folders with files, in it.
     """
-    is_folder = folder.is_dir()
-    refuse(
-        folder.exists() and not is_folder, f"{folder}: is a file, not a folder; give another name"
-    )
+    refuse(folder.is_file(), f"{folder}: is a file, not a folder; give another name")
     _check_parent(folder, next(p for p in (folder, *folder.absolute().parents) if p.exists()))
-    for path in folder.iterdir() if is_folder and own_files is not None else ():
+    for path in folder.iterdir() if folder.is_dir() and own_files is not None else ():
         is_other = path.name not in (own_files or ()) or (path.is_dir() and any(path.iterdir()))
         text = f"{folder}: is not empty ({path.name!r} is in it); give another folder"
         refuse(is_other, text)

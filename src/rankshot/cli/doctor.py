@@ -13,7 +13,7 @@ from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, read_new_rankings
 from rankshot.cli.rank import ANSWERS
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
-from rankshot.cli.rehearse import predict_alone, read_labelled
+from rankshot.cli.rehearse import check_labelled, predict_alone, read_labelled
 from rankshot.cli.report import MAX_PLACES
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
 from rankshot.core.errors import format_count, quote_names
@@ -33,7 +33,7 @@ def doctor(
     options: Annotated[HeadOptions, "rankings reference"],
     truth: Path | None = None,
     rehearsal: Path | None = None,
-    score_type: ScoreType = ScoreType.AUTO,
+    score_type: ScoreType = "auto",
 ) -> None:
     """Check a network and its rankings, and list what helps next.
 
@@ -180,10 +180,7 @@ def _examine_network(
     doubts = dict.fromkeys(check.doubts)
     labels, seen = labelled
     if seen is not None and labels is not None:
-        rows = list(map(str, range(len(labels))))
-        check = inference.check_scores(
-            [(rows, seen)], dict(zip(rows, labels.tolist(), strict=True))
-        )
+        check = check_labelled(seen, labels)
         lines += check.describe()[1:]
         doubts |= dict.fromkeys(check.doubts)
     _print("network", lines)

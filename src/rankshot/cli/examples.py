@@ -11,11 +11,11 @@ from rankshot import zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.score_inputs import (
     ScoreType,
+    find_rows,
     infer_score_type,
     iterate_names,
     match_columns,
     read_all_scores,
-    read_first_ids,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.files import require_ending
@@ -123,8 +123,10 @@ def read_examples(
             "examples with the columns of scores and a column label",
         )
         by_id = read_labels(path)
-        rows, values = _find_rows(by_id, scores)
+        place_of = find_rows(scores, by_id, lambda name: f"{by_id[name].where}: ")
         labels, table = list(by_id.values()), scores
+        rows = [place_of[name][0] for name in by_id]
+        values = np.concatenate([place_of[name][1] for name in by_id])
     require_new(labels, scores.items, ranked)
     score_type = infer_score_type(table, score_type, values if columns else None)
     names = np.array([label.name for label in labels])
@@ -149,29 +151,6 @@ def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
         f"column {quote_names(missing)}",
     )
     return [] if missing else [column_of[name] for name in scores.items]
-
-
-def _find_rows(
-    labels: dict[str, Label], table: ScoreTable
-) -> tuple[list[int], NDArray[np.floating]]:
-    """Return the row numbers and the scores of some inputs, in the order of their labels."""
-    import numpy as np
-
-    found: dict[str, tuple[int, Any]] = {}
-    first = 0
-    for names, values in iterate_names(table):
-        for i, name in enumerate(names):
-            if name in labels and name not in found:
-                found[name] = first + i, values[i]
-        first += len(names)
-    if missing := [name for name in labels if name not in found]:
-        ids = f"the first ids are {quote_names(read_first_ids(table, 3))}"
-        rule = ids if table.has_ids else "without a column id, inputs are numbered from 0"
-        raise RankshotError(
-            f"{labels[missing[0]].where}: {quote_names(missing)} not found in {table.path}; {rule}"
-        )
-    rows, scores = zip(*(found[name] for name in labels), strict=True)
-    return list(rows), np.array(scores)
 
 
 # ---- Evidence

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
-from rankshot.cli.console import check_writable, print_table, refuse, say
+from rankshot.cli.console import check_output, print_table, refuse, say
 from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
-from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +33,7 @@ def fit(
     output: Path,
     options: HeadOptions,
     seen: str | None = None,
-    score_type: ScoreType = ScoreType.AUTO,
+    score_type: ScoreType = "auto",
     note: str = "",
 ) -> None:
     """Fit a head to rankings, and write it to one file.
@@ -60,8 +59,7 @@ def fit(
     """
     from rankshot.zeroshot.files.head_files import ENDING
 
-    require_ending(output, (ENDING,))
-    check_writable(output, *list_label_files(seen), *options.files)
+    check_output(output, (ENDING,), *list_label_files(seen), *options.files.values())
     table, rows = _open_seen(seen, options.reference)
     if rows is not None:
         score_type = infer_score_type(rows, score_type)
@@ -116,7 +114,6 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
 
 
 def _hash_file(path: Path) -> str:
-
     with path.open("rb") as stream:
         return file_digest(stream, "sha256").hexdigest()
 
@@ -130,22 +127,14 @@ def save_head(
     predicted: Interval | None = None,
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
-    files = {
-        "rankings": options.rankings,
-        "reference": options.reference,
-        "settings": options.settings_file,
-        "examples": options.examples,
-        "evidence": options.evidence,
-    }
     provenance: dict[str, Any] = {
         "files": {
             what: {"name": path.name, "sha256": _hash_file(path)}
-            for what, path in files.items()
-            if path is not None
+            for what, path in options.files.items()
         }
     }
-    if score_type is not ScoreType.AUTO:
-        provenance["score_type"] = score_type.value
+    if score_type != "auto":
+        provenance["score_type"] = score_type
     if options.settings_file is not None:
         provenance["settings"] = json.loads(options.settings_file.read_bytes())
     elif predicted is not None:
@@ -235,8 +224,7 @@ def export(
     """
     from rankshot.inference.model import PREPROCESSING_KEY, find_preprocessing
 
-    require_ending(output, (".onnx",))
-    check_writable(output, head, attach)
+    check_output(output, (".onnx",), head, attach)
     refuse(network_output and attach is None, "--network-output is for --attach FILE")
     refuse(preprocessing and attach is None, "--preprocessing is for --attach FILE")
     fitted = zeroshot.load_head(head)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
@@ -25,7 +24,13 @@ from rankshot.cli.score_inputs import (
     say_matched,
 )
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
-from rankshot.zeroshot.settings import METHODS, RANKING_HEADS, REFERENCE_HEADS, HeadSettings
+from rankshot.zeroshot.settings import (
+    METHODS,
+    PARAMETERS,
+    RANKING_HEADS,
+    REFERENCE_HEADS,
+    HeadSettings,
+)
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
@@ -33,21 +38,10 @@ if TYPE_CHECKING:
 
 SEED = 0
 """The seed of rankings that are sampled for posterior=sum, so that runs can be repeated."""
-PARAMETERS = {
-    each.name: each.metadata
-    for each in fields(HeadSettings)
-    if each.metadata.get("help") and each.name not in {"head", "classes", "none"}
-}
+SETTINGS = {each.name: each.metadata for each in fields(HeadSettings) if each.name in PARAMETERS}
 """The settings that --set takes."""
-
-
-class Classes(StrEnum):
-    """What may be predicted."""
-
-    NEW = "new"
-    NEW_OR_NONE = "new-or-none"
-    ALL = "all"
-    ALL_OR_NONE = "all-or-none"
+Classes = Literal["new", "new-or-none", "all", "all-or-none"]
+"""What may be predicted."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ class HeadOptions:
         set: list[str] | None = None,  # noqa: A002
         settings: Path | None = None,
         reference: Path | None = None,
-        classes: Classes = Classes.NEW,
+        classes: Classes = "new",
         examples: Path | None = None,
         evidence: Path | None = None,
     ) -> HeadOptions:
@@ -121,7 +115,7 @@ class HeadOptions:
             "settings": settings,
             "reference": reference,
             "examples": examples,
-            "classes": classes is not Classes.NEW,
+            "classes": classes != "new",
         }
         is_saved = head.endswith(".rankshot")
         twice = ", ".join(sorted(f"--{name}" for name, value in given.items() if value))
@@ -168,6 +162,7 @@ class HeadOptions:
     def __post_init__(self) -> None:
         chosen, has_reference = self.settings, self.reference is not None
         is_all, takes_reference = chosen.classes == "all", chosen.head in REFERENCE_HEADS
+        merges_rankings = chosen.posterior in {"consensus", "sum"}
         refuse(
             has_reference and not takes_reference and not is_all,
             f"--reference is for --head weighted-mean and probabilistic, not {chosen.head}",
@@ -177,7 +172,7 @@ class HeadOptions:
             "--reference is for posterior=mean and consensus, not sum",
         )
         refuse(
-            not self.saved and chosen.prior and takes_reference and not self.merges_rankings,
+            not self.saved and chosen.prior and takes_reference and not merges_rankings,
             f"prior={chosen.prior}: these settings do not merge rankings; use --head "
             "probabilistic --set posterior=consensus, or leave out the prior",
         )
@@ -192,12 +187,17 @@ class HeadOptions:
             )
 
     @property
-    def files(self) -> list[Path | None]:
-        """The files that are read, which no output may replace."""
-        return [
-            *(self.rankings, self.settings_file, self.reference),
-            *(self.examples, self.evidence, self.saved),
-        ]
+    def files(self) -> dict[str, Path]:
+        """The files that are read, which no output may replace, by what they have."""
+        given = {
+            "rankings": self.rankings,
+            "settings": self.settings_file,
+            "reference": self.reference,
+            "examples": self.examples,
+            "evidence": self.evidence,
+            "head": self.saved,
+        }
+        return {what: path for what, path in given.items() if path is not None}
 
     @property
     def head(self) -> str:
@@ -216,33 +216,19 @@ class HeadOptions:
         """Whether inputs of no class are to be told from those of seen classes."""
         return self.settings.none and self.settings.classes == "all"
 
-    @property
-    def merges_rankings(self) -> bool:
-        """Whether --head probabilistic fits a model to the rankings of a class."""
-        return self.settings.posterior in {"consensus", "sum"}
-
-    @property
-    def model(self) -> Any:
-        """The head over new classes: fitted if it was saved, otherwise not."""
-        return (
-            zeroshot.build_head(self.settings)
-            if self.fitted is None
-            else innermost_head(self.fitted)
-        )
-
 
 def _parse_settings(given: list[str]) -> dict[str, Any]:
     """Return the settings in options of the form name=value."""
     found: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
-        if not equals or name not in PARAMETERS:
-            hint = suggest_name(name, PARAMETERS)
+        if not equals or name not in SETTINGS:
+            hint = suggest_name(name, SETTINGS)
             raise RankshotError(
-                f"--set {text}: give name=value{hint}; the settings are {', '.join(PARAMETERS)}"
+                f"--set {text}: give name=value{hint}; the settings are {', '.join(SETTINGS)}"
             )
         try:
-            found[name] = PARAMETERS[name]["type"](value)
+            found[name] = SETTINGS[name]["type"](value)
         except ValueError:
             raise RankshotError(f"--set {text}: {value!r} is not a number") from None
     return found
@@ -317,7 +303,7 @@ def fit_head(
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
     # The options are checked already, so an error is about the content of the files.
-    with prefix_errors(*filter(None, options.files)):
+    with prefix_errors(*options.files.values()):
         fitted: zeroshot.BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
     print_remarks(fitted, options)
     print_weights(fitted, len(given.get("examples", ("", ""))[1]))
@@ -377,11 +363,10 @@ def _check_scores(
     known = head.provenance_.get("score_type")
     if known is None:
         return named, score_type
-    fitted = ScoreType(known)
-    require_score_type(next(scores.batches())[1].values, scores, score_type, fitted, path)
-    if score_type is ScoreType.AUTO:
-        say(f"{scores.path}: the scores are interpreted as {fitted}, for which {path} was fitted")
-    return named, fitted
+    require_score_type(next(scores.batches())[1].values, scores, score_type, known, path)
+    if score_type == "auto":
+        say(f"{scores.path}: the scores are interpreted as {known}, for which {path} was fitted")
+    return named, known
 
 
 def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None:
@@ -468,7 +453,7 @@ def _read_reference(
     )
     own, other = (infer_score_type(each, score_type) for each in (scores, table))
     refuse(
-        own is not other,
+        own != other,
         f"{path}: the scores look like {other}, and those of {scores.path} like {own}; both must "
         "be the same: give --score-type",
     )

@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import json
 import warnings
-from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rankshot import ranking
 from rankshot.cli.consensus import Layout
-from rankshot.cli.console import check_writable, name_options, print_table, refuse, say
+from rankshot.cli.console import check_output, name_options, print_table, refuse, say
 from rankshot.core.errors import prefix_errors, quote_names, suggest_name
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.files import replace_file
 
-PLOT_ENDINGS = (".png", ".svg", ".pdf")
-OUTPUT_ENDINGS = (".csv", ".json")
 ROWS_SHOWN = 100
 COLUMNS = ("a", "b", "winner", "loser", "rater", "weight", "count")
 """What --column can name, as `Rankings.from_votes` calls it."""
 DIFFERENCES_SHOWN = 10
-
-
-class Ties(StrEnum):
-    """The choices of --ties."""
-
-    OUTCOME = "outcome"
-    HALF = "half"
-    IGNORE = "ignore"
-
-
-class Scale(StrEnum):
-    """The choices of --scale."""
-
-    LOG_WORTH = "log-worth"
-    ELO = "elo"
 
 
 def leaderboard(
@@ -42,11 +24,11 @@ def leaderboard(
     *,
     layout: Layout | None = None,
     column: list[str] | None = None,
-    ties: Ties | None = None,
+    ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
     category: str | None = None,
     min_votes: float | None = None,
-    scale: Scale = Scale.LOG_WORTH,
+    scale: Literal["log-worth", "elo"] = "log-worth",
     regularization: float | None = None,
     level: float = 0.95,
     draws: int = 1000,
@@ -109,18 +91,16 @@ def leaderboard(
     require_whole_number("--draws", draws, least=2)
     require_whole_number("--seed", seed, least=0)
     refuse(category and plot, "--plot is for one leaderboard, not for --category")
-    for path, endings in ((plot, PLOT_ENDINGS), (output, OUTPUT_ENDINGS)):
-        if path is not None:
-            require_ending(path, endings)
-            check_writable(path, votes)
+    check_output(plot, (".png", ".svg", ".pdf"), votes)
+    check_output(output, (".csv", ".json"), votes)
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
     columns = _parse_columns(column or [])
     refuse(layout and columns, "--column is for votes, and --layout for other tables: give one")
     options = {
-        "ties": ties and ties.value, "level": level, "n_draws": draws, "random_state": seed,
-        "min_votes": min_votes, "scale": scale.value,
+        "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
+        "min_votes": min_votes, "scale": scale,
     }  # fmt: skip
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -128,7 +108,7 @@ def leaderboard(
             votes,
             columns,
             options,
-            layout=layout and layout.value,
+            layout=layout,
             regularization=regularization,
             covariates=covariates,
             category=category,

@@ -15,7 +15,7 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from rankshot.cli.heads import PARAMETERS, HeadOptions
+from rankshot.cli.heads import SETTINGS, HeadOptions
 from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.settings import METHODS, RANKING_HEADS
 
@@ -73,7 +73,7 @@ def split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, tuple[
     """Return the text of a docstring, and the value and the help of each parameter."""
     body, _, section = inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n---")
     lists = {
-        "{settings}": " ".join(f"{name}: {about['help']}" for name, about in PARAMETERS.items()),
+        "{settings}": " ".join(f"{name}: {about['help']}" for name, about in SETTINGS.items()),
         "{methods}": "|".join(METHODS),
         "{ranking_heads}": "|".join(RANKING_HEADS),
     }

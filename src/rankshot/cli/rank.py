@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 
@@ -22,7 +22,7 @@ from rankshot.cli.classes import (
 from rankshot.cli.console import (
     SHOWN,
     check_folder,
-    check_writable,
+    check_output,
     format_order,
     print_table,
     refuse,
@@ -30,7 +30,6 @@ from rankshot.cli.console import (
     write_folder,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
-from rankshot.core.files import require_ending
 
 SOURCES = {
     "wordnet": "measure",
@@ -150,8 +149,9 @@ def rank(
     log = output.with_suffix(".answers.jsonl")
     open_model = partial(sources.LanguageModel, raters=raters, log=log, **asked)
     may_lack = skip_unknown or follow_up is not None
-    found = rank_by_sources(specs, classes, open_model, k=k, yes=yes, skip_unknown=may_lack)
-    rankings, tables, missing = found
+    rankings, tables, missing = rank_by_sources(
+        specs, classes, open_model, k=k, yes=yes, skip_unknown=may_lack
+    )
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     ranking.write_rankings(rankings, output)
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
@@ -204,16 +204,15 @@ def _check_outputs(
     from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.ranking.ranking_files import ENDINGS
 
-    endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS, "--names-out": [".csv"]}
+    endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS, "--names-out": (".csv",)}
     folders = [folder.resolve() for folder in inputs if folder]
     has_tables = any(spec.partition(":")[0] not in GIVE_RANKINGS for spec in specs)
     option_of: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None:
             continue
-        require_ending(path, endings[option])
+        check_output(path, endings[option], *inputs)
         other = option_of.setdefault(path.resolve(), option)
-        check_writable(path, *inputs)
         refuse(other != option, f"{path}: {other} and {option} must be two files")
         refuse(path.resolve().parent in folders, f"{path}: do not write into the folder of answers")
         refuse(
@@ -226,17 +225,6 @@ def _check_outputs(
 # ---- What the sources know
 
 
-class SourceRankings(NamedTuple):
-    """The rankings of all sources, the tables that some of them are from, and what is missing.
-
-    ``missing`` has what answers lack, as `rankshot.sources.read_answer_files` returns it.
-    """
-
-    rankings: ranking.Rankings
-    tables: dict[str, sources.Similarity]
-    missing: Mapping[str, Sequence[str]]
-
-
 def rank_by_sources(
     specs: list[str],
     classes: ClassLists,
@@ -245,10 +233,12 @@ def rank_by_sources(
     k: int | None = None,
     yes: bool = False,
     skip_unknown: bool = False,
-) -> SourceRankings:
-    """Read all sources, print what they know, and return their rankings.
+) -> tuple[ranking.Rankings, dict[str, sources.Similarity], dict[str, Sequence[str]]]:
+    """Read all sources, and print what they know.
 
-    ``open_model`` is called with the MODEL of each llm:MODEL.
+    Returns their rankings, the tables that some of them are from, and what answers lack, as
+    `rankshot.sources.read_answer_files` has it. ``open_model`` is called with the MODEL of each
+    llm:MODEL.
     """
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
         _print_misspellings(classes)
@@ -282,7 +272,7 @@ def rank_by_sources(
     rankings = ranking.Rankings.concatenate(parts)
     if not (skip_unknown or classes.is_rehearsal):
         require_known(rankings, classes)
-    return SourceRankings(rankings, tables, missing)
+    return rankings, tables, missing
 
 
 def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:

@@ -18,7 +18,7 @@ from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table
-from rankshot.cli.console import check_folder, check_writable, refuse, say, show_parts
+from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
 from rankshot.cli.examples import WORDS, print_weights, read_examples, read_labels, sample_scores
 from rankshot.cli.fit import save_head
 from rankshot.cli.heads import HeadOptions, innermost_head, open_table, print_remarks
@@ -35,7 +35,7 @@ from rankshot.cli.rank import (
 from rankshot.cli.score import open_plan, print_check, print_skipped
 from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
-from rankshot.core.files import remove_leftovers, replace_file, require_ending
+from rankshot.core.files import remove_leftovers, replace_file
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
@@ -48,9 +48,9 @@ MANIFEST, LABELLED = "run.json", "labelled"
 MAX_TOKENS = 16_000
 """Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
-    "multiclass": ScoreType.LOGITS,
-    "one-vs-rest": ScoreType.ONE_VS_REST_LOGITS,
-    "one-vs-one": ScoreType.ONE_VS_ONE,
+    "multiclass": "logits",
+    "one-vs-rest": "one-vs-rest-logits",
+    "one-vs-one": "one-vs-one",
 }
 """What a model's scores are: probabilities have become logarithms."""
 
@@ -67,7 +67,7 @@ def recognise(
     names: Path | None = None,
     preprocessing: str | None = None,
     rehearse: Path | None = None,
-    batch: Batch = Batch.AUTO,
+    batch: Batch = "auto",
     reject_below: float | None = None,
     yes: bool = False,
     folder: Path | None = None,
@@ -136,8 +136,8 @@ def recognise(
     run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
     specs = source or run.default_sources
     check_specs(specs)
-    files = [*options.files, names, rehearse, *list_label_files(seen, new), *list_files(specs)]
-    _check_places(inputs, output, run.path, files)
+    files = [names, rehearse, *list_label_files(seen, new), *list_files(specs)]
+    _check_places(inputs, output, run.path, [*options.files.values(), *files])
     if options.rankings is None:
         options = replace(options, rankings=run.rankings)
     plan = open_plan(model, seen, preprocessing)
@@ -168,7 +168,7 @@ def recognise(
             examples=examples,
             classes=options.settings.classes,
             none=options.settings.none,
-            batch=batch.value,
+            batch=batch,
         )
         inner = innermost_head(found.head)
         print_remarks(inner, options)
@@ -190,8 +190,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
     """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
     from rankshot.core.tables import TABLE_ENDINGS
 
-    require_ending(output, TABLE_ENDINGS)
-    check_writable(output, inputs, *files)
+    check_output(output, TABLE_ENDINGS, inputs, *files)
     refuse(not inputs.exists(), f"{inputs}: no such file or folder")
     for path in (output, folder):
         inside = f"{path}: is in the folder of the inputs, which would change with it; write to"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankshot import inference, ranking, zeroshot
-from rankshot.cli.console import check_writable, print_table, say
+from rankshot.cli.console import check_output, print_table, say
 from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import read_new_rankings
 from rankshot.cli.score_inputs import (
@@ -18,7 +18,6 @@ from rankshot.cli.score_inputs import (
     rename,
 )
 from rankshot.core.errors import format_count, prefix_errors, quote_names
-from rankshot.core.files import require_ending
 from rankshot.zeroshot.settings import RANKING_HEADS, HeadSettings
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def rehearse(
     evidence: Path | None = None,
     output: Path | None = None,
     head: str = RANKING_HEADS[0],
-    score_type: ScoreType = ScoreType.AUTO,
+    score_type: ScoreType = "auto",
 ) -> None:
     """Choose settings and predict the accuracy on held-out classes.
 
@@ -84,9 +83,7 @@ def rehearse(
     from rankshot.zeroshot.rehearsal import list_doubts
 
     require_choice("--head", head, RANKING_HEADS)
-    if output is not None:
-        require_ending(output, (".json",))
-        check_writable(output, scores, truth, rankings, new_rankings, evidence)
+    check_output(output, (".json",), scores, truth, rankings, new_rankings, evidence)
     table = add_evidence(zeroshot.open_scores(scores), evidence)
     about = ranking.read_rankings(rankings)
     of_rankings = [*about.items, *filter(None, about.target_names)]
@@ -108,10 +105,7 @@ def rehearse(
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
-    rows = list(map(str, range(len(labels))))
-    for line in inference.check_scores(
-        [(rows, values)], dict(zip(rows, labels, strict=True))
-    ).describe()[1:]:
+    for line in check_labelled(values, labels).describe()[1:]:
         say(line)
     _print_choice(rehearsal)
     if about_new is not None:
@@ -157,6 +151,12 @@ def read_labelled(
     labels = zeroshot.read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
     return scores, as_text_array(rename_all(labels.tolist(), column_of))
+
+
+def check_labelled(scores: zeroshot.Scores, labels: NDArray[np.object_]) -> inference.NetworkCheck:
+    """Return what a network says of labelled inputs, and how accurate it is."""
+    rows = list(map(str, range(len(labels))))
+    return inference.check_scores([(rows, scores)], dict(zip(rows, labels.tolist(), strict=True)))
 
 
 # ---- What is written and printed

@@ -46,7 +46,7 @@ def explain(
     id: list[str] | None = None,  # noqa: A002
     new_class: str | None = None,
     against: str | None = None,
-    score_type: ScoreType = ScoreType.AUTO,
+    score_type: ScoreType = "auto",
 ) -> None:
     """Explain why inputs were given their classes.
 
@@ -88,7 +88,7 @@ def report(
     truth: Path | None = None,
     scores: Path | None = None,
     images: Path | None = None,
-    score_type: ScoreType = ScoreType.AUTO,
+    score_type: ScoreType = "auto",
     title: str = "Zero-shot predictions",
 ) -> None:
     """Write an HTML page about predictions and their accuracy.
@@ -163,18 +163,10 @@ def report(
         examples, whys = explain_outcomes(model, outcomes, ids, pictures, find_scores)
         origin = read_origin(scores)
         page = replace(page, explanations=examples, settings=(*page.settings, *origin.items()))
-    files = {
-        "predictions": predictions,
-        "truth": truth,
-        "rankings": options.rankings,
-        "head": options.saved,
-        "scores": scores,
-        "reference": options.reference,
-        "images": images,
-        "settings": options.settings_file,
-    }
+    files = {"predictions": predictions, "truth": truth, "scores": scores, "images": images}
     # Not the whole paths: a page is made to be given away.
-    shown = [(what, path.resolve().name) for what, path in files.items() if path is not None]
+    given = {**files, **options.files}.items()
+    shown = [(what, path.resolve().name) for what, path in given if path is not None]
     # All new classes have rankings, and seen classes have none.
     has_seen = has_rankings and len(page.consensuses) < len(outcomes.classes)
     found = cast("Evaluation", page.evaluation or page.overview)
@@ -261,10 +253,11 @@ def _add_rankings(
         f"{path}: no ranking of {quote_names(missing)}, which are predicted classes{hint}",
     )
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
-    k = min(getattr(options.model, "k", None) or rankings.n_items, rankings.n_items)
+    head = zeroshot.build_head(options.settings)
+    k = min(getattr(head, "k", None) or rankings.n_items, rankings.n_items)
     consensus: Any = getattr(model, "consensus_", None)
     if consensus is None:
-        prior = getattr(options.model, "prior", None)
+        prior = getattr(head, "prior", None)
         merging = zeroshot.ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
         with prefix_errors(path):
             consensus = merging.fit(rankings.top(k)).consensus_

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rankshot import inference, jobs, zeroshot
 from rankshot.cli.console import (
-    check_writable,
+    check_output,
     choose_workers,
     is_dataset,
     print_parts,
@@ -18,19 +17,11 @@ from rankshot.cli.console import (
     show_parts,
 )
 from rankshot.core.errors import format_count
-from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
 
 REASONS_SHOWN = 5
-
-
-class OnError(StrEnum):
-    """What to do with an input that cannot be scored."""
-
-    SKIP = "skip"
-    STOP = "stop"
 
 
 def score(
@@ -43,7 +34,7 @@ def score(
     text_column: str | None = None,
     id_column: str | None = None,
     batch: int = 16,
-    on_error: OnError = OnError.SKIP,
+    on_error: Literal["skip", "stop"] = "skip",
     again: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -109,9 +100,8 @@ def score(
     is_table = bool(Path(output).suffix)
     if is_table:
         refuse(update, "--update is for an output of many parts, and this is one file")
-        require_ending(Path(output), ENDINGS)
+        check_output(Path(output), ENDINGS, Path(inputs))
         refuse(not is_there, f"{inputs}: no such file or folder")
-        check_writable(Path(output), Path(inputs))
     else:
         workers = choose_workers(workers, scheduler)
     workers = None if workers == 1 else workers
@@ -125,7 +115,7 @@ def score(
             output,
             workers=workers,
             scheduler=scheduler,
-            on_error="skip" if on_error is OnError.SKIP else "raise",
+            on_error="raise" if on_error == "stop" else "skip",
             again=again,
             update=update,
             progress=show,

@@ -6,11 +6,10 @@ classes may spell them in another way. Exact names cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import ranking, zeroshot
 from rankshot.cli.console import say
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
 
-class ScoreType(StrEnum):
-    """What the numbers in a table of scores are."""
-
-    AUTO = "auto"
-    LOGITS = "logits"
-    PROBABILITIES = "probabilities"
-    ONE_VS_REST_LOGITS = "one-vs-rest-logits"
-    ONE_VS_REST_PROBABILITIES = "one-vs-rest-probabilities"
-    ONE_VS_ONE = "one-vs-one"
+ScoreType = Literal[
+    "auto",
+    "logits",
+    "probabilities",
+    "one-vs-rest-logits",
+    "one-vs-rest-probabilities",
+    "one-vs-one",
+]
+"""What the numbers in a table of scores are: the choices of --score-type."""
 
 
 def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) -> ScoreType:
@@ -39,15 +38,15 @@ def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) ->
 
     ``values`` are the first rows, if they have been read.
     """
-    from rankshot.zeroshot.files.score_tables import guess_score_type
+    from rankshot.zeroshot.files.score_tables import AUTO, LOGITS, guess_score_type
 
-    if given is not ScoreType.AUTO:
+    if given != AUTO:
         return given
     if values is None:
         values = next(table.batches())[1].values
-    score_type = ScoreType(guess_score_type(values, table))
+    score_type = cast("ScoreType", guess_score_type(values, table))
     remark = "see --score-type"
-    if score_type is ScoreType.LOGITS and values.min() >= 0 and values.max() <= 1:
+    if score_type == LOGITS and values.min() >= 0 and values.max() <= 1:
         remark = (
             "although all are between 0 and 1: if each is the probability of a separate yes-no "
             "question, give --score-type one-vs-rest-probabilities"
@@ -85,30 +84,41 @@ def iterate_names(table: ScoreTable) -> Iterator[tuple[list[str], NDArray[np.flo
         n += len(batch)
 
 
+def find_rows(
+    table: ScoreTable, ids: Collection[str], where: Callable[[str], str] = lambda _: "input "
+) -> dict[str, tuple[int, NDArray[np.floating]]]:
+    """Return the row numbers and the scores of some inputs, in the order of the table.
+
+    In a table without ids, the id of an input is the number of its row. ``where`` says how an
+    error about an id begins.
+    """
+    found: dict[str, tuple[int, NDArray[np.floating]]] = {}
+    first = 0
+    for names, values in iterate_names(table):
+        for i, name in enumerate(names):
+            if name in ids and name not in found:
+                found[name] = first + i, values[[i]]
+        if len(found) == len(ids):
+            return found
+        first += len(names)
+    missing = [name for name in ids if name not in found]
+    rule = "without a column id, inputs are numbered from 0"
+    if table.has_ids:
+        rule = f"the first ids are {quote_names(read_first_ids(table, 3))}"
+    raise RankshotError(
+        f"{where(missing[0])}{quote_names(missing)} not found in {table.path}; {rule}"
+    )
+
+
 def find_inputs(
     table: ScoreTable, ids: Iterable[str], score_type: ScoreType
 ) -> Iterator[tuple[str, zeroshot.Scores]]:
-    """Yield the ids and scores of some inputs, in the order of the table.
-
-    In a table without ids, the id of an input is the number of its row.
-    """
+    """Yield the ids and scores of some inputs, in the order of the table."""
     from rankshot.zeroshot.files.score_tables import build_scores
 
-    wanted = set(ids)
-    first = 0
-    for names, values in iterate_names(table):
-        score_type = infer_score_type(table, score_type, values)
-        for i, name in enumerate(names):
-            if name in wanted:
-                wanted.remove(name)
-                yield name, build_scores(values[[i]], table, score_type, [first + i])
-        if not wanted:
-            return
-        first += len(names)
-    rule = "; without a column id, inputs are numbered from 0"
-    if table.has_ids:
-        rule = f"; the first ids are {quote_names(read_first_ids(table, 3))}"
-    raise RankshotError(f"{table.path}: input {quote_names(sorted(wanted))} not found{rule}")
+    score_type = infer_score_type(table, score_type)
+    for name, (row, values) in find_rows(table, set(ids)).items():
+        yield name, build_scores(values, table, score_type, [row])
 
 
 def read_first_ids(table: ScoreTable, n: int) -> list[str]:

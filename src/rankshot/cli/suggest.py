@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rankshot import zeroshot
-from rankshot.cli.console import check_writable, refuse, say
+from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.examples import GUESS, PROBABILITY, read_labels
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_scores
 from rankshot.core.errors import format_count, quote_names
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.files import replace_file
 from rankshot.zeroshot.settings import METHODS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-
-class _Guesses(NamedTuple):
-    """All inputs: what tells them apart, and the most probable class of each."""
-
-    ids: list[str]
-    scores: zeroshot.Scores
-    labels: NDArray[np.str_]
-    proba: NDArray[np.floating]
+    _Guesses = tuple[list[str], zeroshot.Scores, NDArray[np.str_], NDArray[np.floating]]
+    """All inputs: ids, what tells them apart, the most probable class, and its probability."""
 
 
 def suggest(
@@ -34,7 +28,7 @@ def suggest(
     output: Path,
     options: HeadOptions,
     number: int = 20,
-    score_type: ScoreType = ScoreType.AUTO,
+    score_type: ScoreType = "auto",
 ) -> None:
     """Suggest inputs to label as examples of new classes.
 
@@ -64,25 +58,23 @@ def suggest(
     from rankshot.zeroshot.suggestions import choose_diverse
 
     require_whole_number("--number", number)
-    require_ending(output, (".csv",))
-    check_writable(output, inputs, *options.files)
+    check_output(output, (".csv",), inputs, *options.files.values())
     is_predicted = inputs.suffix in TABLE_ENDINGS and PROBABILITY in read_columns(inputs)[0]
     read = _read_predictions if is_predicted else _classify
-    found = read(inputs, options, score_type)
+    ids, scores, guesses, proba = read(inputs, options, score_type)
     known = {}
     if options.examples is not None and ID in read_columns(options.examples)[0]:
         known = read_labels(options.examples)
-    labelled = [row for row, name in enumerate(found.ids) if name in known]
-    left = np.delete(np.arange(len(found.ids)), labelled)
+    labelled = [row for row, name in enumerate(ids) if name in known]
+    left = np.delete(np.arange(len(ids)), labelled)
     refuse(not left.size, f"{inputs}: all inputs have a label in {options.examples}")
-    rows = [*labelled, *choose_diverse(found.scores, left, number).tolist()]
+    rows = [*labelled, *choose_diverse(scores, left, number).tolist()]
     with replace_file(output) as stream:
         writer = open_csv_writer(stream)
         writer.writerow([ID, GUESS, PROBABILITY, LABEL])
         for row in rows:
-            name = found.ids[row]
-            label = known[name].name if name in known else ""
-            writer.writerow([name, found.labels[row], f"{found.proba[row]:.3f}", label])
+            label = known[ids[row]].name if ids[row] in known else ""
+            writer.writerow([ids[row], guesses[row], f"{proba[row]:.3f}", label])
     kept = f" ({format_count(len(labelled), 'label')} of {options.examples} kept)" * bool(labelled)
     n = format_count(len(rows) - len(labelled), "input")
     say(f"{n} to label written to {output}{kept}: fill in the column {LABEL!r}, and give the file")
@@ -93,10 +85,8 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     """Read predictions: inputs are told apart by their probabilities."""
     import numpy as np
 
-    given = [options.rankings, options.saved, options.settings_file, options.evidence]
-    is_other = options.head != METHODS[0] or score_type is not ScoreType.AUTO
     refuse(
-        any(given) or is_other,
+        {*options.files} - {"examples"} or options.head != METHODS[0] or score_type != "auto",
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",
     )
@@ -108,7 +98,7 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     best = predicted.proba.argmax(axis=1)
     proba = predicted.proba[np.arange(len(ids)), best]
     scores = zeroshot.Scores.from_probabilities(predicted.proba, predicted.targets)
-    return _Guesses(ids, scores, np.array(predicted.targets)[best], proba)
+    return ids, scores, np.array(predicted.targets)[best], proba
 
 
 def _classify(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guesses:
@@ -118,4 +108,4 @@ def _classify(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guess
     score_type = infer_score_type(table, score_type)
     ids, scores = read_scores(table, score_type)
     best = model.top(scores, 1)
-    return _Guesses(ids, scores, best.labels[:, 0], best.proba[:, 0])
+    return ids, scores, best.labels[:, 0], best.proba[:, 0]

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from rankshot import ranking
 from rankshot.cli import survey_people as people
-from rankshot.cli.console import check_writable, refuse, say
+from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.survey_database import open_database, require_extra
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import read_names, replace_file, require_ending
+from rankshot.core.files import read_names, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -226,10 +226,8 @@ def draw_code(address: str) -> str:
 
 def _check_new(path: Path) -> None:
     """Refuse a file that exists, has another ending or cannot be written."""
-    require_ending(path, (".toml",))
-    if path.exists():
-        raise RankshotError(f"{path}: the file exists already; give another name, or remove it")
-    check_writable(path)
+    check_output(path, (".toml",))
+    refuse(path.exists(), f"{path}: the file exists already; give another name, or remove it")
 
 
 def _find_missing_links(study: Study) -> Iterator[str]:

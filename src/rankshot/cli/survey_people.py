@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rankshot.cli.console import check_writable, refuse, say
+from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.survey_database import find_database, open_survey, warn
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import replace_file, require_ending
+from rankshot.core.files import replace_file
 
 if TYPE_CHECKING:
     from rankshot.survey.store.database import Database
@@ -222,10 +222,8 @@ def payments(
     refuse(approve and reject, "give --approve or --reject, each with a file of its own")
     refuse(output is None and (approve or reject), "give the file to write with --output")
     refuse(with_flagged and not approve, "--with-flagged is for --approve: give both")
-    if output is not None:
-        # Plain ids do not say what is to be done with them.
-        require_ending(output, (".csv", ".txt") if approve or reject else (".csv",))
-        check_writable(output, study)
+    # Plain ids do not say what is to be done with them.
+    check_output(output, (".csv", ".txt") if approve or reject else (".csv",), study)
     with open_survey(study, database, read_only=True) as (definition, answers):
         from rankshot.survey.export import format_csv, payment_records
         from rankshot.survey.overview import read_overview
@@ -305,14 +303,14 @@ def _set_state(study: Path, database: str | None, state: State) -> None:
 
 @contextmanager
 def _find(
-    study: Path, database: str | None, names: Sequence[str] | None
+    study: Path, database: str | None, names: Sequence[str]
 ) -> Iterator[tuple[Study, Database, list[str]]]:
     """Read the study, open its database, and find participants in it."""
     with open_survey(study, database) as (definition, answers):
         from rankshot.survey.store.people import find_raters
 
         with answers.begin_read() as connection:
-            raters = find_raters(connection, answers.identity, definition.platform, names or ())
+            raters = find_raters(connection, answers.identity, definition.platform, names)
         yield definition, answers, raters
 
 

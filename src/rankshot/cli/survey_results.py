@@ -7,10 +7,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot.cli.console import check_writable, format_order, print_table, refuse, say
+from rankshot.cli.console import check_output, format_order, print_table, refuse, say
 from rankshot.cli.survey_database import find_database, open_survey, require_extra, warn
-from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import require_ending
+from rankshot.core.errors import format_count
 
 if TYPE_CHECKING:
     from rankshot.survey.overview import Overview
@@ -107,16 +106,13 @@ def export(
     refuse(raw + participants + consents > 1, f"{kinds} are separate files: give one of them")
     refuse(exclude_flagged and is_raw, "--exclude-flagged is for rankings only")
     refuse(with_ids and not participants, "--with-ids needs --participants")
-
-    check_writable(output, study)
-    require_ending(output, (".csv", ".jsonl") if is_raw else (".jsonl",))
+    check_output(output, (".csv", ".jsonl") if is_raw else (".jsonl",), study)
     view = _read_overview(study, database, pilot=pilot)
     from rankshot.survey import export as records
     from rankshot.survey.answers import is_counted
 
     if is_raw:
-        if not view.people:
-            raise RankshotError(f"{view.study.title}: nobody has started yet, nothing was written")
+        refuse(not view.people, f"{view.study.title}: nobody has started yet, nothing was written")
         if raw:
             what, found = "answer", list(records.answer_records(view))
         elif participants:
@@ -173,8 +169,7 @@ def backup(study: Path, *, output: Path, database: str | None = None, force: boo
     from rankshot.survey.store.sqlite_files import backup_database, describe_doubt
 
     place = find_database(study, database)
-    require_ending(output, (".sqlite",))
-    check_writable(output, study)
+    check_output(output, (".sqlite",), study)
     done = backup_database(place, output, force=force)
     warn(None if done.is_complete else describe_doubt(Path(place)))
     answers = format_count(done.n_answers, "answer")

@@ -28,6 +28,8 @@ class NamedFile(Protocol):
 
 def require_ending(path: Path, endings: Sequence[str]) -> str:
     """Return the ending of a file's name, or raise an error that lists the known endings."""
+    if path.is_dir():
+        raise RankshotError(f"{path}: is a folder; a file is expected ({', '.join(endings)})")
     if path.suffix not in endings:
         raise RankshotError(
             f"{path}: unknown ending {path.suffix!r}; known are {', '.join(endings)}"

@@ -181,12 +181,11 @@ def _require_id(name: str, where: str) -> str:
 
 def _read_list(path: Path, takes: Takes) -> Entries:
     for number, line in read_lines(path):
-        # The id of a text is its line from 0, so that a blank line does not change the others.
-        id_ = str(number - 1)
         if takes == "pictures":
             yield Input(_require_id(line, f"{path}:{number}"), path.parent / line)
         else:
-            yield Input(id_, line)
+            # Its line from 0, so that a blank line does not change the others.
+            yield Input(str(number - 1), line)
 
 
 def _open_table(

@@ -23,12 +23,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_module
-from rankshot.inference.pictures import (
-    CONFIG_FILE,
-    Preprocessing,
-    as_preprocessing,
-    fit_to_shape,
-)
+from rankshot.inference.pictures import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.onnx_export import CLASS_KEYS, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
@@ -209,7 +204,7 @@ def open_onnx(path: Path) -> Model:
             str(path), options, providers=[name for name in wanted if name in available]
         )
     except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
-        raise RankshotError(f"{path}: onnxruntime cannot read it ({_join_lines(error)})") from None
+        raise RankshotError(f"{path}: onnxruntime cannot read it ({join_lines(error)})") from None
     found = _choose_input(session.get_inputs(), path)
     output = _choose_output(session.get_outputs(), path)
     reads_text = found.type == "tensor(string)"
@@ -254,7 +249,7 @@ def _find_data_files(path: Path) -> list[Path]:
     try:
         network = onnx.load(path, load_external_data=False)
     except Exception as error:  # noqa: BLE001 - protobuf has several error classes
-        raise RankshotError(f"{path}: onnx cannot read it ({_join_lines(error)})") from None
+        raise RankshotError(f"{path}: onnx cannot read it ({join_lines(error)})") from None
     tensors = filter(helper.uses_external_data, helper._get_all_tensors(network))
     locations = sorted({helper.ExternalDataInfo(tensor).location for tensor in tensors})
     for location in locations:
@@ -266,7 +261,8 @@ def _find_data_files(path: Path) -> list[Path]:
     return [path.parent / location for location in locations]
 
 
-def _join_lines(error: Exception) -> str:
+def join_lines(error: Exception) -> str:
+    """Return the message of an error of another library, in one line that is not too long."""
     return " ".join(str(error).split())[:400]
 
 
@@ -357,8 +353,8 @@ def open_torch(module: Any) -> Model:
     tensors = [*module.parameters(), *module.buffers()]
     device = tensors[0].device if tensors else torch.device("cpu")
     # Half precision is computed on GPUs, and its inputs must have the same type.
-    floats = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
-    dtype = floats[0] if floats else torch.float32
+    floats = (tensor.dtype for tensor in tensors if tensor.is_floating_point())
+    dtype = next(floats, torch.float32)
 
     def run(batch: Any) -> NDArray[Any]:
         if isinstance(batch[0], (str, Path)) or "PIL." in type(batch[0]).__module__:
@@ -436,24 +432,22 @@ def open_built_in() -> Model:
     """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes."""
     network, device = load_efficientnet()
     torch = require_module("torch", "networks of torch", "images")
-    preprocessing = Preprocessing.from_name("efficientnet-lite")
+    opened, preprocessing = open_torch(network), Preprocessing.from_name("efficientnet-lite")
 
     def run(batch: Any) -> NDArray[Any]:
-        x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
         # On a GPU, torch rounds convolutions to ten bits by default.
-        plain = torch.backends.cudnn.flags(enabled=True, allow_tf32=False)
-        with torch.inference_mode(), plain:
-            return _as_array(network(x.contiguous(memory_format=torch.channels_last)))
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            return opened.run(batch)
 
-    return Model(
-        BUILT_IN,
-        "pictures",
-        run,
+    return replace(
+        opened,
+        name=BUILT_IN,
+        takes="pictures",
+        run=run,
         classes="imagenet-1k",
         preprocessing=preprocessing,
         input_shape=(None, *preprocessing.shape),
-        fingerprint=_fingerprint_state(network),
-        device=str(device).upper(),
+        device=device.upper(),
     )
 
 
@@ -538,9 +532,7 @@ def _load(auto_class: Any, place: str, **options: Any) -> Any:
         # Without this, transformers asks whether to run the code of a model.
         return auto_class.from_pretrained(place, trust_remote_code=False, **options)
     except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
-        raise RankshotError(
-            f"{place}: transformers cannot load it ({_join_lines(error)})"
-        ) from None
+        raise RankshotError(f"{place}: transformers cannot load it ({join_lines(error)})") from None
     finally:
         if is_silent:
             logging.enable_progress_bar()

@@ -119,7 +119,7 @@ def check_scores(
     the network itself says of 3 inputs: dog 67%, cat 33%; mean top probability .815
     the network's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
     """
-    known = {} if labels is None else labels
+    known = labels or {}
     items: tuple[str, ...] = ()
     counts: Any = 0
     total: Any = 0

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -385,9 +385,8 @@ class Preprocessing:
 
     def __str__(self) -> str:
         height, width = self.size
-        if self.resize is None:
-            size = f"resized to {height} x {width} ({self.interpolation})"
-        else:
+        size = f"resized to {height} x {width} ({self.interpolation})"
+        if self.resize is not None:
             size = (
                 f"shorter side to {self.resize} ({self.interpolation}), middle {height} x {width}"
             )
@@ -400,12 +399,7 @@ class Preprocessing:
 
 PRESETS = {
     "imagenet": Preprocessing(
-        224,
-        (0.485, 0.456, 0.406),
-        (0.229, 0.224, 0.225),
-        resize=256,
-        interpolation="bilinear",
-        margin="even",
+        224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), resize=256, margin="even"
     ),
     "efficientnet-lite": Preprocessing(
         224, 127, 128, resize=256, interpolation="bicubic", white=255
@@ -432,38 +426,32 @@ def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> P
     return Preprocessing.from_name(str(given))
 
 
-def find_layout(shape: Sequence[Any]) -> tuple[Layout, tuple[int, int] | None] | None:
-    """Read layout and size from the shape of a network's input, such as ("N", 3, 224, 224).
-
-    The size is None if it is not fixed. Returns None if the shape is not that of images, or its
-    layout cannot be read.
-    """
-    places = [place for place in (1, 3) if len(shape) == 4 and shape[place] == 3]
-    if len(places) != 1:
-        return None
-    layout: Layout = "NCHW" if places == [1] else "NHWC"
-    sides = shape[2:] if layout == "NCHW" else shape[1:3]
-    fixed = all(isinstance(side, int) and side > 0 for side in sides)
-    return layout, cast("tuple[int, int]", tuple(sides)) if fixed else None
-
-
 def fit_to_shape(preprocessing: Preprocessing, shape: Sequence[Any], where: str) -> Preprocessing:
-    """Take the layout from the shape of a network's input, and refuse another size."""
-    layout, size = find_layout(shape) or (preprocessing.layout, None)
+    """Take the layout from the shape of a network's input, and refuse another size.
+
+    In a shape such as ("N", 3, 224, 224), numbers are fixed. The layout is not changed if the shape
+    does not say where the channels are.
+    """
     described = f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
     if len(shape) != 4:
         raise RankshotError(
             f"{where}: its input has {len(shape)} axes {described}; a network for pictures has "
             "four: pictures, channels, height, width"
         )
-    if size is not None and size != preprocessing.size:
-        (height, width), (high, wide) = size, preprocessing.size
+    layouts: dict[Layout, Any] = {"NCHW": shape[2:], "NHWC": shape[1:3]}
+    possible = [name for name, place in zip(layouts, (1, 3), strict=True) if shape[place] == 3]
+    if len(possible) != 1:
+        return preprocessing
+    height, width = layouts[possible[0]]
+    is_fixed = all(isinstance(side, int) and side > 0 for side in (height, width))
+    if is_fixed and (height, width) != preprocessing.size:
+        high, wide = preprocessing.size
         raise RankshotError(
             f"{where}: it expects pictures of {height} x {width} pixels {described}, but the "
             f"preprocessing makes {high} x {wide}; give the size {height}"
             f"{'' if height == width else f'x{width}'}"
         )
-    return replace(preprocessing, layout=layout)
+    return replace(preprocessing, layout=possible[0])
 
 
 def _describe_three(values: Sequence[float]) -> str:

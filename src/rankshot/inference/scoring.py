@@ -19,7 +19,7 @@ from rankshot.core.errors import RankshotError, RowError, format_count, short_re
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import Input, Skipped, open_inputs
-from rankshot.inference.model import Model, open_model
+from rankshot.inference.model import Model, join_lines, open_model
 from rankshot.inference.pictures import (
     PRESETS,
     Preprocessing,
@@ -217,7 +217,8 @@ class ScoringPlan:
         """Yield the scores of inputs, batch by batch, in their order."""
         require_whole_number("batch_size", batch_size)
         require_choice("on_error", on_error, ON_ERROR)
-        n_threads = count_threads(self.model.device)
+        # A core is left to the model.
+        n_threads = max(1, min(4 if self.model.device == "CPU" else 16, count_cores() - 1))
         for batch in _prepare_batches(entries, batch_size, self._prepare(), n_threads):
             scored = self._score(batch) if batch.ids else batch
             if on_error == "raise":
@@ -237,16 +238,14 @@ class ScoringPlan:
 
     def _score(self, batch: ScoredBatch) -> ScoredBatch:
         values = self._require_table(self._call(batch.values), len(batch.ids))
-        finite = np.asarray((np.abs(values) < LARGEST_SCORE).all(axis=1))
-        skipped = batch.skipped
-        if not finite.all():
-            for i in np.flatnonzero(~finite):
-                column = int(np.argmin(np.abs(values[i]) < LARGEST_SCORE))
-                where = column_name(self.classes.names, self.model.kind, column)
-                reason = f"the model's score is {values[i, column]} ({where})"
-                skipped.append(Skipped(batch.ids[i], reason))
-            batch = batch._replace(ids=[batch.ids[i] for i in np.flatnonzero(finite)])
-            values = values[finite]
+        is_finite = np.abs(values) < LARGEST_SCORE
+        kept = is_finite.all(axis=1)
+        for i in np.flatnonzero(~kept):
+            column = int(np.argmin(is_finite[i]))
+            where = column_name(self.classes.names, self.model.kind, column)
+            reason = f"the model's score is {values[i, column]} ({where})"
+            batch.skipped.append(Skipped(batch.ids[i], reason))
+        ids, values = [batch.ids[i] for i in np.flatnonzero(kept)], values[kept]
         if self.has_probabilities is None and len(values):
             self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
@@ -257,7 +256,7 @@ class ScoringPlan:
                     f"{self.model.name}: its first outputs are probabilities, but a later one is "
                     f"not{error.problem}; let it return logits"
                 ) from None
-        return batch._replace(values=values, skipped=skipped)
+        return batch._replace(ids=ids, values=values)
 
     def _call(self, inputs: Any) -> Any:
         try:
@@ -268,9 +267,8 @@ class ScoringPlan:
             shape = f" of shape {inputs.shape}" if isinstance(inputs, np.ndarray) else ""
             wanted = self.model.input_shape
             expected = "" if wanted is None else f"; it expects {wanted}"
-            text = " ".join(str(error).split())
             raise RankshotError(
-                f"{self.model.name}: failed on a batch{shape}{expected} ({text[:400]})"
+                f"{self.model.name}: failed on a batch{shape}{expected} ({join_lines(error)})"
             ) from error
 
     def _require_table(self, output: Any, n: int) -> Floats:
@@ -311,10 +309,9 @@ def plan_scoring(
             "imagenet-1k"
         )
     plan = ScoringPlan(opened, read_class_labels(source))
-    replaces_own = classes is not None and opened.classes is not None
     if opened.n_outputs is not None:
         plan.require_n_outputs(opened.n_outputs)
-    if replaces_own:
+    if classes is not None and opened.classes is not None:
         where = f"the names in {classes}" if isinstance(classes, (str, Path)) else "the given names"
         plan.remark = _compare_names(plan.classes, opened, where)
     return plan
@@ -406,15 +403,11 @@ def _prepare_batches(
         while group := list(islice(entries, size)):
             yield _collect([(one, None) for one in group], stack=False)
         return
-    with (
-        ignore_pillow_warnings(),
-        ThreadPoolExecutor(n_threads, "rankshot-decode") as pool,
-    ):
+    with ignore_pillow_warnings(), ThreadPoolExecutor(n_threads, "rankshot-decode") as pool:
         pending: deque[list[tuple[Input | Skipped, Future[Any] | None]]] = deque()
 
         def submit(one: Input | Skipped) -> tuple[Input | Skipped, Future[Any] | None]:
-            task = pool.submit(_try, prepare, one.value) if isinstance(one, Input) else None
-            return one, task
+            return one, pool.submit(_try, prepare, one.value) if isinstance(one, Input) else None
 
         try:
             while True:
@@ -427,11 +420,6 @@ def _prepare_batches(
                 )
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-
-
-def count_threads(device: str) -> int:
-    """Return the number of threads that decode images; a core is left to the model."""
-    return max(1, min(4 if device == "CPU" else 16, count_cores() - 1))
 
 
 def count_cores() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,8 +147,7 @@ def run_demo(announce: Announce) -> Demo:
         announce(1 + len(rows), todo, f"{method}, {source}")
         given = {"reference": reference} if isinstance(head, WeightedMean) else {}
         correct = head.fit(semantics, **given).predict(scores) == data.new_label
-        cell = wilson_interval(int(correct.sum()), len(correct))
-        rows.append(MethodRow(method, source, cell))
+        rows.append(MethodRow(method, source, wilson_interval(int(correct.sum()), len(correct))))
     announce(todo - 1, todo, "rehearsal with seen classes")
     rehearsal = _rehearse()
     announce(todo, todo, "done")
@@ -178,17 +177,12 @@ def _rehearse() -> Rehearsal:
         [load_held_out_panel("cifar", name) for name in QUESTIONS["cifar"][::-1]]
     )
     trained = ~np.isin(data.seen_train_label, panel.target_names)
-    held = ~np.isin(data.seen_validation_label, panel.target_names)
     model = _train(data.seen_train[trained], data.seen_train_label[trained])
     # All inputs of the held-out classes, and the validation inputs of the others.
-    X = (data.seen_train[~trained], data.seen_validation[~held], data.seen_validation[held])
-    y = (
-        data.seen_train_label[~trained],
-        data.seen_validation_label[~held],
-        data.seen_validation_label[held],
-    )
-    scores = Scores(model.decision_function(np.concatenate(X)), tuple(model.classes_.tolist()))
-    return Rehearsal().fit(scores, np.concatenate(y), panel)
+    X = np.concatenate([data.seen_train[~trained], data.seen_validation])
+    y = np.concatenate([data.seen_train_label[~trained], data.seen_validation_label])
+    scores = Scores(model.decision_function(X), tuple(model.classes_.tolist()))
+    return Rehearsal().fit(scores, y, panel)
 
 
 # ---- Its report
@@ -207,8 +201,7 @@ DATA_NOTE = "On the complete data sets, of which the package has a part, the res
 
 def demo_report(demo: Demo) -> Report:
     """Return the report of what the demonstration found."""
-    merging = ProbabilisticRanking(k=K, decay=0, posterior="consensus").fit(demo.panel)
-    consensus = cast("Rankings", merging.consensus_)
+    merging: Any = ProbabilisticRanking(k=K, decay=0, posterior="consensus").fit(demo.panel)
     proba = demo.head.predict_proba(demo.scores)
     predicted = demo.head.predict(demo.scores)
     targets = demo.head.classes_.tolist()
@@ -243,8 +236,8 @@ def demo_report(demo: Demo) -> Report:
         evaluation=found,
         gallery=build_gallery(outcomes, names, pictures, whys),
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
-        consensuses=summarize_rankings(demo.rankings, consensus, K),
-        similar=find_similar_classes(consensus, K),
+        consensuses=summarize_rankings(demo.rankings, merging.consensus_, K),
+        similar=find_similar_classes(merging.consensus_, K),
         explanations=explained,
         settings=(
             ("classifier", f"logistic regression, C = {REGULARIZATION:g}, of features of images"),

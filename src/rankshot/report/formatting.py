@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
 from rankshot.zeroshot.metrics import Interval
 
 MINUS = "\N{MINUS SIGN}"
-MISSING = "n/a"
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
 
@@ -52,7 +51,7 @@ def format_percent(share: float, digits: int = 1) -> str:
     >>> format_percent(0.4451), format_percent(0.4451, digits=0)
     ('44.5%', '45%')
     """
-    return MISSING if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
+    return "n/a" if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
 
 
 def format_interval(interval: Interval) -> str:
@@ -102,13 +101,17 @@ class PairLine(NamedTuple):
     length: float
 
 
+def sort_largest_first(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return named numbers, the largest first, and those that are equal by name."""
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+
 def make_bars(
-    pairs: Sequence[tuple[str, float]], texts: Sequence[str], longest: float | None = None
+    pairs: Sequence[tuple[str, float]],
+    as_text: Callable[[float], str] = "{:,}".format,
+    longest: float | None = None,
 ) -> list[Bar]:
     """Return bars for named numbers; the longest has length 1, unless another is given."""
     if longest is None:
         longest = max((abs(value) for _, value in pairs), default=0.0)
-    return [
-        Bar(name, text, value / longest if longest else 0.0)
-        for (name, value), text in zip(pairs, texts, strict=True)
-    ]
+    return [Bar(name, as_text(value), value / (longest or 1.0)) for name, value in pairs]

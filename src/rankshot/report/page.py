@@ -22,6 +22,7 @@ from rankshot.report.formatting import (
     format_signed,
     make_bars,
     shorten,
+    sort_largest_first,
 )
 from rankshot.report.pictures import format_gallery
 from rankshot.report.predictions import (
@@ -152,11 +153,8 @@ def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
 
 def _format_alternatives(one: ExplainedInput) -> list[Bar]:
     why = one.explanation
-    others = sorted(
-        (pair for pair in why.alternatives if pair[0] != why.target),
-        key=lambda pair: (-pair[1], pair[0]),
-    )
-    return make_bars(others, [format_percent(share) for _, share in others], 1.0)
+    others = sort_largest_first(pair for pair in why.alternatives if pair[0] != why.target)
+    return make_bars(others, format_percent, 1.0)
 
 
 def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
@@ -166,17 +164,15 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
     longest = max((abs(value) for group in groups for _, value in group.shown), default=0.0)
     tables = []
     for group in groups:
-        shown = sorted(group.shown, key=lambda pair: (-pair[1], pair[0]))
         heading = shorten(group.heading, 160)
         caption = f"{heading[:1].upper()}{heading[1:]}, together {format_signed(group.total)}"
         note = f"{group.describe_rest()}.".replace("-", MINUS) if group.rest else ""
-        bars = make_bars(shown, [format_signed(value) for _, value in shown], longest)
+        bars = make_bars(sort_largest_first(group.shown), format_signed, longest)
         tables.append({"caption": caption, "bars": bars, "note": note})
     if why.sources:
         by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
-        shown = sorted(by_size[:MAX_SHOWN], key=lambda pair: (-pair[1], pair[0]))
-        bars = make_bars(shown, [format_signed(value) for _, value in shown])
-        rest = len(by_size) - len(shown)
+        bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_signed)
+        rest = len(by_size) - len(bars)
         note = f"{rest:,} others would give less." if rest else ""
         caption = "What each source alone would give"
         tables.append({"caption": caption, "bars": bars, "note": note})

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.inference.pictures import ignore_pillow_warnings, read_picture, require_pillow
-from rankshot.report.formatting import format_percent
+from rankshot.report.formatting import format_percent, sort_largest_first
 from rankshot.zeroshot.explanation import Explanation
 
 Labels = NDArray[np.str_]
@@ -256,10 +256,8 @@ def find_supporters(why: Explanation) -> tuple[str, ...]:
     support it only by their low scores.
     """
     listed = set(why.listed)
-    found = [
-        (-value, name) for name, value in why.items if value > 0 and (name in listed or not listed)
-    ]
-    return tuple(name for _, name in sorted(found)[:N_SUPPORTERS])
+    found = sort_largest_first(pair for pair in why.items if pair[0] in listed or not listed)
+    return tuple(name for name, value in found[:N_SUPPORTERS] if value > 0)
 
 
 def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, Any]:

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.plots.results import ConfusionDisplay, ReliabilityDisplay
-from rankshot.report.contents import (
-    Evaluation,
-    ExplainedInput,
-    PredictionOverview,
-)
+from rankshot.report.contents import Evaluation, ExplainedInput, PredictionOverview
 from rankshot.report.formatting import (
     Bar,
     Html,
@@ -27,6 +23,7 @@ from rankshot.report.formatting import (
     format_interval,
     format_percent,
     make_bars,
+    sort_largest_first,
 )
 from rankshot.report.pictures import Outcomes, Thumbnail
 from rankshot.zeroshot.explanation import Explanation, explain
@@ -247,14 +244,12 @@ def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
 
 def format_overview(overview: PredictionOverview) -> dict[str, Any]:
     """Return how many inputs got each class, and how certain these predictions are."""
-    counted = zip(overview.classes, overview.counts, strict=True)
-    order = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
-    bars = make_bars(order, [f"{count:,}" for _, count in order])
+    bars = make_bars(sort_largest_first(zip(overview.classes, overview.counts, strict=True)))
     bins = [(f"{100 * low:.0f}–{100 * high:.0f}%", n) for low, high, n in overview.confidences]
     return {
         "first": bars[:FEW_CLASSES],
         "others": bars[FEW_CLASSES:MAX_LINES],
-        "confidences": make_bars(bins, [f"{count:,}" for _, count in bins]),
+        "confidences": make_bars(bins),
     }
 
 
@@ -309,11 +304,11 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
     counts = np.array(evaluation.confusion[i])
     counts[i] = 0
     times = int(counts.max())
-    others = np.flatnonzero(counts == times) if times else np.empty(0, np.intp)
+    # If nothing was confused, no count is 1.
+    others = np.array(evaluation.classes)[counts == max(times, 1)].tolist()
     share = evaluation.per_class[i]
     bar = Bar(evaluation.classes[i], format_percent(share), 0.0 if math.isnan(share) else share)
-    confused_with = tuple(sorted(evaluation.classes[j] for j in others))
-    return ClassLine(bar, evaluation.n_inputs[i], confused_with, times)
+    return ClassLine(bar, evaluation.n_inputs[i], tuple(sorted(others)), times)
 
 
 # ---- Calibration
