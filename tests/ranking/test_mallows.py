@@ -87,15 +87,3 @@ def test_a_cut_tie_that_must_cost_something_keeps_the_spread_finite():
     model = rs.Mallows().fit(rs.Rankings.concatenate([agree, cut]))
     assert 1 < model.spread_ < 3
     assert np.isfinite(model.log_likelihood_)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda r: rs.Mallows.from_center(["a", "b"], -1), "spread must be 0 or more, not -1"),
-        (lambda r: rs.Mallows.from_center(["a", "a"], 1), "center names 'a' more than once"),
-    ],
-)
-def test_bad_calls(call, message):
-    with pytest.raises(rs.RankshotError, match=message):
-        call(rs.Rankings.from_orders([["a", "b"]]))

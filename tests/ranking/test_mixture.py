@@ -11,9 +11,9 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from strategies import tied_groups
 
 import rankshot as rs
+from random_rankings import tied_groups
 from rankshot.ranking.models import mixture
 
 ABCD = ["a", "b", "c", "d"]
@@ -37,16 +37,12 @@ def votes():
 @pytest.fixture(scope="module")
 def raters():
     """Sixty raters of two groups, with three rankings each: top-2 or of all five items."""
-    items = [*ABCD, "e"]
-    centers = [rs.Mallows.from_center(items, 0.8), rs.Mallows.from_center(items[::-1], 0.8)]
-    group = np.repeat([0, 1], [36, 24])
-    parts, names = [], []
-    for rater, g in enumerate(group):
-        for i, k in enumerate((5, 2, 5)):
-            parts.append(centers[g].sample(1, k, random_state=3 * rater + i))
-            names.append(f"r{rater:02}")
-    lists = rs.Rankings.concatenate(parts)
-    return rs.Rankings.from_orders(lists.orders(), items=items, raters=names), np.repeat(group, 3)
+    items, rng, sizes = [*ABCD, "e"], np.random.default_rng(0), (36 * 3, 24 * 3)
+    models = rs.Mallows.from_center(items, 0.8), rs.Mallows.from_center(items[::-1], 0.8)
+    drawn = [model.sample(n, random_state=rng) for model, n in zip(models, sizes, strict=True)]
+    lists = rs.Rankings.concatenate(drawn).with_items(items).top(np.tile([5, 2, 5], 60))
+    names = np.array([f"r{i // 3:02}" for i in range(180)], object)
+    return replace(lists, raters=names), np.repeat([0, 1], sizes)
 
 
 # ---- The likelihood
@@ -294,19 +290,3 @@ def test_samples_have_the_probabilities_of_the_mixture(votes):
         abs((mixture.predict(drawn[: n // 2]) == 0).mean() - (mixture.predict(drawn) == 0).mean())
         < 0.02
     )
-
-
-# ---- Manners
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_groups": 0}, "n_groups must be a whole number from 1 on, not 0"),
-        ({"n_groups": 401}, "n_groups=401 needs at least as many raters, but there are 400"),
-        ({"model": rs.PlackettLuceRegression()}, r"not PlackettLuceRegression\(\)"),
-    ],
-)
-def test_wrong_parameters_are_refused(votes, options, message):
-    with pytest.raises(rs.RankshotError, match=message):
-        rs.RankingMixture(**options).fit(votes)

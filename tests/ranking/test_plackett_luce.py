@@ -168,25 +168,6 @@ def test_too_few_iterations_warn():
         rs.PlackettLuce(max_iter=1).fit(rankings)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda r: rs.PlackettLuce(regularization=-1).fit(r),
-            "must be 0 or more and finite, not -1",
-        ),
-        (lambda r: rs.PlackettLuce.from_worths({"a": 1, "b": 0}), "worth of 'b' must be positive"),
-        (
-            lambda r: rs.PlackettLuce.from_worths({"a": 1}).sample(0),
-            "n must be a whole number from 1 to .*, not 0",
-        ),
-    ],
-)
-def test_bad_calls(call, message):
-    with pytest.raises(rs.RankshotError, match=message):
-        call(rs.Rankings.from_orders([["a", "b"]]))
-
-
 # ---- Alike items have one worth
 
 
