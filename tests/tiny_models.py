@@ -7,6 +7,15 @@ import numpy as np
 CLASSES = ["red", "green", "blue"]
 PLAIN = {"size": (8, 8), "mean": 0.5, "std": 0.25, "resize": 8}
 """A preprocessing for pictures of 8 x 8 pixels."""
+CONFIG = {
+    "size": {"shortest_edge": 8},
+    "do_center_crop": True,
+    "crop_size": 8,
+    "image_mean": [0.5] * 3,
+    "image_std": [0.25] * 3,
+    "resample": 2,
+}
+"""The same as transformers writes it."""
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "music", "set", "alarm", "weather", "##s"]
 
 

@@ -12,6 +12,7 @@ CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.parquet"
 REPORT = "report predictions.csv --truth truth.csv -o out.html"
 EXPLAIN = "explain scores.csv --rankings rankings.jsonl"
 CONSENSUS = "consensus rankings.jsonl"
+WITH_REFERENCE = f"{CLASSIFY} --reference usual.csv"
 
 HEADER = "id,bus,fox,leopard,tiger,tram\n"
 ROW = "x1,1,2,3,4,5\n"
@@ -41,7 +42,8 @@ def folder(folder):
 
 
 # The command; files that are put in place of good ones; what the message says.
-SCORES = [
+CASES = [
+    # Scores and their types
     (CLASSIFY.replace("scores", "scors"), {}, "scors.csv: No such file or directory (did you me"),
     (
         CLASSIFY,
@@ -53,18 +55,13 @@ SCORES = [
         {"scores.parquet": parquet(**{name: [1.0, 2.0, None] for name in SEEN})},
         "scores.parquet: row 2: 'bus' is nan; scores must be finite",
     ),
-]
-
-SCORE_TYPES = [
     (CLASSIFY + " --score-type probabilities", {}, "scores.csv: row 0, column 'bus': -1.0 is no"),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
         {},
         "one column per pair of classes, which the score type one-vs-rest-logits does not fit",
     ),
-]
-
-SEMANTICS = [
+    # Rankings and similarities
     (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head weighted-mean needs --rank"),
     ("classify scores.csv --head conse -o o.csv", {}, "--head conse needs --rankings FILE"),
     (
@@ -92,9 +89,7 @@ SEMANTICS = [
         {},
         "pairs.npz: has one column per pair of classes, and this head needs one per class",
     ),
-]
-
-OPTIONS = [
+    # Options
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --head probabilistik", {}, "--head 'probabilistik': no such method (did you m"),
     (CLASSIFY + " --set decay=-0.5", {}, "rankshot: decay must be 0 or more and finite, not -0.5"),
@@ -108,9 +103,7 @@ OPTIONS = [
     ),
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
     ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
-]
-
-OUTPUTS = [
+    # Outputs
     (CLASSIFY.replace(".parquet", ".xlsx"), {}, "out.xlsx: unknown ending '.xlsx'; known are .csv"),
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),
@@ -118,9 +111,7 @@ OUTPUTS = [
         "scores.csv: is an input file as well; give another file to write",
     ),
     (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is an input file as well"),
-]
-
-FOLDERS = [
+    # Folders in place of files
     (CLASSIFY.replace("out.parquet", "a_folder.csv"), {}, "a_folder.csv: is a folder; a file is"),
     (CONSENSUS + " -o a_folder.csv", {}, "is a folder; a file is expected (.jsonl, .ndjson, .par"),
     (CLASSIFY.replace("rankings.jsonl", "."), {}, ".: is a folder; a file is expected (.jsonl,"),
@@ -128,18 +119,13 @@ FOLDERS = [
     (CONSENSUS + " --seen a_folder.csv", {}, "--seen a_folder.csv: a folder needs the config.json"),
     ("report a_folder.csv -o out.html", {}, "is a folder; a file is expected (.csv, .parquet)"),
     ("survey status a_folder.csv", {}, "rankshot: a_folder.csv: is a folder; a file is expected"),
-]
-
-CONSENSUSES = [
+    # consensus, explain and report
     (
         CONSENSUS + " --seen seen.txt",
         {"seen.txt": "bus\nfox\nleopard\ntigger\ntram\n"},
         "rankings.jsonl:1: unknown item 'tiger' (did you mean 'tigger'?)",
     ),
     (CONSENSUS + " --k 2 --k 3", {}, "--k is given more than once; give one value"),
-]
-
-EXPLANATIONS = [
     (
         EXPLAIN + " --id x99",
         {},
@@ -147,9 +133,6 @@ EXPLANATIONS = [
     ),
     (EXPLAIN + " --new-class catt", {}, "no class 'catt' (did you mean 'cat'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
-]
-
-REPORTS = [
     (
         REPORT,
         {"truth.csv": "id,label\n" + "".join(f"{name},cat\n" for name in IDS[:-2])},
@@ -172,10 +155,7 @@ REPORTS = [
             "give those that made the predictions"
         ),
     ),
-]
-
-WITH_REFERENCE = f"{CLASSIFY} --reference usual.csv"
-REFERENCES = [
+    # References
     (
         WITH_REFERENCE,
         {"usual.csv": HEADER.replace("tiger", "tigre") + ROW},
@@ -200,19 +180,6 @@ REFERENCES = [
     (WITH_REFERENCE + " --head deterministic", {}, "--reference is for --head weighted-mean and"),
     (WITH_REFERENCE.replace("out.parquet", "usual.csv"), {}, "usual.csv: is an input file as well"),
     (REPORT + " --rankings rankings.jsonl --reference usual.csv", {}, "--reference needs --scores"),
-]
-
-CASES = [
-    *SCORES,
-    *SCORE_TYPES,
-    *SEMANTICS,
-    *OPTIONS,
-    *OUTPUTS,
-    *FOLDERS,
-    *CONSENSUSES,
-    *EXPLANATIONS,
-    *REPORTS,
-    *REFERENCES,
 ]
 
 

@@ -16,6 +16,7 @@ from command_line import (
     check_refused,
     rankings,
     rankshot,
+    read_csv,
     run_well,
     softmax,
     write_scores,
@@ -42,11 +43,6 @@ def folder(folder):
 
 def examples():
     return LOGITS[[0, 1, 2]], ["cat", "dog", "truck"]
-
-
-def read(path):
-    with Path(path).open(newline="") as stream:
-        return list(csv.DictReader(stream))
 
 
 def write_labelled(path, values, labels):
@@ -160,7 +156,7 @@ def test_suggest_writes_a_table_that_examples_reads(folder, of):
         words = "suggest out.csv"
     done = run_well(f"{words} -n 3 -o todo.csv")
     assert "3 inputs to label written to todo.csv" in done
-    rows = read("todo.csv")
+    rows = read_csv("todo.csv")
     assert list(rows[0]) == ["id", "guess", "probability", "label"]
     head = rs.WeightedMean().fit(rankings())
     if of == "scores":
@@ -177,7 +173,7 @@ def test_suggest_writes_a_table_that_examples_reads(folder, of):
     run_well(f"{CLASSIFY} --examples todo.csv")
     done = run_well(f"{words} -n 9 -o more.csv --examples todo.csv")
     assert "6 inputs to label written to more.csv (1 label of todo.csv kept)" in done
-    more = read("more.csv")
+    more = read_csv("more.csv")
     assert [row["label"] for row in more] == ["cat", *[""] * 6]
     assert len({row["id"] for row in more}) == 7
 

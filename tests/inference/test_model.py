@@ -20,6 +20,7 @@ from rankshot.inference.model import Model
 from rankshot.inference.scoring import plan_scoring
 from tiny_models import (
     CLASSES,
+    CONFIG,
     PLAIN,
     mean_colors,
     write_onnx,
@@ -84,16 +85,6 @@ def test_a_fixed_batch_of_one(tmp_path, photos):
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
     with pytest.raises(rs.RankshotError, match="with a free batch size; it has 'x'"):
         rs.inference.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
-
-
-CONFIG = {
-    "size": {"shortest_edge": 8},
-    "do_center_crop": True,
-    "crop_size": 8,
-    "image_mean": [0.5] * 3,
-    "image_std": [0.25] * 3,
-    "resample": 2,
-}
 
 
 @pytest.mark.parametrize("beside", [False, True])

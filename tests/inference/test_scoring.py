@@ -78,11 +78,15 @@ def test_scores_that_are_not_finite_belong_to_their_input():
 
 
 def test_no_input_at_all(tmp_path):
-    with pytest.raises(rs.RankshotError, match="there are no inputs in it"):
-        rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
-    (tmp_path / "a.png").touch()
-    with pytest.raises(rs.RankshotError, match=r"no input could be scored.* a.png: an empty file"):
-        rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN, on_error="skip")
+    folder, plan = tmp_path / "photos", plan_scoring(mean_colors, CLASSES, PLAIN)
+    folder.mkdir()
+    for add, message in ((False, "no inputs in it"), (True, r"no input .* a.png: an empty file")):
+        if add:
+            (folder / "a.png").touch()
+        with pytest.raises(rs.RankshotError, match=message):
+            rs.inference.score(plan.model, folder, CLASSES, on_error="skip")
+        with pytest.raises(rs.RankshotError, match=message):
+            rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
 
 
 @pytest.mark.parametrize(
