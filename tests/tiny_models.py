@@ -125,6 +125,18 @@ def write_text_transformer(folder, labels=("play_music", "set_alarm")):
     return folder
 
 
+RED, BLUE = (250, 10, 20), (10, 20, 250)
+
+
+def two_halves(width=40, height=20):
+    """Return a picture whose left half is red and whose right half is blue."""
+    from PIL import Image
+
+    image = Image.new("RGB", (width, height), RED)
+    image.paste(BLUE, (width // 2, 0, width, height))
+    return image
+
+
 def write_pictures(folder, n=5, size=(12, 10), seed=0):
     """Write n PNG files of noise with different mean colours; return their pixels by name."""
     from PIL import Image

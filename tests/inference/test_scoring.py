@@ -89,16 +89,11 @@ def test_no_input_at_all(tmp_path):
             rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
 
 
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        (np.zeros(2), r"a table of numbers with 2 rows, not float64 of shape \(2,\)"),
-        (np.array([["a"] * 3] * 2), "a table of numbers"),
-    ],
-)
-def test_outputs_of_another_shape(output, message):
-    with pytest.raises(rs.RankshotError, match=message):
-        rs.inference.score(lambda _: output, ["a", "b"], CLASSES)
+def test_outputs_of_another_shape():
+    for output, kind in ((np.zeros(2), r"float64 of shape \(2,\)"), ([["a"] * 3] * 2, "<U1 of sh")):
+        message = f"a table of numbers with 2 rows, not {kind}"
+        with pytest.raises(rs.RankshotError, match=message):
+            rs.inference.score(lambda _, output=output: output, ["a", "b"], CLASSES)
 
 
 def test_probabilities_are_recognised_once(rng):
