@@ -8,24 +8,18 @@ import pytest
 from sklearn.linear_model import RidgeClassifier
 
 import rankshot as rs
+from markdown_tables import read_rows
 from rankshot.datasets import load_cifar, load_panel
 
 pytestmark = pytest.mark.slow
 
-DOCS = Path(__file__).parents[1] / "docs"
+RESULTS = (Path(__file__).parents[1] / "docs" / "results" / "guide.md").read_text("utf-8")
 
 
-def read_table(page, first_cell, heading=None):
+def read_table(first_cell):
     """Return the rows of the table whose header begins with a cell, by their first cell."""
-    text = (DOCS / page).read_text(encoding="utf-8")
-    if heading is not None:
-        text = text[text.index(f"\n## {heading}\n") :]
-    lines = text[text.index(f"| {first_cell} |") :].split("\n\n")[0].splitlines()
-    return {cells[0]: cells[1:] for line in lines if (cells := split_row(line))}
-
-
-def split_row(line):
-    return [cell.strip().strip("*") for cell in line.strip().strip("|").split("|")]
+    table = RESULTS[RESULTS.index(f"| {first_cell} |") :].split("\n\n")[0]
+    return {cells[0]: cells[1:] for cells in read_rows(table)}
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +39,8 @@ def photos():
 def test_more_raters_help_a_little(photos):
     classify, labels = photos
     panel = load_panel()
-    header, cells = list(
-        read_table(
-            "results/guide.md", "raters who answered the question about photographs (CIFAR)"
-        ).items()
-    )[0::2]
-    for count, cell in zip(header[1], cells[1], strict=True):
+    table = read_table("raters who answered the question about photographs (CIFAR)")
+    for count, cell in zip(*list(table.values())[0::2], strict=True):
         accuracies = []
         for raters in itertools.combinations(sorted(set(panel.raters)), int(count)):
             classes, proba = classify(panel[np.isin(panel.raters, raters)])
@@ -60,7 +50,7 @@ def test_more_raters_help_a_little(photos):
 
 def test_two_classes_at_a_time(photos):
     classify, labels = photos
-    _, _, *rows = read_table("results/guide.md", "question to the language-model panel").values()
+    _, _, *rows = read_table("question to the language-model panel").values()
     pairs = (("automobile", "truck"), ("airplane", "ship"), ("cat", "truck"))
     for question, row in zip(("similar", "photographs", "contrast"), rows, strict=True):
         classes, proba = classify(load_panel(question=question))
@@ -71,9 +61,8 @@ def test_two_classes_at_a_time(photos):
             assert float(cell) == pytest.approx(right.mean(), abs=0.01)
 
 
-@pytest.mark.slow
 def test_how_close_each_rule_is_to_the_truth():
-    rows = read_table("results/guide.md", "rule")
+    rows = read_table("rule")
     rules = {
         **{
             f"`{rule.__name__}`": (lambda r, rule=rule: rule(r).order)

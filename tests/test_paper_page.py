@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import rankshot as rs
+from markdown_tables import read_rows
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -17,22 +18,9 @@ NUMBERED = (
 )
 
 
-def tables(text):
-    """The rows of each table, the header first, as lists of cells."""
-    found = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    split = [[re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines()] for table in found]
-    return [[[cell.strip() for cell in row] for row in table] for table in split]
-
-
-# ---- Nothing of the paper is missing
-
-
 def test_everything_that_the_paper_numbers_is_there_in_its_order():
     titles = re.findall(r"^### ((?:Equation|Table|Figure) \d+): \w", PAPER, re.MULTILINE)
     assert titles == list(NUMBERED)
-
-
-# ---- What is named exists
 
 
 def find_name(name):
@@ -52,7 +40,8 @@ def find_name(name):
 
 def test_every_function_that_is_named_can_be_imported():
     code = re.findall(r"^- Code: (.+)$", PAPER, re.MULTILINE)
-    code += [row[-1] for table in tables(PAPER)[:1] for row in table[2:]]
+    first_table = re.search(r"(?:^\|.*\n)+", PAPER, re.MULTILINE)[0]
+    code += [row[-1] for row in read_rows(first_table)[2:]]
     names = {name for line in code for name in re.findall(r"`([\w.]{2,})`", line)}
     assert len(names) > 30
     for name in sorted(names):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from markdown_tables import read_rows
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,12 +33,6 @@ def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
 # ---- Numbers are those of the runs on three data sets
 
 RUNS = ("cifar", "animals", "intents")
-
-
-def read_rows(text):
-    """Return the cells of all rows of tables, without what makes them bold."""
-    lines = [line for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip().strip("*") for cell in line.strip("|").split("|")] for line in lines]
 
 
 def find_result(run, heading, row, column):

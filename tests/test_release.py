@@ -8,12 +8,18 @@ import pytest
 import yaml
 
 import rankshot
+from markdown_tables import read_rows
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 FOR_DEVELOPERS = {"bench", "docs", "hooks", "release", "test", "test-core"}
+EXTRAS = {
+    name: texts
+    for name, texts in PROJECT["optional-dependencies"].items()
+    if name not in FOR_DEVELOPERS
+}
 
 
 def read_workflow(path):
@@ -48,20 +54,17 @@ def split_requirement(text):
     return found[1].lower(), found[2]
 
 
+def read_requirements(texts):
+    """Return the lower bounds of requirements, and the extras of rankshot among them."""
+    own = re.findall(r"rankshot\[([\w,]+)\]", " ".join(texts))
+    bounds = {split_requirement(text) for text in texts if not text.startswith("rankshot[")}
+    return bounds, set(",".join(own).split(",")) - {""}
+
+
 def test_the_lowest_versions_are_the_bounds():
     """`make test-lowest` tests what pyproject.toml promises to users."""
-    extras = PROJECT["optional-dependencies"]
-    assert set(extras) >= FOR_DEVELOPERS
-    lists = [
-        PROJECT["dependencies"],
-        *(found for name, found in extras.items() if name not in FOR_DEVELOPERS),
-    ]
-    bounds = {
-        split_requirement(text)
-        for found in lists
-        for text in found
-        if not text.startswith("rankshot[")
-    }
+    lists = [PROJECT["dependencies"], *EXTRAS.values()]
+    bounds = {bound for texts in lists for bound in read_requirements(texts)[0]}
     lines = (ROOT / "constraints-lowest.txt").read_text("utf-8").splitlines()
     pinned = [line.split("==") for line in lines if not line.startswith("#")]
     assert bounds == {(name.lower(), version) for name, version in pinned}
@@ -79,6 +82,22 @@ def test_the_lowest_versions_are_not_above_the_pinned_ones():
         }
     pinned, lowest = numbers["constraints.txt"], numbers["constraints-lowest.txt"]
     assert {name for name in lowest if lowest[name] > pinned[name]} == set()
+
+
+# ---- The page on installing
+
+
+def find_bounds(text):
+    """Return the lower bounds that a text names, and the extras."""
+    return set(re.findall(r"([\w-]+) ≥ ([\d.]*\d)", text)), set(re.findall(r"`(\w+)`", text))
+
+
+def test_the_page_on_installing_has_every_extra_and_the_lowest_versions():
+    page = (ROOT / "docs" / "guide" / "install.md").read_text("utf-8")
+    rows = {row[0].strip("`"): find_bounds(row[2]) for row in read_rows(page)[2:]}
+    assert rows == {name: read_requirements(texts) for name, texts in EXTRAS.items()}
+    core = page[page.index("## Lowest versions") : page.index("## From the repository")]
+    assert find_bounds(core)[0] == read_requirements(PROJECT["dependencies"])[0]
 
 
 # ---- Workflows

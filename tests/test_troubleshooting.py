@@ -1,14 +1,10 @@
 """The symptoms on docs/guide/troubleshooting.md: its causes make them, its remedies end them."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import rankshot as rs
 
-PAGE = (Path(__file__).parents[1] / "docs" / "guide" / "troubleshooting.md").read_text("utf-8")
 SEEN = ["leopard", "wolf", "mouse", "bus", "tractor", "bicycle", "rose", "shark"]
 ORDERS = {
     "cat": ["leopard", "mouse", "wolf"],
@@ -34,18 +30,6 @@ def inputs():
 
 def accuracy(head, scores, labels):
     return np.mean(head.predict(scores) == labels)
-
-
-def test_the_page_lists_what_people_ask_for():
-    headings = re.findall(r"^### (.+)$", PAGE, re.MULTILINE)
-    assert len(headings) == len(set(headings)) >= 15
-    assert {
-        "One class is predicted for everything",
-        "Accuracy below chance",
-        "All probabilities are near 1/n",
-        "WordNet chose the wrong sense",
-        "The interval covers everything",
-    } <= set(headings)
 
 
 def test_a_high_column_makes_one_class_win_and_a_reference_ends_it(rankings, inputs):
@@ -85,16 +69,10 @@ def test_alike_rankings_give_equal_probabilities(inputs):
 
 def test_few_raters_make_wide_intervals():
     def width(n_raters):
-        raters = [f"r{i % n_raters}" for i in range(300)]
-        prefers = np.array([hash_of(name) for name in raters]) < 0.6
-        winners = np.where(prefers, "tea", "coffee")
-        losers = np.where(prefers, "coffee", "tea")
-        low, high = rs.leaderboard(
-            rs.Rankings.from_pairs(winners, losers, raters=raters)
-        ).intervals[0]
+        rater = np.arange(300) % n_raters
+        drinks = np.where(rater * 0.618 % 1 < 0.6, [["tea"], ["coffee"]], [["coffee"], ["tea"]])
+        votes = rs.Rankings.from_pairs(*drinks, raters=rater.astype(str))
+        low, high = rs.leaderboard(votes).intervals[0]
         return high - low
-
-    def hash_of(name):
-        return int(name[1:]) * 0.618 % 1
 
     assert width(3) > 3 * width(300)

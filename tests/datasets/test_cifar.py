@@ -1,6 +1,6 @@
 """CIFAR's features, inside the package and from a file: whole, balanced, small, checked."""
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +11,6 @@ from rankshot.datasets import load_cifar, load_thumbnails
 from rankshot.datasets.embedded import class_names
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
-STORED = {"seen_train": "seen_train", "seen_validation": "seen_validation", "new": "unseen"}
-"""The names of the arrays in the embedded file."""
 
 
 @pytest.fixture(scope="module")
@@ -20,16 +18,15 @@ def data():
     return load_cifar()
 
 
-@pytest.fixture(scope="module")
-def stored():
-    with np.load(DATA / "cifar_features.npz", allow_pickle=False) as arrays:
-        return dict(arrays)
-
-
-@lru_cache(maxsize=1)
+@cache
 def read_arrays(path):
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
+
+
+@pytest.fixture
+def stored():
+    return read_arrays(DATA / "cifar_features.npz")
 
 
 @pytest.fixture
@@ -51,7 +48,7 @@ def test_classes_have_the_same_number_of_images(data, part, rows):
     assert getattr(data, part).shape == (len(classes) * rows, 256)
 
 
-@pytest.mark.parametrize("part", STORED.values())
+@pytest.mark.parametrize("part", ["seen_train", "seen_validation", "unseen"])
 def test_no_image_is_there_twice(stored, part):
     rows = stored[f"{part}_row"]
     assert len(set(rows.tolist())) == len(rows)

@@ -102,11 +102,15 @@ def test_glove_gives_the_table(tables):
 # ---- Class vectors
 
 
-def test_class_vectors_give_the_table(dataset, tables):
-    vectors, table = load_class_vectors(dataset), tables["GloVe 100d"]
+@pytest.mark.parametrize(
+    ("dataset", "unknown"), [("cifar", []), ("animals", []), ("intents", ["rollover_401k"])]
+)
+def test_class_vectors_give_the_table(dataset, unknown):
+    vectors, table = load_class_vectors(dataset), load_similarities(dataset)["GloVe 100d"]
+    assert (vectors.names, vectors.source) == (table.targets, table.source)
     anew = vectors.cosines(table.targets, table.items)
     np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-6)
-    assert vectors.source == table.source
+    assert np.array(vectors.names)[np.isnan(vectors.values).any(axis=1)].tolist() == unknown
 
 
 def test_the_vectors_are_those_that_glove_published():

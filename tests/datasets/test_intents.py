@@ -12,14 +12,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.datasets import (
-    class_names,
-    load_class_vectors,
-    load_held_out_panel,
-    load_intents,
-    load_panel,
-    load_similarities,
-)
+from rankshot.datasets import class_names, load_held_out_panel, load_intents, load_panel
 
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 PARTS = {"seen_train": 40, "seen_validation": 10, "seen_test": 10, "new": 20}
@@ -58,14 +51,10 @@ def test_classes_and_panels_fit_together(data):
         assert set(map(len, panel.by_target().values())) == {4}
 
 
-def train(texts, labels):
-    words = TfidfVectorizer(sublinear_tf=True)
-    return make_pipeline(words, RidgeClassifier()).fit(texts, labels)
-
-
 @pytest.mark.slow
 def test_the_accuracies_in_the_description(data):
-    classifier = train(data.seen_train, data.seen_train_label)
+    classifier = make_pipeline(TfidfVectorizer(sublinear_tf=True), RidgeClassifier())
+    classifier.fit(data.seen_train, data.seen_train_label)
     seen = classifier.score(data.seen_test, data.seen_test_label)
     scores, reference = (
         rs.Scores(classifier.decision_function(texts), classifier.classes_)
@@ -78,15 +67,6 @@ def test_the_accuracies_in_the_description(data):
     text = (DATA / "intents.md").read_text(encoding="utf-8")
     numbers = f"{seen:.3f} | {found[0]:.3f} ({found[1]:.3f})".replace("0.", ".")
     assert f"| words | `RidgeClassifier()` | {numbers} |" in text
-
-
-def test_class_vectors_give_the_table():
-    vectors, table = load_class_vectors("intents"), load_similarities("intents")["GloVe 100d"]
-    assert vectors.names == table.targets
-    anew = vectors.cosines(table.targets, table.items)
-    np.testing.assert_allclose(anew.values, table.values, rtol=0, atol=1e-6)
-    unknown = np.isnan(vectors.values).any(axis=1)
-    assert np.array(vectors.names)[unknown].tolist() == ["rollover_401k"]
 
 
 # ---- The whole data

@@ -28,22 +28,12 @@ def made(rng, n_items, n=40):
     panel = rs.Rankings.from_orders(orders, items=items, targets=np.repeat(TARGETS, 4).tolist())
     code = rng.integers(3, size=n)
     values = 1.5 * likes[code] + rng.normal(scale=1.5, size=(n, n_items))
-    truth, nothing = np.array(TARGETS)[code], np.zeros((0, 1), np.float32)
-    nobody = np.array([], str)
-    task = Task(
-        name="made",
-        train=nothing,
-        train_label=nobody,
-        validation=nothing,
-        validation_label=nobody,
-        test=nothing,
-        test_label=truth,
-        items=items,
-        targets=TARGETS,
-        sources={},
-        panels={"similar": panel},
-    )
-    return task, Scores(values, items), truth
+    empty = dict.fromkeys(("train", "validation", "test"), np.zeros((0, 1), np.float32))
+    labels = dict.fromkeys(("train_label", "validation_label"), np.array([], str))
+    labels["test_label"] = np.array(TARGETS)[code]
+    names = {"name": "made", "items": items, "targets": TARGETS}
+    task = Task(**names, **empty, **labels, sources={}, panels={"similar": panel})
+    return task, Scores(values, items)
 
 
 # ---- By hand
@@ -83,7 +73,7 @@ def log_likelihoods(prior, task, order):
 @pytest.mark.parametrize("prior", [rs.PlackettLuce(), rs.Mallows()], ids=["P.-L.", "Mallows"])
 def test_the_sum_is_equation_7(rng, prior):
     """All 120 lists of 4 of 5 items, one by one."""
-    task, scores, _ = made(rng, 5, n=12)
+    task, scores = made(rng, 5, n=12)
     orders = list(permutations(range(5), 4))
     likelihoods = [[exp(v) for v in log_likelihoods(prior, task, order)] for order in orders]
     found = classify_by_sum(prior, task, scores, 100)

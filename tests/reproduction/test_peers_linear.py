@@ -101,14 +101,3 @@ def test_vector_regression_is_ridge_regression(data, penalty):
     np.testing.assert_allclose(peer.intercept_, ridge.intercept_, rtol=1e-8, atol=1e-8)
     expected = [[cosine(p, data.unit[z]) for z in TARGETS] for p in ridge.predict(X[:6])]
     np.testing.assert_allclose(peer.decision_function(X[:6], data.targets), expected, rtol=1e-7)
-
-
-@pytest.mark.parametrize(("gamma", "lam"), [(1.0, 1.0), (20.0, 0.02)])
-def test_eszsl_bilinear_scores_are_those_of_the_closed_formula(data, gamma, lam):
-    X, S, Y = data.X, data.S, data.Y
-    V = np.linalg.inv(X.T @ X + gamma * np.eye(5)) @ X.T @ Y @ S
-    V = V @ np.linalg.inv(S.T @ S + lam * np.eye(3))
-    peer = ESZSL(feature_penalty=gamma, vector_penalty=lam).fit(X, data.y, data.vectors)
-    np.testing.assert_allclose(peer.weights_, V, rtol=1e-9, atol=1e-12)
-    expected = [[x @ V @ data.unit[name] for name in TARGETS] for x in data.X_new]
-    np.testing.assert_allclose(peer.decision_function(data.X_new, data.targets), expected)

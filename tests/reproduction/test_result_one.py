@@ -5,11 +5,8 @@ from math import dist, isnan
 import numpy as np
 import pytest
 from reproduction.benchmark import Benchmark
-from reproduction.result_one import (
-    bayes_is_correct,
-    source_table,
-)
-from small_run import without_images
+from reproduction.result_one import bayes_is_correct, source_table
+from small_run import hausdorff, without_images
 
 import rankshot as rs
 from rankshot.datasets.embedded import (
@@ -66,24 +63,14 @@ def normalized(row):
     return [v / total for v in row]
 
 
-def places(row, k):
-    """The place of each item in the first k; a tie that k cuts is whole, the rest is last."""
-    order = [sum(other > v for other in row) for v in row]
-    return [place if place < k else len(row) for place in order]
+def kendall(k):
+    """The distance of the first k; a tie that k cuts is whole, the rest is last."""
 
+    def list_places(row):
+        order = [sum(other > v for other in row) for v in row]
+        return [place if place < k else len(row) for place in order]
 
-def hausdorff(k):
-    def distance(one, other):
-        p, q = places(one, k), places(other, k)
-        opposite = tied_p = tied_q = 0
-        for i in range(len(p)):
-            for j in range(i):
-                opposite += (p[i] - p[j]) * (q[i] - q[j]) < 0
-                tied_p += p[i] == p[j] and q[i] != q[j]
-                tied_q += p[i] != p[j] and q[i] == q[j]
-        return opposite + max(tied_p, tied_q)
-
-    return distance
+    return lambda one, other: hausdorff(list_places(one), list_places(other))
 
 
 def test_animals_by_hand(animals, found):
@@ -94,8 +81,8 @@ def test_animals_by_hand(animals, found):
         "Euclidean, normalized": one_nearest_neighbour(
             [(target, normalized(row)) for target, row in points], dist
         ),
-        "Kendall, Hausdorff, K = 2": one_nearest_neighbour(points, hausdorff(2)),
-        "Kendall, Hausdorff, K = 10": one_nearest_neighbour(points, hausdorff(10)),
+        "Kendall, Hausdorff, K = 2": one_nearest_neighbour(points, kendall(2)),
+        "Kendall, Hausdorff, K = 10": one_nearest_neighbour(points, kendall(10)),
     }
     for name, figure in expected.items():
         assert found.row(name)[0].ours.estimate == pytest.approx(figure, abs=1e-12), name

@@ -6,11 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 from reproduction.benchmark import load_benchmark
-from reproduction.two_classes import (
-    MethodScores,
-    choose_pairs_by_panel,
-    evaluate_pairs,
-)
+from reproduction.two_classes import MethodScores, choose_pairs_by_panel, evaluate_pairs
+from small_run import hausdorff
 
 from rankshot.datasets import load_cifar
 from rankshot.datasets.embedded import load_panel
@@ -66,17 +63,6 @@ def mean_places(panel, target):
         rest = (len(order) + 1 + len(panel.items)) / 2
         places.append([order.index(i) + 1 if i in order else rest for i in panel.items])
     return np.mean(places, axis=0)
-
-
-def hausdorff(a, b):
-    """Return |U| + max(|S|, |T|), counting pair by pair."""
-    opposite = tied_in_a = tied_in_b = 0
-    for i, j in combinations(range(len(a)), 2):
-        x, y = (np.sign(np.round(p[i] - p[j], 9)) for p in (a, b))
-        opposite += x * y < 0
-        tied_in_a += x == 0 and y != 0
-        tied_in_b += y == 0 and x != 0
-    return opposite + max(tied_in_a, tied_in_b)
 
 
 def test_pairs_of_animals_are_the_most_and_the_least_alike_of_the_panel():

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(not BUILT, reason="the gallery is not built: mak
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_has_a_title_and_plots(name):
-    page = read_page(name)
+def test_an_example_has_a_title_plots_and_a_notebook_and_warns_of_nothing(name):
+    page, printed = read_page(name), read_output(name)
     title = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8").strip('"').split("\n")
     title = next(line for line in title if line)
     assert f"\n{title}\n{'=' * len(title)}\n" in page
@@ -26,18 +26,8 @@ def test_an_example_has_a_title_and_plots(name):
     drawn = [picture for picture in pictures if "/thumb/" not in picture]
     assert drawn
     assert all((GALLERY / picture).stat().st_size > 1000 for picture in drawn)
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_can_be_downloaded_as_a_notebook(name):
-    folder, _, short = name.partition("/")
-    page = BUILT_PAGES / folder / f"{short}.html"
-    assert f"{short}.ipynb" in page.read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_warns_of_nothing(name):
-    text = read_output(name)
-    assert text
-    assert "Warning" not in text
-    assert "Traceback" not in text
+    built = (BUILT_PAGES / f"{name}.html").read_text(encoding="utf-8")
+    assert f"{name.rpartition('/')[2]}.ipynb" in built
+    assert printed
+    assert "Warning" not in printed
+    assert "Traceback" not in printed

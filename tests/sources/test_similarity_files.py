@@ -1,33 +1,11 @@
-"""Similarity tables as CSV, Parquet and data frames."""
+"""Similarity tables as CSV and Parquet."""
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from rankshot import RankshotError, Similarity
-from rankshot.sources.similarity import (
-    read_similarity,
-    write_similarity,
-)
-
-ENDINGS = [".csv", ".parquet"]
-
-
-@pytest.fixture(autouse=True)
-def _needs_pyarrow(request):
-    if ".parquet" in request.node.name:
-        pytest.importorskip("pyarrow")
-
-
-@pytest.fixture
-def read(tmp_path):
-    def read(content, name="mine.csv", **options):
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return read_similarity(path, **options)
-
-    return read
-
+from rankshot.sources.similarity import read_similarity, write_similarity
 
 names = st.lists(
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
@@ -46,12 +24,14 @@ def tables(draw):
     return Similarity(rows, targets, items, source="mine")
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @given(table=tables())
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None
 )
 def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
+    if ending == ".parquet":
+        pytest.importorskip("pyarrow")
     path = tmp_path / f"mine{ending}"
     write_similarity(table, path)
     again = read_similarity(path)
@@ -72,31 +52,15 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
         ("target,a,b\ncat,1,x\n", "mine.csv:2: 'b' is 'x'; similarities must be finite numbers"),
     ],
 )
-def test_bad_csv_is_named_by_file_and_line(read, content, message):
+def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
+    (tmp_path / "mine.csv").write_text(content)
     with pytest.raises(RankshotError, match=message):
-        read(content)
+        read_similarity(tmp_path / "mine.csv")
 
 
-# ---- Parquet
-
-
-@pytest.fixture
-def parquet(tmp_path):
-    """Write columns as Parquet and read the table."""
-    arrow = pytest.importorskip("pyarrow")
-    module = pytest.importorskip("pyarrow.parquet")
-
-    def parquet(*columns):
-        table = arrow.Table.from_arrays(
-            [arrow.array(values) for _, values in columns], names=[name for name, _ in columns]
-        )
-        module.write_table(table, tmp_path / "t.parquet")
-        return read_similarity(tmp_path / "t.parquet")
-
-    return parquet
-
-
-def test_claims_of_a_parquet_file_are_not_believed(parquet, monkeypatch):
+def test_claims_of_a_parquet_file_are_not_believed(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    write_similarity(Similarity([[1], [2]], ["x", "y"], ["a"]), tmp_path / "t.parquet")
     monkeypatch.setattr("rankshot.sources.similarity.MAX_CELLS", 3)
     with pytest.raises(RankshotError, match="2 rows of 2 columns, too many to hold"):
-        parquet(("target", ["x", "y"]), ("a", [1, 2]))
+        read_similarity(tmp_path / "t.parquet")

@@ -157,12 +157,10 @@ def test_the_real_glove_knows_its_animals():
 
 
 class Model:
-    """Embeds texts by a table, and remembers how it was called."""
+    """Embeds texts, and remembers how it was called."""
 
-    def __init__(self, dimension=3, seed=0):
+    def __init__(self):
         self.calls = []
-        self.dimension = dimension
-        self.seed = seed
 
     def __call__(self, texts):
         assert isinstance(texts, list)
@@ -170,14 +168,11 @@ class Model:
         return np.array([self.vector(text) for text in texts])
 
     def vector(self, text):
-        key = [self.seed, *text.encode()]
-        return np.random.default_rng(key).normal(size=self.dimension)
+        return np.random.default_rng([*text.encode()]).normal(size=3)
 
 
 def by_hand(a, b):
-    return sum(x * y for x, y in zip(a, b, strict=True)) / (
-        sum(x * x for x in a) ** 0.5 * sum(y * y for y in b) ** 0.5
-    )
+    return a @ b / np.sqrt((a @ a) * (b @ b))
 
 
 def test_similarities_are_the_cosines_of_the_filled_templates():

@@ -10,9 +10,7 @@ import rankshot as rs
 from rankshot.sources.wordnet import find_candidates
 from rankshot.sources.wordnet_nouns import MEASURES, compare_synsets, load_nouns
 
-HERE = Path(__file__).parent
-
-ANIMALS = (HERE / "animal_classes.txt").read_text(encoding="utf-8").split()
+PAIRS = Path(__file__).parent / "nltk_similarities.csv"
 
 
 @pytest.fixture(scope="module")
@@ -20,19 +18,14 @@ def nouns():
     return load_nouns()
 
 
-@pytest.fixture(scope="module")
-def nltk_pairs():
-    with (HERE / "nltk_similarities.csv").open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
-@pytest.mark.parametrize("measure", ["path", "lch"])
-def test_a_thousand_random_pairs_are_as_alike_as_in_nltk(nouns, nltk_pairs, measure):
-    a = [nouns.synset(row["a"]) for row in nltk_pairs]
-    b = [nouns.synset(row["b"]) for row in nltk_pairs]
-    expected = np.array([float(row[measure]) for row in nltk_pairs])
-    assert len(expected) == 1000
-    assert np.diag(compare_synsets(nouns, measure, a, b)) == pytest.approx(expected, rel=1e-14)
+def test_a_thousand_random_pairs_are_as_alike_as_in_nltk(nouns):
+    with PAIRS.open(encoding="utf-8", newline="") as stream:
+        pairs = list(csv.DictReader(stream))
+    assert len(pairs) == 1000
+    a, b = ([nouns.synset(row[side]) for row in pairs] for side in "ab")
+    for measure in ("path", "lch"):
+        expected = np.array([float(row[measure]) for row in pairs])
+        assert np.diag(compare_synsets(nouns, measure, a, b)) == pytest.approx(expected, rel=1e-14)
 
 
 def brute_ancestors(nouns, synset):
@@ -98,11 +91,7 @@ def test_sizes_and_information_count_a_synset_and_all_its_kinds(nouns):
         ("roses", "rose.n.01", "'roses' was looked up as 'rose'"),
         ("mice", "mouse.n.01", "'mice' was looked up as 'mouse'"),
         ("maple_tree", "maple.n.02", "'maple_tree' was looked up as 'maple', a kind of 'tree'"),
-        (
-            "aquarium_fish",
-            "fish.n.01",
-            "'aquarium_fish' was looked up as its head noun, 'fish'",
-        ),
+        ("aquarium_fish", "fish.n.01", "'aquarium_fish' was looked up as its head noun, 'fish'"),
     ],
 )
 def test_names_are_found_in_many_spellings(nouns, name, sense, note):

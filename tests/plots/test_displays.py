@@ -1,7 +1,8 @@
-"""Displays of results: what is drawn is what was computed by other means; and SVG for pages."""
+"""Displays: what is drawn is what was computed by other means, no names overlap; SVG for pages."""
 
 import re
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,13 @@ import rankshot as rs
 from rankshot.zeroshot.metrics import Interval
 
 NAMES = ["cat", "dog", "fox"]
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    plt.switch_backend("Agg")
+    yield
+    plt.close("all")
 
 
 def names_at(axis):
@@ -24,13 +32,109 @@ def texts_of(axes):
 def assert_inside(display):
     """All of the picture is inside the figure."""
     figure = display.figure_
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
-    assert box.x0 >= -0.01
-    assert box.y0 >= -0.01
+    assert min(box.x0, box.y0) >= -0.01
     assert box.x1 <= width + 0.01
     assert box.y1 <= height + 0.01
+
+
+def assert_readable(axes, *names):
+    """No two names of an axis overlap, and none leaves the picture."""
+    axes.figure.draw_without_rendering()
+    for axis in names:
+        boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+        assert min(min(box.x0, box.y0) for box in boxes) >= -1
+
+
+# ---- Rankings and models
+
+
+def make_votes(n_items, n=40):
+    names = [
+        f"item {i}" if i % 3 else f"{i}: a long name of more than 32 letters"
+        for i in range(n_items)
+    ]
+    worths = np.exp(np.random.default_rng(n_items).normal(size=n_items))
+    model = rs.PlackettLuce.from_worths(dict(zip(names, worths, strict=True)))
+    return model.sample(n, random_state=0)
+
+
+def test_worths_have_comparison_intervals():
+    board = rs.leaderboard(make_votes(5), random_state=0)
+    axes = board.plot().ax_
+    points = axes.lines[0]
+    assert points.get_xdata() == pytest.approx(board.log_worths)
+    segments = np.array(axes.collections[0].get_segments())
+    assert segments[:, :, 0] == pytest.approx(board.comparison_intervals)
+    assert segments[:, 0, 1].tolist() == points.get_ydata().tolist()
+    # The best is at the top.
+    assert axes.yaxis.get_inverted()
+    assert axes.get_xlabel() == "log-worth, with 95 % comparison intervals"
+
+
+def test_names_are_readable():
+    votes = make_votes(10)
+    axes = rs.leaderboard(votes, n_draws=10, random_state=0).plot().ax_
+    assert len(names_at(axes.yaxis)) == 10
+    assert_readable(axes, axes.yaxis)
+    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
+    assert_readable(axes, axes.xaxis, axes.yaxis)
+
+
+def test_rankings_are_side_by_side():
+    """Texts are drawn at column and place, and a shared item has one colour."""
+    votes = rs.Rankings.from_orders(
+        [["a", ["b", "c"], "d"], ["d", "a", "e"]], items=list("abcde"), sources=["WordNet", "me"]
+    )
+    axes = rs.plots.RankingsDisplay.from_rankings(votes).ax_
+    cells = {(*text.get_position(), text.get_text()) for text in axes.texts}
+    assert cells == {
+        *((0, 0, "a"), (0, 1, "= b"), (0, 2, "= c"), (0, 3, "d")),
+        *((1, 0, "d"), (1, 1, "a"), (1, 2, "e")),
+    }
+    assert names_at(axes.xaxis) == ["WordNet", "me"]
+    colours = {}
+    for patch, text in zip(axes.patches, axes.texts, strict=True):
+        colours.setdefault(text.get_text().removeprefix("= "), set()).add(patch.get_facecolor())
+    assert all(len(found) == 1 for found in colours.values())
+    assert colours["b"] == colours["c"] == colours["e"]
+    assert len({*colours["a"], *colours["b"], *colours["d"]}) == 3
+
+
+def test_precedence_is_a_share_of_the_rankings_that_order_both():
+    votes = rs.Rankings.from_orders(
+        [["a", "b"], ["b", "a"], ["b", "c"]], kind="subset", weights=[3, 1, 2]
+    )
+    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
+    shares = axes.images[0].get_array()
+    order = names_at(axes.yaxis)
+    a, b, c = (order.index(item) for item in "abc")
+    assert shares[a, b] == 75
+    assert shares[b, a] == 25
+    assert shares[b, c] == 100
+    assert np.isnan(np.ma.filled(shares[a, c], np.nan))
+    assert sorted(text.get_text() for text in axes.texts) == ["0", "100", "25", "75"]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "values", "drawn"),
+    [
+        ("log_worths_", np.array([[1.0, 0, -1], [-2, 0, 2]]), [[-1, 0, 1], [2, 0, -2]]),
+        ("mode_", [tuple("abc"), tuple("cba")], [[3, 2, 1], [1, 2, 3]]),
+    ],
+)
+def test_groups_by_worths_or_by_places(attribute, values, drawn):
+    models = [SimpleNamespace(items_=tuple("abc"), **{attribute: row}) for row in values]
+    mixture = SimpleNamespace(models_=models, weights_=[0.3, 0.7])
+    axes = rs.plots.GroupsDisplay.from_mixture(mixture).ax_
+    assert names_at(axes.yaxis) == ["c", "b", "a"]
+    assert [line.get_xdata().tolist() for line in axes.lines] == drawn
+    legend = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert legend == ["group 1 (30 %)", "group 2 (70 %)"]
 
 
 # ---- Reliability
@@ -247,7 +351,7 @@ def test_svg_stands_beside_others_on_a_page():
 
 
 R, C = rs.plots.ReliabilityDisplay.from_predictions, rs.plots.ConfusionDisplay.from_predictions
-M = rs.plots.ComparisonDisplay.from_results
+M, V = rs.plots.ComparisonDisplay.from_results, rs.plots.RankingsDisplay.from_rankings
 
 
 @pytest.mark.parametrize(
@@ -262,6 +366,8 @@ M = rs.plots.ComparisonDisplay.from_results
             lambda: rs.plots.ExplanationDisplay.from_explanation([make_explanation()]),
             "explain returns a list of them",
         ),
+        (lambda: rs.plots.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
+        (lambda: V(rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"])), "several targets"),
     ],
 )
 def test_other_values_are_refused(call, message):
