@@ -72,7 +72,7 @@ def measure_cpu(work: Callable[[], Any], client: Any = None) -> float:
 @contextmanager
 def start_workers(n: int) -> Iterator[Any]:
     """Start local processes as the command does."""
-    with open_client(None, n, n) as client, client.as_current():
+    with open_client(None, n) as client, client.as_current():
         client.wait_for_workers(n)
         yield client
 

@@ -38,7 +38,7 @@ from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import create_app
 from rankshot.survey.web.guards import FORM
-from rankshot.survey.web.researcher_routes import COOKIE, make_cookie
+from rankshot.survey.web.researcher_routes import COOKIE
 from rankshot.survey.web.server import open_port, serve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "survey"))
@@ -399,7 +399,7 @@ def measure_pages(folder: Path) -> None:
     place = folder / "filled.sqlite"
     fill(place)
     with closing(Database(place)) as database:
-        cookie = f"{COOKIE}={make_cookie(database.identity, TOKEN, time.time())}"
+        cookie = f"{COOKIE}={database.identity.timed_token(time.time(), 'login', TOKEN)}"
     print(f"pages of a survey with {N_PEOPLE:,} participants and {N_PEOPLE * N_EACH:,} answers")
     with start_server("survey", str(place), N_EACH) as server:
         for path, n in (("/", 200), ("/researcher", 5), ("/static/survey.css", 200)):

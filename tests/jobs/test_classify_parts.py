@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -24,7 +24,7 @@ from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, wr
 from rankshot.cli import console
 from rankshot.jobs import classify, executors
 from rankshot.jobs.classify_parts import _ClassifyJob
-from rankshot.jobs.executors import run_parts
+from rankshot.jobs.executors import Workers, run_parts
 from rankshot.jobs.storage import list_parts
 from rankshot.zeroshot import read_predictions
 
@@ -70,20 +70,24 @@ def outputs_of(names):
 # -------------------------------------------------------------------- the answers
 
 
-@pytest.mark.parametrize(
-    "where", ["here", "threads", pytest.param("processes", marks=pytest.mark.slow), "dask"]
-)
+def choose_workers(where, client, stack):
+    """Return the options that let the parts be done there."""
+    if where == "threads":
+        return {"executor": stack.enter_context(ThreadPoolExecutor(2))}
+    if where == "processes":
+        spawn = get_context("spawn")
+        return {"executor": stack.enter_context(ProcessPoolExecutor(2, mp_context=spawn))}
+    return {"here": {}, "local": {"workers": 2}, "dask": {"executor": client}}[where]
+
+
+SLOW = [pytest.param(where, marks=pytest.mark.slow) for where in ("processes", "local")]
+
+
+@pytest.mark.parametrize("where", ["here", "threads", "dask", *SLOW])
 def test_the_answers_are_those_of_one_table(place, client, where):
-    options = {"reject_below": 0.4}
-    if where == "here":
-        run = classify("scores", "new.rankshot", "out", **options)
-    elif where == "dask":
-        run = classify("scores", "new.rankshot", "out", executor=client, **options)
-    else:
-        context = {} if where == "threads" else {"mp_context": get_context("spawn")}
-        make = ThreadPoolExecutor if where == "threads" else ProcessPoolExecutor
-        with make(2, **context) as executor:
-            run = classify("scores", "new.rankshot", "out", executor=executor, **options)
+    with ExitStack() as stack:
+        options = choose_workers(where, client, stack)
+        run = classify("scores", "new.rankshot", "out", reject_below=0.4, **options)
     assert list_outputs().keys() == outputs_of(PARTS)
     tables = {name: rs.zeroshot.open_scores(place / "scores" / name).batches() for name in PARTS}
     values = {name: np.concatenate([batch.values for _, batch in tables[name]]) for name in PARTS}
@@ -210,7 +214,7 @@ def test_a_part_that_changes_while_it_is_read_has_no_output(place):
     parts = [replace(part, version="older") for part in list_parts("scores/*.csv")]
     job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None, None)
     content = Path("new.rankshot").read_bytes()
-    run = run_parts(job, content, parts, str(place / "out"))
+    run = run_parts(job, content, parts, str(place / "out"), Workers())
     reason = f"{place}/scores/b.csv: was changed while it was read"
     assert run.failed[0] == ("b.csv", reason)
     assert list_outputs().keys() == {"_failed.csv", "_rankshot.json"}
@@ -374,7 +378,7 @@ def test_parts_that_kill_workers_and_stores_that_fail(place, processes, monkeypa
         (place / f"p/{name}.csv").write_text(name)
     log = place / "log"
     run = run_parts(
-        DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"), executor=processes
+        DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"), Workers(processes)
     )
     # A result that is lost with its worker is found in the folder, as one of an earlier run.
     assert run.n_finished == 2

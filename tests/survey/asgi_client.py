@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from rankshot.survey.store.database import METADATA, Database
 from rankshot.survey.web.app import create_app
-from rankshot.survey.web.researcher_routes import COOKIE, make_cookie
+from rankshot.survey.web.researcher_routes import COOKIE
 
 URLENCODED = "application/x-www-form-urlencoded"
 # All requests come from few addresses, faster than people do.
@@ -32,7 +32,7 @@ def open_survey(study, folder, **options):
 
 def as_researcher(database):
     """Return the header of a researcher who is logged in."""
-    return {"cookie": f"{COOKIE}={make_cookie(database.identity, TOKEN, time.time())}"}
+    return {"cookie": f"{COOKIE}={database.identity.timed_token(time.time(), 'login', TOKEN)}"}
 
 
 @dataclass(frozen=True)

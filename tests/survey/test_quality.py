@@ -14,7 +14,7 @@ from survey_answers import Simulation, answer
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import concordance
-from rankshot.survey.answers import answer_levels, group_by_question, is_counted
+from rankshot.survey.answers import answer_levels, group_by, is_counted
 from rankshot.survey.quality import (
     MOST_CHANCE,
     answer_distances,
@@ -236,7 +236,7 @@ def agreement_of_the_careful(**settings):
     for seed in range(4):
         simulated = simulation(seed, **settings)
         said = [a for a in simulated.answers if a.rater in simulated.careful and is_counted(a)]
-        for group in group_by_question(said):
+        for group in group_by(said, lambda a: a.question.key).values():
             orders = [a.order for a in group]
             found.append(concordance(Rankings.from_orders(orders, items=group[0].question.items)))
     return np.mean(found)

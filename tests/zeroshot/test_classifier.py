@@ -397,7 +397,7 @@ WRONG = {
     "head": (
         {"head": pr()},
         {"examples": EXAMPLES},
-        "examples: only for WeightedMean, not for P",
+        "ProbabilisticRanking takes no examples",
     ),
     "no pair": ({}, {"examples": X_NEW}, "examples must be a pair, inputs and labels"),
     "no function": ({}, {"evidence": (X, X)}, "evidence must be a pair, inputs and a function of"),

@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.examples import Weighed, find_weights
-from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.predicted_accuracy import (
+from rankshot.zeroshot.evidence import Weighed, find_weights
+from rankshot.zeroshot.held_out import (
     STRENGTHS,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
 )
+from rankshot.zeroshot.metrics import mean_class_accuracy
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
@@ -376,11 +376,3 @@ def test_evidence_that_helps_gets_a_weight_and_other_evidence_none():
     plain = helped.fit_head(ranked(NEW, SEEN))
     right = [np.mean(one.predict(new) == y_new) for one in (head, plain)]
     assert right[0] > right[1]
-
-
-def test_more_candidates_and_similar_ones_are_harder():
-    strengths = np.array([1.0, 2.0, 3.0])
-    few, many = (predict_mean_accuracy(strengths, np.eye(L)).estimate for L in (3, 30))
-    alike = predict_mean_accuracy(strengths, np.full((3, 3), 0.8) + 0.2 * np.eye(3)).estimate
-    assert many < few
-    assert alike < few

@@ -134,8 +134,7 @@ def _open_parts(
     silence_dask()
     # What is wrong with the files is said before workers are started.
     list_ranking_files(rankings)
-    n = workers or count_cores()
-    with open_client(scheduler, workers, n, say) as client, client.as_current():
+    with open_client(scheduler, workers or count_cores(), say) as client, client.as_current():
         require_workers(client, say)
         parts = jobs.read_rankings(rankings, items=items)
         say(f"{rankings}: {format_count(parts.n_parts, 'part')}")

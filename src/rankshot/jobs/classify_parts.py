@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.jobs.executors import Notify, Progress, run_parts
+from rankshot.jobs.executors import Notify, Progress, Workers, run_parts
 from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
 from rankshot.zeroshot.files.predictions import classify_to_file
@@ -164,9 +164,7 @@ def classify(
         content,
         parts,
         target,
-        executor=executor,
-        scheduler=scheduler,
-        workers=workers,
+        Workers(executor, scheduler, workers),
         again=again,
         update=update,
         stop_on_error=stop_on_error,

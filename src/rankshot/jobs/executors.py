@@ -21,13 +21,13 @@ from concurrent.futures import (
     Future,
     wait,
 )
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from secrets import token_hex
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
@@ -77,10 +77,8 @@ def run_parts(
     content: bytes,
     parts: Sequence[Part],
     output: str,
+    where: Workers,
     *,
-    executor: Any = None,
-    scheduler: str | None = None,
-    workers: int | None = None,
     use_gpu: bool = False,
     again: bool = False,
     update: bool = False,
@@ -97,7 +95,7 @@ def run_parts(
     # Outputs that are refused are refused before workers start, and nothing is removed before.
     stale = check_output(output, job.description, parts, again=again, update=update)
     with (
-        _open_pool(executor, scheduler, workers, len(parts), output, notify) as pool,
+        _open_pool(where, len(parts), output, notify) as pool,
         open_output(output, job.description, parts, stale, notify),
     ):
         pool.use_gpu = use_gpu
@@ -257,6 +255,22 @@ class _Run:
 # -------------------------------------------------------------------- this process, and others
 
 
+class Workers(NamedTuple):
+    """Who does the parts: this process, unless an executor, a scheduler or a number is given."""
+
+    executor: Any = None
+    scheduler: str | None = None
+    n_local: int | None = None
+
+    @property
+    def are_here(self) -> bool:
+        """Whether this process does all parts: one worker, or nothing was given."""
+        if sum(option is not None for option in self) > 1:
+            raise RankshotError("give one of executor, scheduler and workers")
+        one = self.n_local is None or require_whole_number("workers", self.n_local) == 1
+        return self.executor is None and self.scheduler is None and one
+
+
 class _Here(Executor):
     """Does in this process, at once, what is submitted."""
 
@@ -321,12 +335,12 @@ class Pool:
 
 def _try_part(task: Callable[[Part], Work], part: Part) -> Work:
     """Do a part; try again after an error of its storage."""
-    for attempt in range(N_RETRIES + 1):
+    for _ in range(N_RETRIES + 1):
         try:
             return task(part)
         except Exception as error:  # noqa: BLE001 (Dask does the same)
             work = _judge_error(error)
-            if not isinstance(error, OSError) or attempt == N_RETRIES:
+            if not isinstance(error, OSError):
                 break
     return work
 
@@ -338,35 +352,20 @@ def _judge_error(error: BaseException) -> Work:
 
 
 @contextmanager
-def _open_pool(
-    executor: Any,
-    scheduler: str | None,
-    workers: int | None,
-    n_parts: int,
-    output: str,
-    notify: Notify,
-) -> Iterator[Pool]:
+def _open_pool(where: Workers, n_parts: int, output: str, notify: Notify) -> Iterator[Pool]:
     """Yield what does the parts of a job; its own clients and processes are closed at the end."""
-    if is_here(executor, scheduler, workers):
-        yield Pool(_Here())
-    elif executor is not None:
+    executor = _Here() if where.are_here else where.executor
+    if executor is not None:
         yield Pool(executor) if isinstance(executor, Executor) else _DaskPool(executor)
-    else:
-        try:
-            with open_client(scheduler, workers, n_parts, notify) as client:
-                yield _DaskPool(client)
-        finally:
-            if scheduler is None:
-                # What local processes were writing when they ended is incomplete.
-                remove_partial_files(output)
-
-
-def is_here(executor: Any, scheduler: str | None, workers: int | None) -> bool:
-    """Return whether this process does all parts: one worker, or nothing was given."""
-    if sum(option is not None for option in (executor, scheduler, workers)) > 1:
-        raise RankshotError("give one of executor, scheduler and workers")
-    one = workers is None or require_whole_number("workers", workers) == 1
-    return executor is None and scheduler is None and one
+        return
+    try:
+        n = max(1, min(where.n_local or 1, n_parts))
+        with open_client(where.scheduler, n, notify) as client:
+            yield _DaskPool(client)
+    finally:
+        if where.scheduler is None:
+            # What local processes were writing when they ended is incomplete.
+            remove_partial_files(output)
 
 
 # -------------------------------------------------------------------- Dask
@@ -385,7 +384,7 @@ class _DaskPool(Pool):
     """Does parts by the workers of a scheduler of Dask."""
 
     def __init__(self, client: Any) -> None:
-        self._client, self._own_client, self._security = client, None, client.security
+        self._client, self._own, self._security = client, ExitStack(), client.security
         self._prefix, self._n_started = f"rankshot-{token_hex(8)}", 0
         self._running = {}
         self._counted_at, self._n_wanted = -REFRESH_SECONDS, 0
@@ -402,7 +401,8 @@ class _DaskPool(Pool):
         with warnings.catch_warnings():
             # Dask warns of large heads, and advises what is lost with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
-            self._content = self._client.submit(_keep_content, content, pure=False)
+            # As the result of a task, it is made again if its worker is lost.
+            self._content = self._client.submit(bytes, content, pure=False)
         self._waiting = import_distributed().as_completed(loop=self._client.loop)
 
     def count_wanted(self) -> int:
@@ -433,8 +433,7 @@ class _DaskPool(Pool):
             sleep(0.01)
             told = told or (monotonic() - begin > REFRESH_SECONDS and self._tell_if_alone())
         done = self._waiting.next_batch(block=False)
-        works = [self._judge(future) for future in done]
-        return [(self._running.pop(future), work) for future, work in zip(done, works, strict=True)]
+        return [(self._running.pop(future), self._judge(future)) for future in done]
 
     def _tell_if_alone(self) -> bool:
         if is_alone := count_slots(self._client, *self._resources) == 0:
@@ -462,51 +461,45 @@ class _DaskPool(Pool):
         """Return the result of a task; if it was lost with its worker, another one has to come."""
         told = False
         while True:
-            try:
+            with suppress(TimeoutError):
                 work: Work = future.result(timeout=REFRESH_SECONDS)
-            except TimeoutError:
-                told = told or self._tell_if_alone()
-            else:
                 return work
+            told = told or self._tell_if_alone()
 
     def reconnect(self) -> None:
-        self._close_own_client()
-        self._own_client = self._client = connect(self.name, self._security, PATIENCE_SECONDS)
+        self._own.close()
+        self._client = connect(self.name, self._security, PATIENCE_SECONDS)
+        self._own.callback(self._client.close, timeout=5)
         self._counted_at = -REFRESH_SECONDS
-
-    def _close_own_client(self) -> None:
-        if self._own_client is not None:
-            self._own_client.close(timeout=5)
-            self._own_client = None
 
     def close(self) -> None:
         if self._running and self._client.status == "running":
             self._client.cancel(list(self._running), force=True)
-        self._close_own_client()
-
-
-def _keep_content(content: bytes) -> bytes:
-    """Return the content. As the result of a task, it is made again if its worker is lost."""
-    return content
+        self._own.close()
 
 
 @contextmanager
 def open_client(
-    scheduler: str | None, workers: int | None, most_workers: int, notify: Notify = lambda _: None
+    scheduler: str | None, n_local: int, notify: Notify = lambda _: None
 ) -> Iterator[Any]:
-    """Yield a client of a scheduler, or of local processes with one thread each."""
+    """Yield a client of a scheduler, or of some local processes."""
+    with ExitStack() as stack:
+        if scheduler is not None:
+            client = connect(scheduler)
+            stack.callback(client.close, timeout=5)
+        else:
+            notify(f"starting {format_count(n_local, 'local worker')}")
+            client = stack.enter_context(_start_processes(n_local))
+        # Dask has a dashboard if bokeh is installed.
+        if find_spec("bokeh") is not None:
+            notify(f"dashboard: {client.dashboard_link}")
+        yield client
+
+
+@contextmanager
+def _start_processes(n: int) -> Iterator[Any]:
+    """Yield a client of local processes with one thread each."""
     distributed = import_distributed()
-    if scheduler is not None:
-        client = connect(scheduler)
-        _tell_dashboard(client, notify)
-        try:
-            yield client
-        finally:
-            client.close(timeout=5)
-        return
-    n = count_cores() if workers is None else require_whole_number("workers", workers)
-    n = max(1, min(n, most_workers))
-    notify(f"starting {format_count(n, 'local worker')}")
     # By Dask's settings, processes give all freed memory back to the system at once, and the next
     # block of the same size costs as many page faults: a fifth of the time to read a part.
     environment = "distributed.nanny.pre-spawn-environ"
@@ -525,14 +518,7 @@ def open_client(
         distributed.Client(cluster, set_as_default=False) as client,
     ):
         client.run(_ignore_interrupt)
-        _tell_dashboard(client, notify)
         yield client
-
-
-def _tell_dashboard(client: Any, notify: Notify) -> None:
-    """Say where the dashboard is; Dask has one if bokeh is installed."""
-    if find_spec("bokeh") is not None:
-        notify(f"dashboard: {client.dashboard_link}")
 
 
 def _ignore_interrupt() -> None:

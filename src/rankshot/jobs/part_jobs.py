@@ -164,8 +164,7 @@ def do_part(part: Part, *, job: PartJob, key: str, content: bytes, output: str) 
     try:
         # A worker that came later may see another disk.
         require_own(output, key)
-        finished = read_finished(target, metadata)
-        if finished is not None:
+        if (finished := read_finished(target, metadata)) is not None:
             job.accept(finished)
             return finished
         loaded = keep_loaded(key, lambda: job.load(content))
@@ -379,25 +378,18 @@ def read_manifest(output: str) -> tuple[dict[str, Any], dict[str, str]] | None:
     )
 
 
-def _require_same_job(
-    output: str, before: Mapping[str, Any], description: Mapping[str, Any]
-) -> None:
-    if fingerprint(before) != fingerprint(description):
-        changed = [
-            name for name in {**before, **description} if before.get(name) != description.get(name)
-        ]
-        told = "; ".join(_tell_change(name, before, description) for name in changed)
+def _require_same_job(output: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    told = []
+    for name in {**before, **now}:
+        was, value = before.get(name), now.get(name)
+        is_hash = any(isinstance(one, str) and len(one) >= 64 for one in (was, value))
+        if was != value:
+            told.append(f"another {name}" if is_hash else f"{name} was {was}, is {value}")
+    if told:
         raise RankshotError(
-            f"{output}: belongs to another job ({told}); give another output, or remove this one "
-            "(again=True)"
+            f"{output}: belongs to another job ({'; '.join(told)}); give another output, or remove "
+            "this one (again=True)"
         )
-
-
-def _tell_change(name: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    values = [before.get(name), now.get(name)]
-    if any(isinstance(value, str) and len(value) >= 64 for value in values):
-        return f"another {name}"
-    return f"{name} was {values[0]}, is {values[1]}"
 
 
 def require_own(output: str, key: str) -> None:

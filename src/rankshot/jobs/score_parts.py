@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -34,7 +33,7 @@ from rankshot.inference.scoring import (
     refuse_skipped,
     set_preprocessing,
 )
-from rankshot.jobs.executors import Notify, Progress, is_here, run_parts
+from rankshot.jobs.executors import Notify, Progress, Workers, run_parts
 from rankshot.jobs.part_jobs import (
     FAILED,
     MANIFEST,
@@ -182,14 +181,15 @@ def score(
         if finished is not None:
             job.accept(Work(skipped=finished.skipped))
             return finished
-    in_process = is_here(executor, scheduler, workers)
-    if plan.model.source is None and not (in_process or isinstance(executor, ThreadPoolExecutor)):
+    where = Workers(executor, scheduler, workers)
+    in_process = where.are_here or isinstance(executor, ThreadPoolExecutor)
+    if plan.model.source is None and not in_process:
         raise RankshotError(
             f"{plan.model.name}: workers open the model themselves; give a file or a name, not an "
             "object in memory"
         )
     keep_loaded(fingerprint(job.description), lambda: plan, again=True)
-    if not in_process:
+    if not where.are_here:
         notify(f"{listed.name}: {format_count(len(listed.parts), 'part')}")
         job.score_first_batch(plan, listed.parts)
     try:
@@ -198,9 +198,7 @@ def score(
             json.dumps(names).encode(),
             listed.parts,
             folder,
-            executor=executor,
-            scheduler=scheduler,
-            workers=workers,
+            where,
             use_gpu=True,
             again=again,
             update=update,
@@ -210,10 +208,8 @@ def score(
         )
     except BaseException:
         # Nothing is left behind if no part was done.
-        place = Path(folder)
-        own = {MANIFEST, FAILED, SKIPPED}
-        if place.is_dir() and {path.name for path in place.iterdir()} <= own:
-            shutil.rmtree(place, ignore_errors=True)
+        if {path.name for path in Path(folder).glob("*")} <= {MANIFEST, FAILED, SKIPPED}:
+            shutil.rmtree(folder, ignore_errors=True)
         raise
     if not run.n_rows and not run.failed:
         raise nothing_scored(listed.name, run.skipped)
@@ -280,8 +276,7 @@ def _keep_parts(
     packed: list[Part], found: Iterable[Input | Skipped], folder: Path, batch_size: int
 ) -> list[Part]:
     """Return the parts of an earlier job whose inputs are the same, and new parts of the rest."""
-    manifest = read_manifest(as_address(folder))
-    old = {} if manifest is None else manifest[1]
+    _, old = read_manifest(as_address(folder)) or ({}, {})
     done = [name for name in old if (folder / output_name(name)).is_file()]
     now = {part.name: part.version for part in packed}
     if all(now.get(name) == old[name] for name in done):
@@ -331,20 +326,20 @@ def _pack(name: str, entries: Sequence[Input | Skipped]) -> PackedPart:
     packed: list[Input | Skipped] = []
     are_short = True
     for one in entries:
+        entry = one
         about: tuple[Any, ...] = tuple(one)
-        if isinstance(one, Input) and isinstance(one.value, Path):
+        value: Any = one.value if isinstance(one, Input) else None
+        if isinstance(value, Path):
             try:
-                status = one.value.stat()
+                entry, status = Input(one.id, value.absolute()), value.stat()
                 about = one.id, status.st_size, status.st_mtime_ns
-                packed.append(Input(one.id, one.value.absolute()))
             except OSError as error:
+                entry = Skipped(one.id, error.strerror or "cannot be read")
                 about = one.id, error.strerror
-                packed.append(Skipped(one.id, error.strerror or "cannot be read"))
-        else:
-            packed.append(one)
-            if isinstance(one, Input) and hasattr(one.value, "tobytes"):
-                content = sha256(one.value.tobytes()).hexdigest()
-                about, are_short = (one.id, type(one.value).__name__, content), False
+        elif hasattr(value, "tobytes"):
+            content = sha256(value.tobytes()).hexdigest()
+            about, are_short = (one.id, type(value).__name__, content), False
+        packed.append(entry)
         versions.append(repr(about))
     # In any order: see `_keep_parts`.
     version = sha256("\n".join(sorted(versions)).encode(errors="surrogatepass")).hexdigest()
@@ -526,13 +521,12 @@ def _find_finished(table: Path, key: str, n_parts: int, *, is_begun: bool) -> Pa
     try:
         kept = json.loads(Path(f"{table}.json").read_text(encoding="utf-8"))
         is_same, is_as_written = kept["job"] == key, kept["table"] == fingerprint_files([table])
-        n_rows, counts = kept["run"]["n_rows"], Counter(kept["run"]["counts"])
-        skipped = [Skipped(*one) for one in kept["run"]["skipped"]]
+        run = PartsRun(n_parts, n_resumed=n_parts, n_rows=kept["run"]["n_rows"])
+        run.counts.update(kept["run"]["counts"])
+        run.skipped += [Skipped(*one) for one in kept["run"]["skipped"]]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if is_same and is_as_written:
-        run = PartsRun(n_parts, n_resumed=n_parts, n_rows=n_rows)
-        run.counts, run.skipped = counts, skipped
         return run
     if is_begun:
         return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import pickle
 import re
-import shutil
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -276,13 +275,11 @@ def fetch_part(part: Part) -> Iterator[Any]:
 def read_bytes(address: str, n: int | None = None) -> bytes | None:
     """Return the content of a file, or its first n bytes; None if it does not exist."""
     place = _open_place(address)
-    with _as_os_error(address):
-        try:
-            place.files.invalidate_cache()
-            content: bytes = place.files.cat_file(place.path, end=n)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+    with _as_os_error(address), suppress(FileNotFoundError, NotADirectoryError):
+        place.files.invalidate_cache()
+        content: bytes = place.files.cat_file(place.path, end=n)
         return content
+    return None
 
 
 def read_footer(address: str) -> tuple[int, dict[str, str]] | None:
@@ -321,15 +318,12 @@ def new_part(address: str) -> Iterator[Path]:
                 # The writer knows only the name of the file that is not complete.
                 raise OutputError(str(error).replace(str(temporary), address)) from None
         return
-    folder = Path(tempfile.mkdtemp(prefix="rankshot-"))
-    copy = folder / f"part{PurePosixPath(place.path).suffix}"
-    try:
-        with _name_output(str(folder), only_full=True):
+    with tempfile.TemporaryDirectory(prefix="rankshot-", ignore_cleanup_errors=True) as folder:
+        copy = Path(folder, f"part{PurePosixPath(place.path).suffix}")
+        with _name_output(folder, only_full=True):
             yield copy
         with _name_output(address):
             _put(place, copy, address)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

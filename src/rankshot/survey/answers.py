@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.study import UNPRINTABLE_IN_TEXT, ExtraQuestion, Question
 
+Value = TypeVar("Value")
 # The level of an item that an answer does not show.
 ABSENT = -1
 # The longest text of an extra answer.
@@ -105,12 +106,12 @@ def is_counted(answer: Answer) -> bool:
     return bool(answer.order) and not answer.repeat and not answer.question.is_gold
 
 
-def group_by_question(answers: Iterable[Answer]) -> list[list[Answer]]:
-    """Return one list of answers per question."""
-    groups: dict[str, list[Answer]] = defaultdict(list)
-    for answer in answers:
-        groups[answer.question.key].append(answer)
-    return list(groups.values())
+def group_by(values: Iterable[Value], key: Callable[[Value], str]) -> dict[str, list[Value]]:
+    """Return one list of values per key; none for a key that does not occur."""
+    groups: dict[str, list[Value]] = defaultdict(list)
+    for value in values:
+        groups[key(value)].append(value)
+    return groups
 
 
 def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np.int32]:
@@ -122,10 +123,7 @@ def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np
     code = {item: number for number, item in enumerate(items)}
     n_ranked = np.array([len(answer.order) for answer in answers])
     table = np.full((len(answers), len(code)), ABSENT, np.int32)
-    rows_of: dict[str, list[int]] = defaultdict(list)
-    for row, answer in enumerate(answers):
-        rows_of[answer.question.key].append(row)
-    for rows in rows_of.values():
+    for rows in group_by(range(len(answers)), lambda row: answers[row].question.key).values():
         shown = [code[item] for item in answers[rows[0]].question.items]
         table[np.ix_(rows, shown)] = n_ranked[rows, None]
     ranked = [code[item] for answer in answers for item in answer.order]
@@ -139,18 +137,19 @@ def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np
 
 
 def check_extra_answers(
-    questions: Sequence[ExtraQuestion], sent: Mapping[str, str]
+    questions: Mapping[str, ExtraQuestion], sent: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, ParticipantError]]:
-    """Check the answers that somebody sent: a text for each name.
+    """Check the answers that somebody sent; they and their questions have the names of fields.
 
-    Return the values to be stored, by name ("" if there is no answer), and what is to be changed.
+    Return the values to be stored by the names of the questions ("" if there is no answer), and
+    what is to be changed by the names of the fields.
     """
     values, errors = {}, {}
-    for question in questions:
+    for field, question in questions.items():
         try:
-            values[question.name] = _read_value(question, sent.get(question.name, ""))
+            values[question.name] = _read_value(question, sent.get(field, ""))
         except ParticipantError as error:
-            errors[question.name] = error
+            errors[field] = error
     return values, errors
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import as_file, files
+from itertools import chain
 from pathlib import Path
 from string import Formatter
 from typing import Any, Literal, NamedTuple
@@ -147,7 +148,6 @@ class Languages:
                 )
         own = (match_language(tag, self.offered) for tag in (study.language, ENGLISH))
         self.default = self.offered[next(filter(None, own), next(iter(self.offered)))]
-        self._accepted = lru_cache(1000)(self._read_header)
 
     def catalogue(self, tag: str) -> Catalogue:
         """Return the catalogue of a language, offered or not; English if there is none."""
@@ -158,15 +158,12 @@ class Languages:
 
         ``accepted`` is the browser's list of languages, the header Accept-Language.
         """
-        tag = next((tag for tag in asked if tag in self.offered), None)
-        return self.offered[tag] if tag else self._accepted(accepted[:HEADER_LENGTH])
-
-    def _read_header(self, accepted: str) -> Catalogue:
-        found = (match_language(tag, self.offered) for tag in sort_accepted(accepted))
-        tag = next(filter(None, found), None)
-        return self.offered[tag] if tag else self.default
+        liked = sort_accepted(accepted[:HEADER_LENGTH])
+        tags = chain(asked, (match_language(tag, self.offered) for tag in liked))
+        return next((self.offered[tag] for tag in tags if tag in self.offered), self.default)
 
 
+@lru_cache(1000)
 def sort_accepted(header: str) -> list[str]:
     """Return the languages of the header Accept-Language, the preferred ones first."""
     weights = {}
@@ -202,6 +199,8 @@ class OwnText(NamedTuple):
 class ShownExtra(NamedTuple):
     """An extra question as it is shown; the choices by the study's own, which are stored."""
 
+    # The name of its field: a question may have any name, such as "form".
+    field: str
     question: ExtraQuestion
     text: OwnText
     choices: dict[str, OwnText]
@@ -227,13 +226,13 @@ class OwnTexts:
         # The names that are not shown, but the pictures.
         self.hidden = frozenset(p.name for p in study.pictures if study.hide_names)
         self.extra = []
-        for question in study.extra:
+        for number, question in enumerate(study.extra, 1):
             translated = texts.extra.get(question.name)
-            shown = translated.choices if translated else question.choices
-            choices = [self._choose(c if translated else None, c) for c in shown]
-            asked = self._choose(translated.text if translated else None, question.text)
-            by_own = dict(zip(question.choices, choices, strict=True))
-            self.extra.append(ShownExtra(question, asked, by_own))
+            shown, tag = (translated, self._tag) if translated else (question, study.language)
+            pairs = zip(question.choices, shown.choices, strict=True)
+            choices = {own: OwnText(choice, tag) for own, choice in pairs}
+            text = OwnText(shown.text, tag)
+            self.extra.append(ShownExtra(f"extra-{number}", question, text, choices))
 
     def _find(self, translated: str | None, own: str | None) -> OwnText | None:
         return None if translated is None and own is None else self._choose(translated, own or "")
@@ -266,20 +265,17 @@ class OwnTexts:
         return OwnText(self.prompt.text.replace("{target}", target), self.prompt.language)
 
 
-class ShownExample(NamedTuple):
-    """The example on the page with the instructions, as it is shown."""
+def make_example(
+    study: Study, own: OwnTexts, languages: Languages
+) -> tuple[OwnText, list[OwnText], list[OwnText]]:
+    """Return an example that fits the study's prompt, in the language of the prompt.
 
-    prompt: OwnText
-    order: list[OwnText]
-    rest: list[OwnText]
-
-
-def make_example(study: Study, own: OwnTexts, languages: Languages) -> ShownExample:
-    """Return an example that fits the study's prompt, in the language of the prompt."""
+    It is the question, the items that are ranked, and the others.
+    """
     keys = (
         "violin cello guitar trumpet drum" if study.prompt == DEFAULT_PROMPT else "target a b c d"
     )
     tag = own.prompt.language
     texts = languages.catalogue(tag).texts
     target, *items = (OwnText(texts[f"example.{key}"], tag) for key in keys.split())
-    return ShownExample(own.ask(target.text), items[:2], items[2:])
+    return own.ask(target.text), items[:2], items[2:]

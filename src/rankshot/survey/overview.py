@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Row, select
 
 from rankshot.ranking import Rankings, concordance
 from rankshot.ranking.rater_agreement import merge_by_kemeny
-from rankshot.survey.answers import Answer, answer_levels, is_counted
+from rankshot.survey.answers import Answer, answer_levels, group_by, is_counted
 from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.store.assignment import Load, count_answers, expected_until, question_from_row
 from rankshot.survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
@@ -217,13 +217,10 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         n_pilot = sum(row.pilot for row in rows)
         rows = [row for row in rows if row.pilot == pilot]
         is_excluded = {row.rater: row.excluded_at is not None for row in rows}
-        answers: list[Answer] = []
-        excluded: list[Answer] = []
-        given: dict[str, list[Answer]] = defaultdict(list)
-        for answer in read_answers(connection):
-            if answer.rater in is_excluded:
-                (excluded if is_excluded[answer.rater] else answers).append(answer)
-                given[answer.rater].append(answer)
+        found = read_answers(connection)
+        answers = [answer for answer in found if is_excluded.get(answer.rater) is False]
+        excluded = [answer for answer in found if is_excluded.get(answer.rater)]
+        given = group_by(found, lambda answer: answer.rater)
         flags = find_flags(answers, study.quality)
         all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
         extra = read_extra_answers(connection)
@@ -340,12 +337,8 @@ def summarize_targets(
     questions: Iterable[QuestionProgress], answers: Iterable[Answer]
 ) -> tuple[TargetProgress, ...]:
     """Summarize the answers to each target. Flagged participants count like all others."""
-    rows: dict[str, list[QuestionProgress]] = defaultdict(list)
-    for row in questions:
-        rows[row.question.target].append(row)
-    given: dict[str, list[Answer]] = defaultdict(list)
-    for answer in filter(is_counted, answers):
-        given[answer.question.target].append(answer)
+    rows = group_by(questions, lambda row: row.question.target)
+    given = group_by(filter(is_counted, answers), lambda answer: answer.question.target)
     found = []
     for target, theirs in rows.items():
         asked = [row for row in theirs if row.planned]

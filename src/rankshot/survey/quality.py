@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.arrays import row_blocks
-from rankshot.survey.answers import ABSENT, Answer, answer_levels, group_by_question, is_counted
+from rankshot.survey.answers import ABSENT, Answer, answer_levels, group_by, is_counted
 from rankshot.survey.study import QualityRules
 
 Label = TypeVar("Label", bound=Hashable)
@@ -128,13 +128,21 @@ RaterFlags = Iterator[tuple[str, Flag]]
 
 
 def _flag_fast(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
-    timed = [(answer.rater, answer.seconds) for answer in answers if answer.order]
-    given = Counter(rater for rater, _ in timed)
-    fast = Counter(rater for rater, took in timed if took is not None and took < rules.seconds)
-    for rater, n in fast.items():
-        if 2 * n >= given[rater]:
-            text = f"{n} of {given[rater]} answers within {rules.seconds:g} seconds"
-            yield rater, Flag("fast", text, n / given[rater])
+    given = [answer for answer in answers if answer.order]
+    fast = [a for a in given if a.seconds is not None and a.seconds < rules.seconds]
+    for rater, n, n_given in _count_by_rater(fast, given):
+        if 2 * n >= n_given:
+            text = f"{n} of {n_given} answers within {rules.seconds:g} seconds"
+            yield rater, Flag("fast", text, n / n_given)
+
+
+def _count_by_rater(
+    some: Iterable[Answer], answers: Iterable[Answer]
+) -> Iterator[tuple[str, int, int]]:
+    """Yield each rater who has some of the answers with the number of these, and of all."""
+    total = Counter(answer.rater for answer in answers)
+    for rater, n in Counter(answer.rater for answer in some).items():
+        yield rater, n, total[rater]
 
 
 def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
@@ -148,7 +156,7 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
         items = group[0].question.items
         return answer_distances(answer_levels(before, items), answer_levels(group, items))
 
-    for rater, mean, n in _average_distances(group_by_question(again), compare):
+    for rater, mean, n in _average_distances(again, compare):
         if mean > rules.repeat_distance:
             what = f"{n} repeated answers" if n > 1 else "the repeated answer"
             text = f"{what} at a distance of {mean:.2f} from the first (at random: 0.50)"
@@ -157,11 +165,10 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
 
 def _flag_gold(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     gold = [answer for answer in answers if answer.question.is_gold and answer.order]
-    asked = Counter(answer.rater for answer in gold)
-    wrong = Counter(answer.rater for answer in gold if not is_right(answer))
-    for rater, n in wrong.items():
+    wrong = [answer for answer in gold if not is_right(answer)]
+    for rater, n, n_gold in _count_by_rater(wrong, gold):
         if n > rules.gold_failures:
-            yield rater, Flag("gold", f"{n} of {asked[rater]} gold questions wrong", n)
+            yield rater, Flag("gold", f"{n} of {n_gold} gold questions wrong", n)
 
 
 def is_right(answer: Answer) -> bool:
@@ -171,13 +178,11 @@ def is_right(answer: Answer) -> bool:
 
 
 def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
-    groups = group_by_question(filter(is_counted, answers))
-
     def compare(group: Sequence[Answer]) -> Floats:
         return distances_to_others(answer_levels(group, group[0].question.items))
 
-    large = [group for group in groups if len(group) > LEAST_OTHERS]
-    for rater, mean, n in _average_distances(large, compare):
+    counted = filter(is_counted, answers)
+    for rater, mean, n in _average_distances(counted, compare, LEAST_OTHERS + 1):
         if n >= LEAST_COMPARED and mean > rules.consensus_distance:
             text = (
                 f"at a distance of {mean:.2f} from the majority of the others, over "
@@ -187,13 +192,17 @@ def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags
 
 
 def _average_distances(
-    groups: Iterable[list[Answer]], compare: Callable[[Sequence[Answer]], Floats]
+    answers: Iterable[Answer], compare: Callable[[Sequence[Answer]], Floats], least: int = 1
 ) -> Iterator[tuple[str, float, int]]:
-    """Yield each rater with the mean distance of their answers, and the number of these."""
+    """Yield each rater with the mean distance of their answers, and the number of these.
+
+    Questions with fewer than ``least`` answers are left out.
+    """
     distances: dict[str, list[float]] = defaultdict(list)
-    for group in groups:
-        for answer, distance in zip(group, compare(group).tolist(), strict=True):
-            distances[answer.rater].append(distance)
+    for group in group_by(answers, lambda answer: answer.question.key).values():
+        if len(group) >= least:
+            for answer, distance in zip(group, compare(group).tolist(), strict=True):
+                distances[answer.rater].append(distance)
     for rater, theirs in distances.items():
         yield rater, fmean(theirs), len(theirs)
 
@@ -210,12 +219,10 @@ def _flag_identical(answers: Sequence[Answer], rules: QualityRules) -> RaterFlag
 
 
 def _flag_skips(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:  # noqa: ARG001
-    asked = Counter(answer.rater for answer in answers)
-    skipped = Counter(answer.rater for answer in answers if not answer.order)
-    for rater, n in skipped.items():
-        if 2 * n > asked[rater]:
-            text = f"{n} of {asked[rater]} questions skipped"
-            yield rater, Flag("skips", text, n / asked[rater])
+    skipped = [answer for answer in answers if not answer.order]
+    for rater, n, n_asked in _count_by_rater(skipped, answers):
+        if 2 * n > n_asked:
+            yield rater, Flag("skips", f"{n} of {n_asked} questions skipped", n / n_asked)
 
 
 # ---- Identical answers

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +24,7 @@ from rankshot.zeroshot.heads.base import (
     describe_indistinguishable,
     only_new,
     require_semantics,
+    require_taken,
     takes_reference,
 )
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
@@ -314,14 +314,13 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 def _check_more(head: Any, examples: Any, evidence: Any) -> None:
     """Raise unless a head takes examples and evidence, and these are pairs."""
-    for name, given in (("examples", examples), ("evidence", evidence)):
-        if given is None:
-            continue
-        if name not in signature(head.fit).parameters:
-            raise RankshotError(f"{name}: only for WeightedMean, not for {type(head).__name__}")
-        what = "labels" if name == "examples" else "a function of inputs"
+    require_taken(head, examples=examples, evidence=evidence)
+    for name, given, what in (
+        ("examples", examples, "labels"),
+        ("evidence", evidence, "a function of inputs"),
+    ):
         is_pair = isinstance(given, tuple) and len(given) == 2
-        if not is_pair or (name == "evidence" and not callable(given[1])):
+        if given is not None and not (is_pair and (name == "examples" or callable(given[1]))):
             raise RankshotError(
                 f"{name} must be a pair, inputs and {what}, not {short_repr(given)}"
             )

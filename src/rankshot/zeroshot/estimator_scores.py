@@ -19,6 +19,8 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names
 from rankshot.zeroshot.scores import Floats, Kind, Scores
 
+Items = tuple[str, ...]
+
 
 def scores_of(estimator: Any, X: Any) -> Scores:
     """Return the scores of a fitted classifier for some inputs, on a logarithmic scale.
@@ -60,9 +62,8 @@ def scores_of(estimator: Any, X: Any) -> Scores:
     >>> scores.values.round(2)              # bus-leopard, bus-tiger, leopard-tiger
     array([[1. , 1. , 3.5]])
     """
-    if hasattr(estimator, "best_estimator_"):
-        return scores_of(estimator.best_estimator_, X)
-    return _reader(estimator)(estimator, X)
+    classifier, X = _unwrap(estimator, X)
+    return _reader(classifier)(classifier, X, _items(classifier))
 
 
 def features_of(estimator: Any, X: Any) -> Any:
@@ -70,19 +71,27 @@ def features_of(estimator: Any, X: Any) -> Any:
 
     None if the inputs are not a table of numbers. Searches and frozen estimators are looked into.
     """
-    if isinstance(estimator, FrozenEstimator):
-        return features_of(estimator.estimator, X)
-    if hasattr(estimator, "best_estimator_"):
-        return features_of(estimator.best_estimator_, X)
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
-        X = estimator[:-1].transform(X)
+    X = _unwrap(estimator, X)[1]
     if issparse(X):
         return X
     table = np.asarray(X)
     return table if table.ndim == 2 and table.dtype.kind in "biuf" else None
 
 
-# -------------------------------------------------------------------- multiclass
+def _unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """Return the classifier in pipelines, searches and frozen estimators, and its inputs."""
+    if hasattr(estimator, "best_estimator_"):
+        return _unwrap(estimator.best_estimator_, X)
+    if isinstance(estimator, FrozenEstimator):
+        return _unwrap(estimator.estimator, X)
+    if not isinstance(estimator, Pipeline):
+        return estimator, X
+    *steps, (_, last) = estimator.steps
+    for _, step in steps:
+        # "passthrough" has no transform, and neither have steps that act only in fit.
+        if hasattr(step, "transform"):
+            X = step.transform(X)
+    return _unwrap(last, X)
 
 
 def _items(estimator: Any) -> tuple[str, ...]:
@@ -96,22 +105,23 @@ def _items(estimator: Any) -> tuple[str, ...]:
     return as_names([str(label) for label in classes], "classes_")
 
 
-def _from_decisions(estimator: Any, X: Any, kind: Kind) -> Scores:
-    items = _items(estimator)
+# -------------------------------------------------------------------- multiclass
+
+
+def _from_decisions(estimator: Any, X: Any, items: Items, kind: Kind) -> Scores:
     values = np.asarray(estimator.decision_function(X))
     if len(items) == 2 and values.size == len(values):
         values = np.column_stack([-values / 2, values / 2])
     return Scores(values, items, kind)
 
 
-def _multiclass(estimator: Any, X: Any) -> Scores:
+def _multiclass(estimator: Any, X: Any, items: Items) -> Scores:
     if hasattr(estimator, "decision_function"):
-        return _from_decisions(estimator, X, "multiclass")
-    return _from_probabilities(estimator, X)
+        return _from_decisions(estimator, X, items, "multiclass")
+    return _from_probabilities(estimator, X, items)
 
 
-def _from_probabilities(estimator: Any, X: Any) -> Scores:
-    items = _items(estimator)
+def _from_probabilities(estimator: Any, X: Any, items: Items) -> Scores:
     if not hasattr(estimator, "predict_proba"):
         raise RankshotError(
             f"{short_repr(estimator)} has neither decision_function nor predict_proba, so it has "
@@ -120,31 +130,29 @@ def _from_probabilities(estimator: Any, X: Any) -> Scores:
     return Scores.from_probabilities(estimator.predict_proba(X), items)
 
 
-def _naive_bayes(estimator: Any, X: Any) -> Scores:
+def _naive_bayes(estimator: Any, X: Any, items: Items) -> Scores:
     # Naive Bayes probabilities are usually exactly 0 for all classes but one. Their logarithms
     # still differ.
-    items = _items(estimator)
     return Scores(estimator.predict_log_proba(X), items)
 
 
 # -------------------------------------------------------------------- one-vs-rest
 
 
-def _linear_svc(estimator: Any, X: Any) -> Scores:
+def _linear_svc(estimator: Any, X: Any, items: Items) -> Scores:
     joint = estimator.multi_class == "crammer_singer"
-    return _from_decisions(estimator, X, "multiclass" if joint else "one-vs-rest")
+    return _from_decisions(estimator, X, items, "multiclass" if joint else "one-vs-rest")
 
 
-def _logistic(estimator: Any, X: Any) -> Scores:
+def _logistic(estimator: Any, X: Any, items: Items) -> Scores:
     # scikit-learn before 1.8 has the parameter multi_class, and trains liblinear one-vs-rest for
     # more than two classes. For two classes there is only one model.
     apart = getattr(estimator, "multi_class", None) == "ovr" or estimator.solver == "liblinear"
-    more = len(_items(estimator)) > 2
-    return _from_decisions(estimator, X, "one-vs-rest" if apart and more else "multiclass")
+    kind: Kind = "one-vs-rest" if apart and len(items) > 2 else "multiclass"
+    return _from_decisions(estimator, X, items, kind)
 
 
-def _one_vs_rest_classifier(estimator: Any, X: Any) -> Scores:
-    items = _items(estimator)
+def _one_vs_rest_classifier(estimator: Any, X: Any, items: Items) -> Scores:
     if estimator.multilabel_:
         raise RankshotError(
             "this OneVsRestClassifier is multilabel: scores need classes that exclude one another"
@@ -158,8 +166,7 @@ def _one_vs_rest_classifier(estimator: Any, X: Any) -> Scores:
 # -------------------------------------------------------------------- one-vs-one
 
 
-def _svc(estimator: Any, X: Any) -> Scores:
-    items = _items(estimator)
+def _svc(estimator: Any, X: Any, items: Items) -> Scores:
     if len(items) == 2:
         return Scores(-estimator.decision_function(X).reshape(-1, 1), items, "one-vs-one")
     if estimator.kernel == "linear":
@@ -174,8 +181,7 @@ def _svc(estimator: Any, X: Any) -> Scores:
     return Scores(pairs.decision_function(X), items, "one-vs-one")
 
 
-def _one_vs_one_classifier(estimator: Any, X: Any) -> Scores:
-    items = _items(estimator)
+def _one_vs_one_classifier(estimator: Any, X: Any, items: Items) -> Scores:
     # Its binary estimators were trained on arrays, not on data frames.
     X = validate_data(estimator, X, accept_sparse=True, ensure_all_finite=False, reset=False)
     binary = estimator.estimators_
@@ -197,23 +203,9 @@ def _log_odds(binary: Any, X: Any) -> Floats:
     return np.asarray(scores.values[:, 1] - scores.values[:, 0])
 
 
-# -------------------------------------------------------------------- nested estimators
-
-
-def _pipeline(estimator: Any, X: Any) -> Scores:
-    *steps, (_, last) = estimator.steps
-    for _, step in steps:
-        # "passthrough" has no transform, and neither have steps that act only in fit.
-        if hasattr(step, "transform"):
-            X = step.transform(X)
-    return scores_of(last, X)
-
-
 _one_vs_rest = partial(_from_decisions, kind="one-vs-rest")
-_READERS: dict[str, Callable[[Any, Any], Scores]] = {
-    "Pipeline": _pipeline,
-    "FrozenEstimator": lambda frozen, X: scores_of(frozen.estimator, X),
-    "SelfTrainingClassifier": lambda trained, X: scores_of(trained.estimator_, X),
+_READERS: dict[str, Callable[[Any, Any, Items], Scores]] = {
+    "SelfTrainingClassifier": lambda trained, X, items: scores_of(trained.estimator_, X),  # noqa: ARG005
     "SVC": _svc,
     "NuSVC": _svc,
     "OneVsOneClassifier": _one_vs_one_classifier,
@@ -236,7 +228,7 @@ are removed from later versions of scikit-learn.
 """
 
 
-def _reader(estimator: Any) -> Callable[[Any, Any], Scores]:
+def _reader(estimator: Any) -> Callable[[Any, Any, Items], Scores]:
     for base in type(estimator).__mro__:
         if base.__module__.startswith("sklearn.") and base.__name__ in _READERS:
             return _READERS[base.__name__]

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.ranking.matrices import group_by_place
+from rankshot.ranking.matrices import find_ranked_items
 from rankshot.zeroshot.heads.base import BaseHead, compared_rankings
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
@@ -84,10 +84,10 @@ class Explanation:
 
     target: str
     probability: float
-    against: str | None
-    items: Contributions
-    sources: Contributions
-    alternatives: Contributions
+    against: str | None = None
+    items: Contributions = ()
+    sources: Contributions = ()
+    alternatives: Contributions = ()
     listed: tuple[str, ...] = ()
     gate: Contributions = ()
     examples: float | None = None
@@ -244,7 +244,6 @@ def explain_decisions(
         )
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
-    proba = [np.exp(row[_column(head, name)]) for row, name in zip(log_proba, chosen, strict=True)]
     base = None if against is None else _column(inner, against)
     is_new = np.isin(chosen, inner.classes_)
     columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
@@ -252,56 +251,55 @@ def explain_decisions(
     more = _explain_more(inner, table, by_item.sum(axis=2), columns, base)
     if isinstance(head, BatchRefinement):
         alone = np.asarray(inner.predict_log_proba(table), np.float64)
-        added = _contributions(head.decision_function(table) - alone, columns, base)
-        first = take_top(alone, inner.classes_, 1)
-        pairs = _pair(first.labels[:, 0], first.proba[:, 0])
-        more = [
-            (*(one or (None, None, None))[:2], pair, float(batch))
-            for one, pair, batch in zip(more, pairs, added, strict=True)
-        ]
+        by_batch = head.decision_function(table) - alone
+        more["batch"] = _contributions(by_batch, columns, base).tolist()
+        more["by_rankings"] = _most_probable(alone, inner)
     by_item = _contributions(by_item, columns, base)
     names, by_source = (), np.zeros((len(table), 0))
     if hasattr(inner, "source_log_posteriors"):
         names, by_source = inner.source_log_posteriors(table.values, table.kind)
         by_source = _contributions(by_source / inner.temperature_, columns, base)
-    gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else [()] * len(table)
-    return [
-        Explanation(
-            str(chosen[row]),
-            float(proba[row]),
-            against if is_new[row] else None,
-            _strongest(head.items_, by_item[row]) if is_new[row] else (),
-            tuple(
-                pair for pair in _pair(names, by_source[row]) if is_new[row] and isfinite(pair[1])
-            ),
-            _pair(best.labels[row], best.proba[row]),
-            _list_items(inner, str(chosen[row])) if is_new[row] else (),
-            _pair(GATE_TERMS if len(gate[row]) else (), gate[row]),
-            *(more[row] if is_new[row] else ()),
-        )
-        for row in range(len(table))
-    ]
+    gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else None
+    found = []
+    for row, name in enumerate(map(str, chosen)):
+        about: dict[str, Any] = {} if gate is None else {"gate": _pair(GATE_TERMS, gate[row])}
+        if is_new[row]:
+            about |= {
+                "against": against,
+                "items": _strongest(head.items_, by_item[row]),
+                "sources": tuple(x for x in _pair(names, by_source[row]) if isfinite(x[1])),
+                "listed": _list_items(inner, name),
+                **{key: values[row] for key, values in more.items()},
+            }
+        probability = float(np.exp(log_proba[row, _column(head, name)]))
+        alternatives = _pair(best.labels[row], best.proba[row])
+        found.append(Explanation(name, probability, alternatives=alternatives, **about))
+    return found
 
 
 def _explain_more(
     head: Any, table: Scores, by_rankings: Floats, columns: NDArray[np.intp], base: int | None
-) -> list[tuple[Any, ...]]:
+) -> dict[str, Any]:
     """Return what examples and evidence add for each input, and the answer without them."""
-    weights, with_evidence = getattr(head, "example_weights_", None), bool(head.evidence_classes_)
-    if weights is None and not with_evidence:
-        return [()] * len(table)
+    weights = getattr(head, "example_weights_", None)
+    if weights is None and not head.evidence_classes_:
+        return {}
+    more: dict[str, Any] = {}
     by_head = total = head.decision_function(table) / head.temperature_
-    by_evidence = by_examples = np.full(len(table), None)
-    if with_evidence:
+    if head.evidence_classes_:
         none = Scores(np.zeros((len(table), len(head.classes_))), head.evidence_classes_)
         by_head = head.decision_function(replace(table, evidence=none)) / head.temperature_
-        by_evidence = _contributions(total - by_head, columns, base)
+        more["evidence"] = _contributions(total - by_head, columns, base).tolist()
     if weights is not None:
-        by_examples = _contributions(by_head - by_rankings, columns, base)
+        more["examples"] = _contributions(by_head - by_rankings, columns, base).tolist()
         by_rankings = by_rankings / weights[0]
-    alone = take_top(log_softmax(by_rankings, np, 1), head.classes_, 1)
-    pairs = _pair(alone.labels[:, 0], alone.proba[:, 0])
-    return list(zip(by_examples.tolist(), by_evidence.tolist(), pairs, strict=True))
+    return more | {"by_rankings": _most_probable(log_softmax(by_rankings, np, 1), head)}
+
+
+def _most_probable(log_proba: Floats, head: BaseHead) -> Contributions:
+    """Return the most probable class of each input, and its probability."""
+    top = take_top(log_proba, head.classes_, 1)
+    return _pair(top.labels[:, 0], top.proba[:, 0])
 
 
 def _pair(names: Iterable[Any], values: Iterable[Any]) -> Contributions:
@@ -331,9 +329,7 @@ def _list_items(head: Any, target: str) -> tuple[str, ...]:
     if (rankings := compared_rankings(head)) is None:
         return ()
     theirs = rankings.select(target=target)
-    begin, size, row = group_by_place(theirs)
-    counts = np.repeat(begin < theirs.lengths[row], size)
-    return tuple(head.items_[code] for code in np.unique(theirs.codes[counts]))
+    return tuple(head.items_[code] for code in np.flatnonzero(find_ranked_items(theirs)))
 
 
 def _strongest(items: tuple[str, ...], contributions: Floats) -> Contributions:

@@ -375,7 +375,18 @@ def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any
            [0.5, nan, 1. ],
            [1. , 1. , nan]])
     """
-    return require_scored_table(y_true, proba, classes).pairwise_accuracy()
+    scored = require_scored_table(y_true, proba, classes)
+    values, own = scored.values, scored.of_truth[:, None]
+    n, L = values.shape
+    # Twice the wins of each true class over each other class: integers, so sums are exact.
+    wins = np.zeros((L, L), np.int64)
+    for rows in row_blocks(n, L):
+        below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
+        np.add.at(wins, scored.truth[rows], np.add(below, not_above, dtype=np.int64))
+    inputs = np.bincount(scored.truth, minlength=L)
+    shares = _shares(wins + wins.T, 2 * (inputs[:, None] + inputs))
+    np.fill_diagonal(shares, np.nan)
+    return shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -439,20 +450,6 @@ class ScoredTable(NamedTuple):
         confidence = _shares(np.bincount(bins, top, n_bins), count)
         right = _shares(np.bincount(bins, self._chance_in_top(1), n_bins), count)
         return Reliability(edges, confidence, right, count)
-
-    def pairwise_accuracy(self) -> Floats:
-        """Return the two-class accuracy of every pair of classes."""
-        values, own = self.values, self.of_truth[:, None]
-        n, L = values.shape
-        # Twice the wins of each true class over each other class: integers, so sums are exact.
-        wins = np.zeros((L, L), np.int64)
-        for rows in row_blocks(n, L):
-            below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
-            np.add.at(wins, self.truth[rows], np.add(below, not_above, dtype=np.int64))
-        inputs = np.bincount(self.truth, minlength=L)
-        shares = _shares(wins + wins.T, 2 * (inputs[:, None] + inputs))
-        np.fill_diagonal(shares, np.nan)
-        return shares
 
     def _chance_in_top(self, k: int) -> Floats:
         """Return the probability that each true class is in the top k if ties are cut at random."""
@@ -710,8 +707,7 @@ def find_lowest_pairs(
 
 def _rank_names(classes: Sequence[str]) -> Ints:
     """Return the place of each class in alphabetical order."""
-    order = np.argsort(np.array(classes, dtype=object), kind="stable")
-    return np.argsort(order)
+    return np.unique(np.array(classes, dtype=object), return_inverse=True)[1]
 
 
 def _take_first_pairs(

@@ -28,10 +28,12 @@ CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
 """Nodes that may follow a softmax, and leave probabilities as they are."""
 MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
+Probe = tuple[dict[str, NDArray[Any]], NDArray[np.floating]]
+"""Random inputs of a graph, and the scores that the head gets of them."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
 CHECKED = 16
-"""The number of random inputs that an exported head is checked with."""
+"""The number of random inputs that a head alone is checked with."""
 TRIED = 4
 """The same for a network, which takes longer."""
 
@@ -121,8 +123,10 @@ def export_onnx(
         graph.attach(Path(network), output)
     graph.metadata |= metadata or {}
     model = graph.build()
-    alone = model if network is None else _Graph(head, kind).build()
-    difference = max(_largest_difference(alone, head, kind), graph.measure_difference(model))
+    difference = graph.measure_difference(model)
+    if network is not None:
+        alone = _Graph(head, kind)
+        difference = max(difference, alone.measure_difference(alone.build()))
     if not difference <= TOLERANCE:
         raise RankshotError(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
@@ -150,7 +154,9 @@ class _Graph:
         self._inputs: dict[str, Any] = {SCORES: scores} | self._features
         self._scores = self._xp.asarray(scores)
         self.metadata: dict[str, str] = {}
-        self._probe: _Probe | None = None
+        values = np.random.default_rng(0).normal(scale=5, size=(CHECKED, self._columns))
+        values = values.astype(np.float32)
+        self._probe: Probe | None = ({SCORES: values}, values)
         self.from_probabilities = False
 
     def attach(self, path: Path, output: str | None) -> None:
@@ -186,16 +192,22 @@ class _Graph:
             return True
         if self._kind != "multiclass" or self._probe is None:
             return False
-        return are_probabilities(self._probe.scores)
+        return are_probabilities(self._probe[1])
 
     def measure_difference(self, model: Any) -> float:
         """Return how far the graph is from network and head, one after the other."""
         if self._probe is None:
             return 0.0
-        values = self._probe.scores.reshape(-1, self._columns).astype(np.float32)
+        (inputs, values), head = self._probe, self._head
+        values = values.reshape(-1, self._columns).astype(np.float32)
         make = Scores.from_probabilities if self.from_probabilities else Scores
-        scores = make(values, self._head.items_, self._kind)
-        return _difference(model, self._head, scores, self._probe.inputs)
+        scores = make(values, head.items_, self._kind)
+        if head.n_features_:
+            shape = len(scores), head.n_features_
+            features = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+            scores, inputs = scores._with_columns(features, head), inputs | {FEATURES: features}
+        found = _open_session(model).run([PROBABILITIES], inputs)[0]
+        return float(np.abs(found - head.predict_proba(scores)).max())
 
     def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
         """Return the name of the output that has the scores."""
@@ -290,14 +302,7 @@ def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path)
             )
 
 
-class _Probe(NamedTuple):
-    """Random inputs of a network, and what it returns for them."""
-
-    inputs: dict[str, NDArray[Any]]
-    scores: NDArray[np.floating]
-
-
-def _try_network(network: Any, output: str) -> _Probe | None:
+def _try_network(network: Any, output: str) -> Probe | None:
     """Run a network on random numbers.
 
     None if the shapes of its inputs are not known, or if it cannot be run on such numbers.
@@ -315,7 +320,7 @@ def _try_network(network: Any, output: str) -> _Probe | None:
         scores = _open_session(network).run([output], inputs)[0]
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
-    return _Probe(inputs, scores) if np.isfinite(scores).all() else None
+    return (inputs, scores) if np.isfinite(scores).all() else None
 
 
 def _inputs_of(network: Any) -> list[Any]:
@@ -359,23 +364,6 @@ def _type_of(value: Any, spox: Any) -> Any:
     # A number, a name, or unknown.
     dims = (dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim)
     return spox.Tensor(dtype, tuple(dims))
-
-
-def _largest_difference(model: Any, head: BaseHead, kind: Kind) -> float:
-    """Return how far the probabilities of a graph are from those of its head."""
-    shape = CHECKED, n_columns(len(head.items_), kind)
-    values = np.random.default_rng(0).normal(scale=5, size=shape).astype(np.float32)
-    return _difference(model, head, Scores(values, head.items_, kind), {SCORES: values})
-
-
-def _difference(model: Any, head: BaseHead, scores: Scores, inputs: dict[str, Any]) -> float:
-    """Return the same for some inputs, with random features if the head needs them."""
-    if head.n_features_:
-        shape = len(scores), head.n_features_
-        features = np.random.default_rng(1).normal(size=shape).astype(np.float32)
-        scores, inputs = scores._with_columns(features, head), inputs | {FEATURES: features}
-    found = _open_session(model).run([PROBABILITIES], inputs)[0]
-    return float(np.abs(found - head.predict_proba(scores)).max())
 
 
 def _open_session(model: Any) -> Any:

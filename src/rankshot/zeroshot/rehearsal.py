@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing
@@ -21,10 +20,18 @@ from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_choice
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot import metrics
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.evidence import center_evidence, fit_evidence
-from rankshot.zeroshot.examples import USUAL_WEIGHTS, Weighed, find_weights, refine
+from rankshot.zeroshot.evidence import (
+    USUAL_WEIGHTS,
+    Weighed,
+    center_evidence,
+    find_weights,
+    fit_evidence,
+    fit_temperature,
+    refine,
+)
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
@@ -33,24 +40,19 @@ from rankshot.zeroshot.heads.base import (
     align_to,
     only_new,
     require_semantics,
+    require_taken,
     select_targets,
     source_names,
     takes_reference,
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.held_out import Fold, choose_groups, hold_out
-from rankshot.zeroshot.metrics import (
-    GeneralizedAccuracy,
-    Interval,
-    class_interval,
-    class_weights,
-    expected_calibration_error,
-    generalized_accuracy,
-)
-from rankshot.zeroshot.predicted_accuracy import (
+from rankshot.zeroshot.held_out import (
+    Fold,
+    choose_groups,
     correlate_classes,
     find_strengths,
+    hold_out,
     predict_mean_accuracy,
 )
 from rankshot.zeroshot.scores import Scores
@@ -211,7 +213,7 @@ class Rehearsal(BaseEstimator):
         semantics = _require_rehearsed(rankings, labels)
         if self.estimator is None:
             _require_scores(X, labels, semantics)
-            _require_taken(head, [] if X.evidence is None else ["evidence"])
+            require_taken(head, evidence=X.evidence)
         groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
         self.classes_ = np.array(sorted(name for group in groups for name in group))
         grid = self._read_grid(head)
@@ -261,7 +263,8 @@ class Rehearsal(BaseEstimator):
         self.trials_, self.accuracy_ = stage.trials, chosen.accuracy
         own = replace(chosen.settings, temperature=None)
         before = stage.fit(stage.folds[0], own).temperature_
-        after = _fit_temperature(outcomes)
+        tables = [(one.values, one.columns, metrics.class_weights(one.labels)) for one in outcomes]
+        after = fit_temperature(tables, TEMPERATURES)
         self.calibration_error_ = tuple(
             float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
@@ -270,13 +273,13 @@ class Rehearsal(BaseEstimator):
         if stage.has_evidence and settings.evidence_weight is None:
             settings = replace(settings, evidence_weight=0.0)
         settings = stage.rehearse_examples(settings)
-        self.together_: GeneralizedAccuracy | None = None
+        self.together_: metrics.GeneralizedAccuracy | None = None
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
             gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
             settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
         self.settings_ = replace(settings, default_temperature=before)
         self.head_ = type(stage.head)(**decode_parameters(self.settings_))
-        self._chosen, self._correlations = chosen, stage.correlations
+        self._chosen = chosen
 
     def fit_head(
         self,
@@ -319,7 +322,7 @@ class Rehearsal(BaseEstimator):
 
     def predict_accuracy(
         self, rankings: Semantics, reference: Scores | None = None, trial: Trial | None = None
-    ) -> Interval:
+    ) -> metrics.Interval:
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
 
         It depends on how well the rehearsed classes were recognised, on the number of new classes,
@@ -341,7 +344,7 @@ class Rehearsal(BaseEstimator):
         head = fit_with(self.head_, tried.settings, new, table)
         strengths = [
             find_strengths(np.array([tried.by_class[z] for z in classes]), correlations)
-            for classes, correlations in self._correlations[self.trials_.index(tried)]
+            for classes, correlations in tried.correlations
         ]
         return predict_mean_accuracy(np.concatenate(strengths), correlate_classes(head, table))
 
@@ -350,8 +353,8 @@ def fit_with(
     head: BaseHead, settings: HeadSettings, semantics: Semantics, reference: Scores, **more: Any
 ) -> Any:
     """Return a head like another one with some settings, fitted with what the settings ask for."""
+    require_taken(head, **more)
     given = {name: value for name, value in more.items() if value is not None}
-    _require_taken(head, given)
     if settings.reference:
         given["reference"] = reference
     fresh: Any = type(head)(**decode_parameters(settings))
@@ -403,15 +406,6 @@ def _require_scores(X: Any, labels: Labels, semantics: Semantics) -> None:
         )
 
 
-def _require_taken(head: BaseHead, names: Iterable[str]) -> None:
-    """Raise if a head cannot be fitted with something."""
-    for name in names:
-        if name not in signature(head.fit).parameters:
-            raise RankshotError(
-                f"{type(head).__name__} takes no {name}: leave it out, or use WeightedMean"
-            )
-
-
 def require_gate(settings: HeadSettings) -> None:
     """Raise if a rehearsal could not learn what decides between seen and new classes."""
     if settings.gate is None:
@@ -435,13 +429,15 @@ class Trial:
 
     ``what`` says it in words: ``"default settings"``, ``"k=5, decay=0.25"``, ``"WordNet alone"``,
     ``"survey 1, WordNet 0.3"``.
-    The interval of the mean accuracy is from resamples of classes.
+    The interval of the mean accuracy is from resamples of classes. ``correlations`` has the classes
+    of each fold, and the correlations of their decision values.
     """
 
     what: str
     settings: HeadSettings
-    accuracy: Interval
+    accuracy: metrics.Interval
     by_class: dict[str, float]
+    correlations: list[tuple[Labels, Floats]] = field(repr=False)
 
     def is_clearly_better(self, other: Trial, n_errors: float = 1.0) -> bool:
         """Return whether the gain is larger than this number of standard errors over the classes.
@@ -458,11 +454,14 @@ class _Outcome(NamedTuple):
     labels: Labels
     classes: Labels
     values: Floats
-    correlations: Floats
+
+    @property
+    def columns(self) -> NDArray[np.intp]:
+        return np.searchsorted(self.classes, self.labels)
 
     def calibration_error(self, temperature: float) -> float:
         proba = softmax(self.values / temperature, axis=1)
-        return expected_calibration_error(self.labels, proba, self.classes)
+        return metrics.expected_calibration_error(self.labels, proba, self.classes)
 
 
 class _Trials:
@@ -497,11 +496,6 @@ class _Trials:
         """What the chosen head says, for each fold."""
         return self._outcomes[self.trials.index(self.chosen)]
 
-    @property
-    def correlations(self) -> list[list[tuple[Labels, Floats]]]:
-        """The classes of each fold and the correlations of their values, for each trial."""
-        return [[(one.classes, one.correlations) for one in each] for each in self._outcomes]
-
     def choose(self, grid: list[dict[str, Any]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
         self._choose_source_weights()
@@ -522,19 +516,17 @@ class _Trials:
         """Try evidence with the weight, and the temperature, that make the labels most probable."""
         if not self.has_evidence or self.chosen.settings.evidence_weight is not None:
             return
-        tables = []
+        parts = []
         for fold, one in zip(self.folds, self.chosen_outcomes, strict=True):
             given, scale = center_evidence(fold.new._evidence_of(tuple(one.classes.tolist())))
-            columns = np.searchsorted(one.classes, one.labels)
-            tables.append((one.values, given / scale, columns, class_weights(one.labels)))
-        temperature, weight = fit_evidence(tables)
-        found = {"temperature": temperature, "evidence_weight": weight}
+            weight = metrics.class_weights(one.labels)
+            parts.append(Weighed(one.values, given / scale, one.columns, weight))
+        temperature, evidence_weight = fit_evidence(parts)
+        found = {"temperature": temperature, "evidence_weight": evidence_weight}
         settings = self.with_params({**decode_parameters(self.chosen.settings), **found})
-        before = self.chosen_outcomes
         tried = self._evaluate("with evidence", settings)
         # Accuracies are predicted from rankings and a reference, which has no such evidence.
-        for one, other in zip(self._outcomes[-1], before, strict=True):
-            one.correlations[:] = other.correlations
+        tried.correlations[:] = self.chosen.correlations
         self._keep_if_better([tried])
 
     def _choose_source_weights(self) -> None:
@@ -601,7 +593,7 @@ class _Trials:
             per_example = np.sqrt(n) / found.example_weight
             # Features may be sparse.
             by_examples = features[~given] @ found.slopes - found.center @ found.slopes
-            weight = len(head.classes_) * class_weights(fold.new_label[~given])
+            weight = len(head.classes_) * metrics.class_weights(fold.new_label[~given])
             yield Weighed(log_proba[~given], per_example * by_examples, labels[~given], weight)
 
     def fit(self, fold: Fold, settings: HeadSettings) -> Any:
@@ -615,41 +607,23 @@ class _Trials:
             if trial.settings == settings:
                 return trial
         self._line.update(what)
-        outcomes = []
+        outcomes, correlations = [], []
         for fold in self.folds:
             head = self.fit(fold, settings)
             values = np.asarray(head.decision_function(fold.new), np.float64)
+            outcomes.append(_Outcome(fold.new_label, head.classes_, values))
             # Without a reference, correlations are those over the inputs themselves.
-            correlations = correlate_classes(head, fold.seen if len(fold.seen) > 1 else fold.new)
-            outcomes.append(_Outcome(fold.new_label, head.classes_, values, correlations))
+            table = fold.seen if len(fold.seen) > 1 else fold.new
+            correlations.append((head.classes_, correlate_classes(head, table)))
         labels = np.concatenate([one.labels for one in outcomes])
         right = np.concatenate(
             [one.classes[one.values.argmax(axis=1)] == one.labels for one in outcomes]
         )
         by_class = {str(z): float(right[labels == z].mean()) for z in np.unique(labels)}
-        trial = Trial(what, settings, class_interval(labels, right), by_class)
+        trial = Trial(what, settings, metrics.class_interval(labels, right), by_class, correlations)
         self.trials.append(trial)
         self._outcomes.append(outcomes)
         return trial
-
-
-def _fit_temperature(outcomes: Sequence[_Outcome]) -> float:
-    """Return the temperature with the smallest log-loss, where all classes weigh the same."""
-    parts = [
-        (one.values, np.searchsorted(one.classes, one.labels), class_weights(one.labels))
-        for one in outcomes
-    ]
-
-    def loss(log_temperature: float) -> float:
-        return -sum(
-            float(
-                weight @ log_softmax(values / np.exp(log_temperature), axis=1)[np.arange(len(y)), y]
-            )
-            for values, y, weight in parts
-        )
-
-    found = minimize_scalar(loss, bounds=np.log(TEMPERATURES), method="bounded")
-    return float(np.exp(found.x))
 
 
 # ---- The gate between seen and new classes
@@ -657,7 +631,7 @@ def _fit_temperature(outcomes: Sequence[_Outcome]) -> float:
 
 def _rehearse_gate(
     stage: _Trials, settings: HeadSettings
-) -> tuple[Gate, float, GeneralizedAccuracy]:
+) -> tuple[Gate, float, metrics.GeneralizedAccuracy]:
     """Learn the gate from inputs of held-out classes and of the other seen classes.
 
     Returned are the gate, the temperature of the seen classes, and the accuracies where both may
@@ -679,8 +653,8 @@ def _rehearse_gate(
         both = SeenAndNew(pair.head, gate=gate, seen_temperature=seen_temperature).fit(fold.seen)
         truth = np.concatenate([fold.new_label, fold.seen_label])
         found = np.concatenate([both.predict(fold.new), both.predict(fold.seen)])
-        measured.append(generalized_accuracy(truth, found, fold.seen.items))
-    return gate, seen_temperature, GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+        measured.append(metrics.generalized_accuracy(truth, found, fold.seen.items))
+    return gate, seen_temperature, metrics.GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
 
 
 def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Floats, Floats]]:

@@ -23,6 +23,7 @@ from rankshot.core.arrays import (
     log_softmax,
     numpy_dtype,
     other_library,
+    row_blocks,
     to_library,
     to_numpy,
 )
@@ -123,8 +124,7 @@ def _take_field(log_proba: Array, constant: tuple[NDArray[np.str_], int, int]) -
 
 def iterate_rows(head: Any, table: Scores) -> Iterator[slice]:
     """Yield the rows that are computed together on a CPU."""
-    size = max(1, head._block_rows(table.kind))
-    return (slice(begin, begin + size) for begin in range(0, len(table), size))
+    return row_blocks(len(table), 1, head._block_rows(table.kind))
 
 
 # ---- Arrays of other libraries
@@ -134,9 +134,8 @@ def _run_formula(head: Any, table: Scores, xp: Library) -> Array:
     """Return the log-posteriors as an array of the library and the device of the scores."""
     values = table.values
     c = _convert_constants(head, values, table.kind, xp)
-    size = max(1, ARRAY_CELLS // (int(values.shape[1]) + head._formula_cells(table.kind)))
-    n = len(table)
-    blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)] or [slice(0, 0)]
+    cells = int(values.shape[1]) + head._formula_cells(table.kind)
+    blocks = list(row_blocks(len(table), cells, ARRAY_CELLS)) or [slice(0, 0)]
     with _full_precision(xp):
         inputs = (table._inputs(rows, head) for rows in blocks)
         parts = [_run_block(head, f, table.kind, c, xp) for f in inputs]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import Semantics, quote_sources, source_names
+from rankshot.zeroshot.heads.base import Semantics, quote_sources, source_names, sources_of
 from rankshot.zeroshot.settings import HeadSettings
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ def choose_source_weights(
     coherence : function, optional
         Returns how coherent the rankings of a source are, as `measure_coherence`.
     """
-    names = _sources(rankings)
+    names = sources_of(rankings)
     parts = {source: rankings[names == source] for source in source_names(rankings)}
     if len(parts) == 1:
         return dict.fromkeys(parts, 1.0)
@@ -102,7 +102,7 @@ def weigh_sources(rankings: Rankings, weights: Mapping[str, float]) -> Rankings:
 
     A source with the weight 0 only fills in: its rankings count for classes that no other ranks.
     """
-    weighed = rankings.weights * [weights[source] for source in _sources(rankings)]
+    weighed = rankings.weights * [weights[source] for source in sources_of(rankings)]
     targets = rankings.targets.astype(str)
     is_lost = ~np.isin(targets, targets[weighed > 0])
     weighed = np.where(is_lost, rankings.weights, weighed)
@@ -146,15 +146,10 @@ def describe_sources(weights: Mapping[str, float], used: Rankings) -> list[str]:
     """
     if len(set(weights.values())) == 1:
         return []
-    filled = {source: used[_sources(used) == source].target_names for source in weights}
+    filled = {source: used[sources_of(used) == source].target_names for source in weights}
     texts = [
         f"{source or 'no source'!r} {weight:g}"
         + (f" (only for {quote_names(filled[source])})" if not weight and filled[source] else "")
         for source, weight in weights.items()
     ]
     return [f"weights of the sources: {', '.join(texts)}"]
-
-
-def _sources(rankings: Rankings) -> NDArray[np.str_]:
-    """Return the source of each ranking; "" for none."""
-    return np.array([source or "" for source in rankings.sources], dtype=str)

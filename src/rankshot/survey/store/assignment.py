@@ -196,14 +196,6 @@ def expected_until(study: Study) -> ColumnElement[float]:
     return PARTICIPANT.c.seen_at + 60 * study.return_after_minutes * share
 
 
-def idle_cutoff(study: Study, now: float, share: float = 1.0) -> float:
-    """Return the time of the last activity before which a participant counts as having left.
-
-    ``share`` is that of the idle time after which participants have left.
-    """
-    return now - share * 60 * study.return_after_minutes
-
-
 def question_from_row(row: Row[Any]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
     return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))

@@ -144,7 +144,6 @@ TOKEN_DIGITS = 32
 STAMP_DIGITS = 12
 # A nonce is a random number and its token, each of half this length.
 NONCE_DIGITS = 64
-POSTGRESQL = "postgresql+psycopg"
 # The tables from which people are deleted.
 TABLES = "participant, assignment, extra_answer, event"
 # How long a deletion waits for others who read the tables. Answers wait meanwhile.
@@ -506,8 +505,8 @@ def _create_postgresql_engine(url: str) -> sa.Engine:
             "the database must be an SQLite file or a URL such as postgresql://user@host/name"
         )
     require_module("psycopg", "surveys in PostgreSQL", "postgresql")
-    url_of_driver = parsed.set(drivername=POSTGRESQL)
-    engine = sa.create_engine(url_of_driver, **_POOL, hide_parameters=True)
+    parsed = parsed.set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(parsed, **_POOL, hide_parameters=True)
     sa.event.listen(engine, "checkout", _check_postgresql)
     return engine
 

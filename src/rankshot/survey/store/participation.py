@@ -25,7 +25,6 @@ from rankshot.survey.store.assignment import (
     count_answers,
     expected_until,
     find_open,
-    idle_cutoff,
     insert_questions,
     question_from_row,
     reopen_skipped,
@@ -205,6 +204,8 @@ class Participation:
         ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._study = study
+        # After this time, a participant counts as having left.
+        self._idle_seconds = 60 * study.return_after_minutes
         self._database = database
         self._identity = database.identity
         self._clock = clock
@@ -318,7 +319,7 @@ class Participation:
             row = _select_current(connection, rater)
             _check_going_on(row)
             # A write per page would be slow: activity is recorded if the last is long ago.
-            is_recent = row.seen_at >= idle_cutoff(self._study, now, ACTIVITY_SHARE)
+            is_recent = row.seen_at >= now - ACTIVITY_SHARE * self._idle_seconds
             if row.finished_at is not None or (row.number is not None and is_recent):
                 return self._show(connection, row, now)  # type: ignore[return-value]
         return None
@@ -452,8 +453,8 @@ class Participation:
         # questions, the next page finds out whether it is the end.
         share = 1.0 if row.n_answers else SHARE_BEFORE_ANSWERS
         values = {
-            "since": idle_cutoff(self._study, now, share),
-            "gone": idle_cutoff(self._study, now) - 1,
+            "since": now - share * self._idle_seconds,
+            "gone": now - self._idle_seconds - 1,
             "may_end": not self._study.last_questions,
         }
         connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select, true
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
@@ -137,14 +137,13 @@ def reset(database: Database, *, pilot_only: bool) -> int:
         which = select(PARTICIPANT.c.rater)
         if pilot_only:
             which = which.where(PARTICIPANT.c.pilot == 1)
-        n = connection.execute(select(func.count()).select_from(which.subquery())).scalar_one()
+        n = _delete(connection, which)
         if n == 0:
             return 0
-        _delete(connection, which)
         what = "pilot participants" if pilot_only else "all participants"
         _record(connection, "reset", detail=f"{what}: {n} deleted")
     database.erase_deleted()
-    return int(n)
+    return n
 
 
 def forget_ids(database: Database) -> int:
@@ -176,9 +175,8 @@ def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
         )
     is_new = or_(~IS_EXCLUDED, PARTICIPANT.c.excluded_why != why)
     values = {"excluded_at": time.time(), "excluded_why": why}
-    with _begin_action(database, "exclude", raters, why) as (connection, changed):
-        changed.extend(_update(connection, raters, is_new, values))
-    return changed
+    with _begin_action(database, raters) as connection:
+        return _update(connection, "exclude", raters, values, is_new, detail=why)
 
 
 def restore(database: Database, raters: Collection[str]) -> list[str]:
@@ -190,9 +188,8 @@ def restore(database: Database, raters: Collection[str]) -> list[str]:
         # As if they had been away for long: their questions may have been assigned to others.
         "seen_at": case((has_ended, PARTICIPANT.c.seen_at), else_=0.0),
     }
-    with _begin_action(database, "restore", raters) as (connection, changed):
-        changed.extend(_update(connection, raters, IS_EXCLUDED, values))
-    return changed
+    with _begin_action(database, raters) as connection:
+        return _update(connection, "restore", raters, values, IS_EXCLUDED)
 
 
 def withdraw(database: Database, raters: Collection[str]) -> None:
@@ -201,9 +198,9 @@ def withdraw(database: Database, raters: Collection[str]) -> None:
     A server soon empties the log of an SQLite file, which still has the answers. PostgreSQL
     overwrites them when it next cleans its tables by itself (autovacuum).
     """
-    with _begin_action(database, "withdraw", raters) as (connection, changed):
+    with _begin_action(database, raters) as connection:
         connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(raters)))
-        changed.extend(_update(connection, raters, true(), {"withdrawn_at": time.time()}))
+        _update(connection, "withdraw", raters, {"withdrawn_at": time.time()})
         # Last: who sends them at this moment holds the lock of the participant.
         connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater.in_(raters)))
 
@@ -214,42 +211,47 @@ def delete_participants(database: Database, raters: Collection[str]) -> None:
     The record says how many were deleted, and not who. If something reads the database all the
     time, ``database.remains`` says what is left in the bytes.
     """
-    with _begin_action(database, "delete", raters) as (connection, _):
+    with _begin_action(database, raters) as connection:
         _delete(connection, raters)
         _record(connection, "delete", detail=f"{len(raters)} deleted")
     database.erase_deleted()
 
 
 @contextmanager
-def _begin_action(
-    database: Database, action: str, raters: Collection[str], detail: str = ""
-) -> Iterator[tuple[Connection, list[str]]]:
-    """Begin to change known raters; those whom the block adds to the list are recorded."""
+def _begin_action(database: Database, raters: Collection[str]) -> Iterator[Connection]:
+    """Begin a transaction that changes raters, all of whom must be known."""
     with database.begin_assignment() as connection:
         known = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
         if unknown := sorted(set(raters) - set(connection.execute(known).scalars())):
             raise RankshotError(f"there is no rater {quote_names(unknown)}; nothing was changed")
-        changed: list[str] = []
-        yield connection, changed
-        _record(connection, action, changed, detail)
+        yield connection
 
 
 def _update(
-    connection: Connection, raters: Collection[str], which: ColumnElement[bool], values: Any
+    connection: Connection,
+    action: str,
+    raters: Collection[str],
+    values: Any,
+    *which: ColumnElement[bool],
+    detail: str = "",
 ) -> list[str]:
-    """Change those of the raters for whom ``which`` is true, and return them."""
-    theirs = PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(raters), which).values(values)
-    return list(connection.execute(theirs.returning(PARTICIPANT.c.rater)).scalars())
+    """Change those of the raters for whom ``which`` is true, with a record, and return them."""
+    theirs = PARTICIPANT.update().where(PARTICIPANT.c.rater.in_(raters), *which).values(values)
+    changed = list(connection.execute(theirs.returning(PARTICIPANT.c.rater)).scalars())
+    _record(connection, action, changed, detail)
+    return changed
 
 
-def _delete(connection: Connection, raters: Collection[str] | Select[tuple[str]]) -> None:
+def _delete(connection: Connection, raters: Collection[str] | Select[tuple[str]]) -> int:
+    """Delete all rows of participants; return how many these were."""
     connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(raters)))
     # Now nobody can add extra answers.
     theirs = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
     connection.execute(theirs.with_for_update()).all()
     # A reason that was written down may say something about the participant.
     for table in (EXTRA_ANSWER, EVENT, PARTICIPANT):
-        connection.execute(table.delete().where(table.c.rater.in_(raters)))
+        deleted = connection.execute(table.delete().where(table.c.rater.in_(raters)))
+    return deleted.rowcount
 
 
 def _record(

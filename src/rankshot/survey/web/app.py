@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import suppress
+from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,7 @@ def create_app(
     database.start_serving()
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
-        attempts = RateLimit(logins)
-        researcher = ResearcherRoutes(study, database, token, pages, attempts)
+        researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
         app.routes.extend(researcher.router().routes)
     _add_files(app, "/static/{name}", load_static_files())
     _add_files(app, "/pictures/{name}", pictures)
@@ -96,7 +96,7 @@ def create_app(
     app.add_middleware(
         Guard,
         limit=RateLimit(requests),
-        refuse=pages.render_message,
+        refuse=pages.refuse,
         extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
     )
     return app
@@ -138,27 +138,12 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
 
 def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
     """Answer every error with a page that a person can read."""
-
-    @app.exception_handler(StoppedError)
-    def show_why_not(request: Request, error: StoppedError) -> HTMLResponse:
-        return _show_stopped(study, pages, request, error)
+    app.exception_handler(RefusedError)(pages.refuse)
+    app.exception_handler(StoppedError)(partial(_show_stopped, study, pages))
 
     @app.exception_handler(NotAssignedError)
     def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
-        return pages.render_message(request, 404, "not_started")
-
-    @app.exception_handler(RefusedError)
-    def show_refusal(request: Request, error: RefusedError) -> HTMLResponse:
-        if error.message:
-            page = pages.render_message(
-                request, error.status, error.message, error.link, **error.values
-            )
-        else:
-            # The researcher's pages are in English.
-            reader = None if request.scope["path"].startswith("/researcher") else request
-            page = pages.render(error.template, error.status, reader=reader, **error.values)
-        page.headers.update(error.headers)
-        return page
+        return pages.refuse(request, RefusedError(404, "not_started"))
 
     @app.exception_handler(DatabaseGoneError)
     @app.exception_handler(DatabaseError)
@@ -172,21 +157,18 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
             # Such as a full disk. A file that is gone was reported when it was noticed.
             reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
             LOGGER.error("the database does not work: %s", reason)
-        page = pages.render_message(request, 503, "outage")
-        page.headers["retry-after"] = "60"
-        return page
+        return pages.refuse(request, RefusedError(503, "outage", headers={"retry-after": "60"}))
 
     @app.exception_handler(RequestValidationError)
     def show_malformed_request(request: Request, _error: RequestValidationError) -> HTMLResponse:
         # The page does not repeat what was sent, since nothing of it is trusted.
-        return pages.render_message(request, 422, "malformed")
+        return pages.refuse(request, RefusedError(422, "malformed"))
 
     @app.exception_handler(StarletteHTTPException)
     def show_http_error(request: Request, error: HTTPException) -> HTMLResponse:
         message = "no_page" if error.status_code == 404 else "address"
-        page = pages.render_message(request, error.status_code, message)
-        page.headers.update(error.headers or {})
-        return page
+        refusal = RefusedError(error.status_code, message, headers=dict(error.headers or {}))
+        return pages.refuse(request, refusal)
 
 
 def _show_stopped(

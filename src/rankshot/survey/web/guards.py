@@ -6,16 +6,17 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from contextlib import suppress
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from threading import Lock
-from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rankshot.survey.web.pages import RefusedError
 
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
@@ -51,8 +52,8 @@ class Guard:
     """Middleware that refuses requests which are too many, too large or from other sites.
 
     ``limit`` is for all requests of an address; ``refuse`` makes the page that says why a request
-    was refused, from a request, a status, the key of a text and its fields; ``extra_bytes`` says
-    how much larger a form with answers to the extra questions may be.
+    was refused; ``extra_bytes`` says how much larger a form with answers to the extra questions
+    may be.
     """
 
     def __init__(
@@ -64,108 +65,94 @@ class Guard:
         self._refuse = refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Answer one request; if the application fails, send a page that says so."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_head = scope["method"] == "HEAD"
+        is_head, has_started = scope["method"] == "HEAD", False
         headers = Headers(scope=scope)
         most = MOST_BYTES + (self._extra_bytes if scope["path"].endswith(EXTRA) else 0)
 
         async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                sent = [*message["headers"], *SECURITY_HEADERS]
-                if all(name != CACHE for name, _ in sent):
-                    # The Back button and a reload must show the current state.
-                    sent.append((CACHE, b"no-store"))
-                message = {**message, "headers": sent}
-            elif is_head:
-                message = {**message, "body": b""}
-            await send(message)
+            nonlocal has_started
+            has_started = True
+            await send(_guard_message(message, is_head=is_head))
 
-        body = b""
-        refusal = self._check_rates(scope) or self._check_origin(scope, headers)
-        if refusal is None:
-            read = await _read_body(headers, receive, most)
-            if read is None:
-                # The client has gone. Half a form could be a different answer.
-                return
-            body = read
-            refusal = self._check_form(scope, headers, body, most)
-        if refusal is not None:
-            await refusal(scope, receive, send_guarded)
-            return
-        # HEAD is answered like GET, and the page itself is not sent.
-        scope = {**scope, "method": "GET"} if is_head else scope
-        await self._answer(scope, _replay_body(body, receive), send_guarded)
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer; if it fails, send a page that says so."""
-        started = False
-
-        async def note_start(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
+        async def refuse(error: RefusedError) -> None:
+            page = self._refuse(HTTPConnection(scope), error)
+            await page(scope, receive, send_guarded)
 
         try:
-            await self._app(scope, receive, note_start)
+            self._check_rate(scope)
+            _check_origin(scope, headers)
+            body = await _read_body(headers, receive, most)
+            if body is None:
+                # The client has gone. Half a form could be a different answer.
+                return
+            _check_form(scope, headers, body, most)
+            # HEAD is answered like GET, and the page itself is not sent.
+            scope = {**scope, "method": "GET"} if is_head else scope
+            await self._app(scope, _replay_body(body, receive), send_guarded)
+        except RefusedError as error:
+            await refuse(error)
         except Exception:
-            if not started:
+            if not has_started:
                 # Starlette's own error page would not have the headers.
-                page = self._refuse(HTTPConnection(scope), 500, "failed")
-                await page(scope, receive, send)
+                await refuse(RefusedError(500, "failed"))
             raise
 
-    def _check_rates(self, scope: Scope) -> Response | None:
+    def _check_rate(self, scope: Scope) -> None:
         wait = 0.0 if scope["path"] == UNCOUNTED else self._limit.wait(find_address(scope))
-        if not wait:
-            return None
-        response = self._refuse(HTTPConnection(scope), 429, "wait", seconds=ceil(wait))
-        response.headers["retry-after"] = str(ceil(wait))
-        return response
+        if wait:
+            raise make_wait_refusal(wait)
 
-    def _check_origin(self, scope: Scope, headers: Headers) -> Response | None:
-        """Refuse a form that a page of another site sends."""
-        if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
-            return None
-        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-        ours = site in {"same-origin", "none"} if site else origin is None
-        if ours or (not site and _is_same_host(str(origin), headers.get("host"))):
-            return None
-        return self._refuse(HTTPConnection(scope), 403, "other_site")
 
-    def _check_form(
-        self, scope: Scope, headers: Headers, body: bytes, most: int
-    ) -> Response | None:
-        """Refuse a body that is too large, or of a content type that our pages do not send."""
-        # Some parsers treat ; like &.
-        n_fields = 1 + body.count(b"&") + body.count(b";")
-        if len(body) > most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
-            limits = {"bytes": most, "fields": MOST_FIELDS}
-            return self._refuse(HTTPConnection(scope), 413, "large", **limits)
-        kind = headers.get("content-type")
-        if scope["method"] != "POST" or (kind is None and not body):
-            return None
-        if (kind or "").partition(";")[0].strip().lower() != FORM:
-            return self._refuse(HTTPConnection(scope), 415, "no_form")
-        if _repeats_field(body):
-            # It is not clear which of the two is meant.
-            return self._refuse(HTTPConnection(scope), 422, "repeated")
-        return None
+def _guard_message(message: Message, *, is_head: bool) -> Message:
+    """Return a message to the client with the headers of every response; HEAD has no body."""
+    if message["type"] != "http.response.start":
+        return {**message, "body": b""} if is_head else message
+    # The Back button and a reload must show the current state.
+    is_fresh = all(name != CACHE for name, _ in message["headers"])
+    cache = [(CACHE, b"no-store")] if is_fresh else []
+    return {**message, "headers": [*message["headers"], *SECURITY_HEADERS, *cache]}
+
+
+def make_wait_refusal(wait: float) -> RefusedError:
+    """Return what refuses a request that came too early by some seconds."""
+    seconds = ceil(wait)
+    return RefusedError(429, "wait", headers={"retry-after": str(seconds)}, seconds=seconds)
+
+
+def _check_origin(scope: Scope, headers: Headers) -> None:
+    """Refuse a form that a page of another site sends."""
+    if scope["method"] in {"GET", "HEAD", "OPTIONS"}:
+        return
+    origin, site, host = map(headers.get, ("origin", "sec-fetch-site", "host"))
+    is_same_host = origin is None or (host and origin.partition("://")[2] == host)
+    if not (site in {"same-origin", "none"} if site else is_same_host):
+        raise RefusedError(403, "other_site")
+
+
+def _check_form(scope: Scope, headers: Headers, body: bytes, most: int) -> None:
+    """Refuse a body that is too large, or of a content type that our pages do not send."""
+    # Some parsers treat ; like &.
+    n_fields = 1 + body.count(b"&") + body.count(b";")
+    if len(body) > most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
+        raise RefusedError(413, "large", bytes=most, fields=MOST_FIELDS)
+    kind = headers.get("content-type")
+    if scope["method"] != "POST" or (kind is None and not body):
+        return
+    if (kind or "").partition(";")[0].strip().lower() != FORM:
+        raise RefusedError(415, "no_form")
+    if _repeats_field(body):
+        # It is not clear which of the two is meant.
+        raise RefusedError(422, "repeated")
 
 
 def find_address(scope: Scope) -> str:
     """Return the address from which a request comes."""
     client = scope.get("client")
     return client[0] if client else "unknown"
-
-
-def _is_same_host(origin: str, host: str | None) -> bool:
-    """Return whether a form's origin is the host to which it is sent."""
-    with suppress(ValueError):
-        return bool(host) and urlsplit(origin).netloc == host
-    return False
 
 
 def _repeats_field(body: bytes) -> bool:

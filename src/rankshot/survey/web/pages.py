@@ -112,27 +112,21 @@ class Pages:
         found = self._environment.get_template(template)
         return Markup(found.render(lang_of=texts.mark_language, **values))  # noqa: S704 (escaped)
 
-    def render_message(
-        self,
-        reader: HTTPConnection,
-        status: int,
-        message: str,
-        link: str | None = None,
-        **fields: object,
-    ) -> HTMLResponse:
-        """Return a page that says why a request is refused; see `RefusedError`."""
-        if status >= 500 and not hasattr(reader.state, "language"):
-            # The database may be what fails.
-            reader.state.language = None
-        texts = self.texts(reader)
-        return self.render(
-            "message.html",
-            status,
-            reader=reader,
-            heading=texts.translate(f"refused.{message}_heading"),
-            text=texts.translate(f"refused.{message}", **fields),
-            link=link,
-        )
+    def refuse(self, reader: HTTPConnection, error: RefusedError) -> HTMLResponse:
+        """Return the page that says why a request is refused."""
+        template, values = error.template, error.values
+        if error.message:
+            if error.status >= 500 and not hasattr(reader.state, "language"):
+                # The database may be what fails.
+                reader.state.language = None
+            texts, key = self.texts(reader), f"refused.{error.message}"
+            said = {"heading": texts.translate(f"{key}_heading"), "link": error.link}
+            template, values = "message.html", {**said, "text": texts.translate(key, **values)}
+        # The researcher's own pages are in English.
+        is_own = not error.message and reader.scope["path"].startswith("/researcher")
+        page = self.render(template, error.status, reader=None if is_own else reader, **values)
+        page.headers.update(error.headers)
+        return page
 
 
 class PageTexts:

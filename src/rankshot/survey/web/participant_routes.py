@@ -38,7 +38,7 @@ from rankshot.survey.store.participation import (
     StoppedError,
     Submission,
 )
-from rankshot.survey.study import MOST_ITEMS, Study
+from rankshot.survey.study import MOST_ITEMS, ExtraQuestion, Study
 from rankshot.survey.web.guards import LOGGER, RateLimit, find_address
 from rankshot.survey.web.pages import (
     AnswerToken,
@@ -119,6 +119,16 @@ async def find_visit(
 AVisit = Annotated[Visit, Depends(find_visit)]
 
 
+def _read_extra(
+    questions: Mapping[str, ExtraQuestion], form: StartForm | ExtraForm
+) -> tuple[dict[str, str], dict[str, str], dict[str, ParticipantError]]:
+    """Return what a form says to extra questions, the values of it, and what is to be changed."""
+    sent = form.model_extra or {}
+    if not sent.keys() <= questions.keys():
+        raise RefusedError(422, "malformed")
+    return sent, *check_extra_answers(questions, sent)
+
+
 class WriteQueue:
     """Stores answers in few threads; those that wait for a thread are stored together.
 
@@ -172,14 +182,12 @@ class ParticipantRoutes:
         self._study = study
         self._participation = participation
         self._n_threads = database.n_threads
-        self._readers: RunVar[CapacityLimiter] = RunVar("readers")
-        self._writers: RunVar[WriteQueue] = RunVar("writers")
+        self._threads: RunVar[tuple[CapacityLimiter, WriteQueue]] = RunVar("threads")
         self._identity = database.identity
         self._pages = pages
-        # By the names of their fields: a question may have any name, such as "form".
-        fields = {f"extra-{number}": q for number, q in enumerate(study.extra, 1)}
-        self._extra = {field: q for field, q in fields.items() if not q.accepted}
-        self._screening = {field: q for field, q in fields.items() if q.accepted}
+        extra = {field: question for field, question, *_ in pages.texts().own.extra}
+        self._extra = {field: q for field, q in extra.items() if not q.accepted}
+        self._screening = {field: q for field, q in extra.items() if q.accepted}
         # Prolific expects the code of its own that is in the URL.
         self._completion_code = (
             read_completion_code(study.completion_url) if study.platform == "prolific" else None
@@ -210,12 +218,17 @@ class ParticipantRoutes:
         """
         if self._n_threads == 1 and (now := self._participation.read_current(visit.rater)):
             return self._show(visit, now)
-        limiter = self._readers.get(None)
-        if limiter is None:
-            # One per event loop: it cannot wake up what waits in another one.
-            limiter = CapacityLimiter(self._n_threads)
-            self._readers.set(limiter)
-        return await run_sync(self._show_current, visit, limiter=limiter)
+        readers, _ = self._find_threads()
+        return await run_sync(self._show_current, visit, limiter=readers)
+
+    def _find_threads(self) -> tuple[CapacityLimiter, WriteQueue]:
+        """Return what reads and what writes in this event loop, which no other can wake up."""
+        found = self._threads.get(None)
+        if found is None:
+            queue = WriteQueue(self._participation.submit_all, self._n_threads)
+            found = CapacityLimiter(self._n_threads), queue
+            self._threads.set(found)
+        return found
 
     # ---- Start
 
@@ -232,9 +245,8 @@ class ParticipantRoutes:
     ) -> Response:
         name = self._participant_name(self._read_visitor(arrival))
         pilot = self._participation.require_place(name)
-        texts = self._pages.texts(request)
-        language, named = texts.tag, Arrival.model_validate(arrival, from_attributes=True)
-        is_known = name is not None and self._participation.is_known(name)
+        language = self._pages.texts(request).tag
+        named = Arrival.model_validate(arrival, from_attributes=True)
         return self._pages.render(
             "consent.html",
             422 if errors else 200,
@@ -244,9 +256,9 @@ class ParticipantRoutes:
                 **named.model_dump(exclude_defaults=True),
                 "language": language,
             },
-            fields_of={} if is_known else {q.name: field for field, q in self._screening.items()},
+            is_new=name is None or not self._participation.is_known(name),
             sent=sent or {},
-            errors={name: texts.translate_error(error) for name, error in (errors or {}).items()},
+            errors=errors or {},
             pilot=pilot,
             query=keep_query(request, language),
             languages=[
@@ -268,15 +280,10 @@ class ParticipantRoutes:
         who = self._read_visitor(form)
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        sent = form.model_extra or {}
-        if not sent.keys() <= self._screening.keys():
-            raise RefusedError(422, "malformed")
+        sent, values, errors = _read_extra(self._screening, form)
         language = form.language if form.language in self._pages.languages.offered else None
         request.state.language = language
-        values: dict[str, str] = {}
         if not self._participation.is_known(name):
-            by_name = {q.name: sent.get(field, "") for field, q in self._screening.items()}
-            values, errors = check_extra_answers(self._study.screening, by_name)
             if errors:
                 return self._ask_consent(request, form, sent, errors)
             # Prolific's ids are worth a name: many people may share the address of a network.
@@ -343,11 +350,8 @@ class ParticipantRoutes:
         self, visit: AVisit, number: Number, form: Annotated[AnswerForm, Form()]
     ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
-        queue = self._writers.get(None)
-        if queue is None:
-            queue = WriteQueue(self._participation.submit_all, self._n_threads)
-            self._writers.set(queue)
-        problem = await queue.put(
+        _, writers = self._find_threads()
+        problem = await writers.put(
             Submission(
                 visit.rater,
                 int(number),
@@ -371,24 +375,17 @@ class ParticipantRoutes:
             self._find_current(visit)
             raise RefusedError(403, "closed", visit.home)
         if isinstance(problem, AlreadyAnsweredError):
-            raise RefusedError(
-                409, template="answered.html", order=problem.order, continue_url=visit.home
-            )
+            raise RefusedError(409, template="answered.html", order=problem.order, home=visit.home)
         raise problem
 
     def _ask(
-        self,
-        visit: Visit,
-        now: CurrentQuestion,
-        places: list[str],
-        error: str | None = None,
-        status: int = 200,
+        self, visit: Visit, now: CurrentQuestion, places: list[str], error: str | None = None
     ) -> Response:
         texts = self._pages.texts(visit.request)
         return self._render(
             "question.html",
             visit,
-            status,
+            422 if error else 200,
             now=now,
             target=now.question.target,
             target_name=texts.own.name(now.question.target),
@@ -404,7 +401,7 @@ class ParticipantRoutes:
             key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
             if self._identity.read_timed_token(form.form, *key) is not None:
                 chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
-                return self._ask(visit, now, chosen, text, status=422)
+                return self._ask(visit, now, chosen, text)
         # The question has an answer, or was assigned to somebody else.
         raise RefusedError(422, "no_ranking", visit.home, error=text)
 
@@ -416,13 +413,9 @@ class ParticipantRoutes:
 
     def answer_extra(self, visit: AVisit, form: Annotated[ExtraForm, Form()]) -> Response:
         """Store the answers to the extra questions. They are on disk when the redirect is sent."""
-        sent = form.model_extra or {}
-        if not sent.keys() <= self._extra.keys():
-            raise RefusedError(422, "malformed")
-        by_name = {q.name: sent.get(field, "") for field, q in self._extra.items()}
-        values, errors = check_extra_answers(tuple(self._extra.values()), by_name)
+        sent, values, errors = _read_extra(self._extra, form)
         if errors:
-            return self._ask_extra(visit, sent, errors, status=422)
+            return self._ask_extra(visit, sent, errors)
         try:
             self._participation.submit_extra(visit.rater, form.form, values)
         except NotAssignedError:
@@ -432,27 +425,14 @@ class ParticipantRoutes:
         return visit.go_home()
 
     def _ask_extra(
-        self,
-        visit: Visit,
-        sent: Mapping[str, str],
-        errors: Mapping[str, ParticipantError],
-        status: int = 200,
+        self, visit: Visit, sent: Mapping[str, str], errors: Mapping[str, ParticipantError]
     ) -> Response:
         now = self._find_current(visit)
         if not isinstance(now, ExtraLeft):
             # Other questions come first, or these were answered in another tab.
             return visit.go_home()
-        translate = self._pages.texts(visit.request).translate_error
-        return self._render(
-            "extra.html",
-            visit,
-            status,
-            fields_of={q.name: field for field, q in self._extra.items()},
-            sent=sent,
-            errors={name: translate(error) for name, error in errors.items()},
-            now=now,
-            most_characters=MOST_CHARACTERS,
-        )
+        values = {"now": now, "sent": sent, "errors": errors, "most_characters": MOST_CHARACTERS}
+        return self._render("extra.html", visit, 422 if errors else 200, **values)
 
     def reopen(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
         """Ask again what somebody has skipped who has answered nothing."""

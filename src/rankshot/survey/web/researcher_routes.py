@@ -9,7 +9,6 @@ import hmac
 import time
 from datetime import UTC, datetime
 from functools import partial
-from math import ceil
 from typing import Annotated, Any, Literal, NoReturn
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
@@ -29,9 +28,9 @@ from rankshot.survey.export import (
 )
 from rankshot.survey.overview import Overview, read_overview
 from rankshot.survey.quality import is_right
-from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database, Identity
+from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database
 from rankshot.survey.study import Study
-from rankshot.survey.web.guards import RateLimit, find_address
+from rankshot.survey.web.guards import RateLimit, find_address, make_wait_refusal
 from rankshot.survey.web.pages import FormNonce, Pages, RefusedError, SentForm
 
 COOKIE = "rankshot_researcher"
@@ -48,15 +47,6 @@ Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 FileName = Literal[
     "rankings.jsonl", "answers.csv", "participants.csv", "payments.csv", "consents.csv"
 ]
-
-
-def make_cookie(identity: Identity, token: str, now: float) -> str:
-    """Return the cookie of a login.
-
-    It needs the token and the survey's secret key. So a cookie is invalid after a change of the
-    token, and a guessed token can only be tested by sending it to the server.
-    """
-    return identity.timed_token(now, "login", token)
 
 
 class LogoutForm(SentForm):
@@ -160,8 +150,7 @@ class ResearcherRoutes:
         self._require_nonce(form.form, "login")
         address = find_address(request.scope)
         if wait := self._attempts.wait(address):
-            headers = {"retry-after": str(ceil(wait))}
-            raise RefusedError(429, "wait", headers=headers, seconds=ceil(wait))
+            raise make_wait_refusal(wait)
         if not hmac.compare_digest(self._token.encode(), form.token.encode()):
             error = "This is not the token that the survey was started with."
             fields = self._fields("login")
@@ -170,7 +159,9 @@ class ResearcherRoutes:
         response = RedirectResponse(HOME, 303)
         response.set_cookie(
             COOKIE,
-            make_cookie(self._identity, self._token, time.time()),
+            # It needs the token and the survey's secret key. So a cookie is invalid after a change
+            # of the token, and a guessed token can only be tested by sending it to the server.
+            self._identity.timed_token(time.time(), "login", self._token),
             max_age=LOGIN_SECONDS,
             path=HOME,
             secure=request.scope["scheme"] == "https",

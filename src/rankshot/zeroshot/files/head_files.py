@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rankshot import __version__
 from rankshot.core.errors import RankshotError, prefix_errors, short_repr
-from rankshot.core.files import decode_lines, replace_file, require_ending
+from rankshot.core.files import replace_file, require_ending, skip_blank_lines
 from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.settings import HeadSettings, require_plain
@@ -65,9 +65,8 @@ class HeadFile:
         for name, content in self.members.items():
             short = name.removeprefix(folder).removesuffix(".jsonl")
             if name == f"{folder}{short}.jsonl" and "/" not in short:
-                lines = decode_lines(io.BytesIO(content), Path(name))
-                full = ((number, text) for number, line in lines if (text := line.strip()))
-                found[short] = parse_jsonl(full, items, Path(name))
+                lines = skip_blank_lines(io.BytesIO(content), Path(name))
+                found[short] = parse_jsonl(lines, items, Path(name))
         return found
 
 

@@ -64,7 +64,7 @@ def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
     """Return the parameters of a head, with a gate and a ranking model as objects."""
     parameters = settings.parameters
     if isinstance(gate := parameters.get("gate"), dict):
-        parameters["gate"] = Gate(gate.get("new"), gate.get("none"))  # type: ignore[arg-type]
+        parameters["gate"] = _read_gate(gate)
     prior = parameters.get("prior")
     if isinstance(prior, str):
         parameters["prior"] = CLASSES[PRIORS[prior]]()
@@ -78,15 +78,17 @@ def add_seen_classes(settings: HeadSettings, head: BaseHead) -> SeenAndNew:
 
     If the settings are for new classes only, seen classes are "none of these".
     """
-    own = HeadSettings(
-        head="seen-and-new",
+    return SeenAndNew(
+        head,
+        gate=_read_gate(settings.gate),
         none=settings.none,
-        gate=settings.gate,
+        seen=settings.classes == "all",
         seen_temperature=settings.seen_temperature,
-        others={} if settings.classes == "all" else {"seen": False},
     )
-    both: SeenAndNew = build_head(own, head)
-    return both
+
+
+def _read_gate(gate: Any) -> Any:
+    return gate if gate is None else Gate(gate.get("new"), gate.get("none"))
 
 
 def load_head(path: str | Path) -> BaseHead:

@@ -117,15 +117,14 @@ class ScoreTable:
             )
 
     def _read_batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
-        texts, read = [ID] if self.has_ids else [], self._read_npz
-        names = _name_columns(self.items, self.kind)
+        texts, names = [ID] if self.has_ids else [], _name_columns(self.items, self.kind)
         for path in _list_parts(self.path):
             # The columns of one CSV or Parquet file are found by name, also if it was replaced.
             by_name = path == self.path and path.suffix != ".npz"
             if not by_name and _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
                 raise RankshotError(f"{path}: has other columns than the first table")
             batches = (
-                read()
+                self._read_npz()
                 if path.suffix == ".npz"
                 else read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
             )

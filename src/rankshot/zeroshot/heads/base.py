@@ -313,7 +313,12 @@ def source_names(semantics: Semantics) -> tuple[str, ...]:
     """Return the names of the sources, sorted; rankings without a source have the name ""."""
     if isinstance(semantics, Similarity):
         return (semantics.source,)
-    return tuple(sorted({source or "" for source in semantics.sources}))
+    return tuple(np.unique(sources_of(semantics)).tolist())
+
+
+def sources_of(rankings: Rankings) -> NDArray[np.str_]:
+    """Return the source of each ranking; "" for none."""
+    return np.array([source or "" for source in rankings.sources], dtype=str)
 
 
 def quote_sources(sources: Iterable[str]) -> str:
@@ -370,6 +375,15 @@ def takes_reference(head: Any) -> bool:
     )
 
 
+def require_taken(head: Any, **more: Any) -> None:
+    """Raise if a head cannot be fitted with something that is given."""
+    for name, given in more.items():
+        if given is not None and name not in signature(head.fit).parameters:
+            raise RankshotError(
+                f"{type(head).__name__} takes no {name}: leave it out, or use WeightedMean"
+            )
+
+
 def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.object_]]:
     """Return the names of the sources and that of each ranking; of one source, those of raters."""
     labels = rankings.sources
@@ -382,8 +396,7 @@ def describe_missing(head: Any) -> list[str]:
     """Return one remark per source that does not rank all classes of a fitted head."""
     remarks = []
     for source, classes in getattr(head, "missing_", {}).items():
-        theirs = [(name or "") == source for name in head.rankings_.sources]
-        ranked = head.rankings_[np.array(theirs)].target_names
+        ranked = head.rankings_[sources_of(head.rankings_) == source].target_names
         who = f"the source {source!r}" if source else "the part without a source"
         if source in getattr(head, "unused_", ()):
             remarks.append(f"{who} ranks only {ranked[0]!r}: it compares no classes, and is unused")
@@ -471,10 +484,7 @@ class Reference:
 def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     """Return the scores of a reference in main memory, where heads are fitted."""
     table = as_scores(reference, items)
-    if isinstance(table.values, np.ndarray):
-        is_whole = table.values.flags.c_contiguous
-        return table if is_whole else replace(table, values=np.ascontiguousarray(table.values))
-    return Scores(to_numpy(table.values), items, table.kind)
+    return replace(table, values=np.ascontiguousarray(to_numpy(table.values)))
 
 
 def fit_reference(table: Scores, log_posterior: Function) -> Reference:

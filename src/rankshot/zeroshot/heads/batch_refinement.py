@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
-from scipy.optimize import brentq
 from scipy.special import expit, logit, logsumexp, softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +25,7 @@ from rankshot.core.arrays import (
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.newton import Point, maximize
 from rankshot.core.validation import require_choice
-from rankshot.zeroshot.examples import as_examples
+from rankshot.zeroshot.evidence import as_examples, find_log_factor
 from rankshot.zeroshot.heads.base import ROUNDING_UNITS, BaseHead, require_temperature
 from rankshot.zeroshot.runner import most_probable
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
@@ -350,16 +349,8 @@ def calibrating_temperature(log_proba: Floats, accuracy: float) -> float:
 
     The confidence of a row is its largest probability; at infinite temperature it is 1 / L.
     """
-
-    def excess(log_temperature: float) -> float:
-        share = softmax(log_proba * np.exp(-log_temperature), axis=1)
-        return float(share.max(axis=1).mean() - accuracy)
-
-    if excess(0.0) <= 0:
-        return 1.0
     # Sure rows may differ by thousands.
-    highest = 20.0
-    return float(np.exp(brentq(excess, 0.0, highest))) if excess(highest) < 0 else np.inf
+    return float(np.exp(-min(0.0, find_log_factor(log_proba, accuracy, (-20.0, 0.0)))))
 
 
 def balancing_offsets(joint: Floats, start: Floats | None = None) -> Floats:

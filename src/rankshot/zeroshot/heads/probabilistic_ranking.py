@@ -25,7 +25,7 @@ from rankshot.core.arrays import (
     row_blocks,
 )
 from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import Seed, require_choice, require_whole_number
+from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
@@ -38,6 +38,7 @@ from rankshot.zeroshot.heads.base import (
     require_k,
     require_targets,
     require_temperature,
+    sources_of,
     sources_or_raters,
     standardize,
 )
@@ -47,7 +48,7 @@ from rankshot.zeroshot.likelihoods.formulas import (
     BabingtonSmithFormula,
     PlackettLuceFormula,
 )
-from rankshot.zeroshot.likelihoods.scorers import Scorers, require_decay
+from rankshot.zeroshot.likelihoods.scorers import Scorers
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, n_columns
 
 RankingModel = Any
@@ -129,9 +130,7 @@ class MeanOverSources:
 
     def __init__(self, rankings: Rankings, classes: NDArray[np.str_]) -> None:
         z = np.searchsorted(classes, rankings.targets.astype(str))
-        names, s = np.unique(
-            ["" if source is None else source for source in rankings.sources], return_inverse=True
-        )
+        names, s = np.unique(sources_of(rankings), return_inverse=True)
         n_classes, n_sources = len(classes), len(names)
         keys, self.groups, sizes = np.unique(
             np.column_stack([s, z, rankings.weights]),
@@ -354,7 +353,7 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         require_choice("posterior", self.posterior, POSTERIORS)
         rankings = require_targets(rankings)
         k = require_k(self.k, rankings.n_items)
-        require_decay(self.decay)
+        require_number("decay", self.decay, least=0, below=np.inf)
         require_temperature(self.temperature)
         require_prior(self.prior)
         is_sum = self.posterior == "sum"

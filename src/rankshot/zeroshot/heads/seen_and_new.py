@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
@@ -17,6 +16,7 @@ from rankshot.core.arrays import Array, Constants, Library, Lost, largest, log_s
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
     BaseHead,
@@ -27,7 +27,11 @@ from rankshot.zeroshot.heads.base import (
     standardize,
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.weighted_mean import center_rows, count_predictions, measure_coverage
+from rankshot.zeroshot.heads.weighted_mean import (
+    count_predictions,
+    measure_coverage,
+    standardize_rows,
+)
 from rankshot.zeroshot.runner import iterate_rows
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
 
@@ -131,12 +135,9 @@ def fit_gate(
     """
     new_odds = _odds("new_share", new_share)
     tables = [np.asarray(group) for group in (seen, new, none) if group is not None]
-    sizes = np.array([len(table) for table in tables])
-    model = LogisticRegression(C=RIDGE, max_iter=1000).fit(
-        np.concatenate(tables),
-        np.repeat(np.arange(len(tables)), sizes),
-        sample_weight=np.repeat(sizes.sum() / (len(sizes) * sizes), sizes),
-    )
+    groups = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+    model = LogisticRegression(C=RIDGE, max_iter=1000, class_weight="balanced")
+    model.fit(np.concatenate(tables), groups)
     fitted = np.column_stack([model.coef_, model.intercept_])
     if none is None:
         return Gate(tuple(fitted[0] + [0, 0, np.log(new_odds)]))
@@ -333,7 +334,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _fit_reference(self, table: Scores) -> None:
         require_enough(table)
         kind = table.kind
-        f = self._standardize_rows(table.values, kind, {}, np)
+        f = standardize_rows(table.values, kind, len(self.items_))
         blocks = iterate_rows(self.head, table)
         log_posterior = np.concatenate(
             [self.head._evaluate(table._inputs(rows, self), kind, {}, np, None) for rows in blocks]
@@ -355,20 +356,16 @@ class SeenAndNew(BaseHead, BaseEstimator):
                 f"labels must be a seen class for each of {len(table)} inputs, not "
                 f"{short_repr(labels)}"
             )
-        f = self._standardize_rows(table.values, table.kind, {}, np)
-
-        def loss(log_temperature: float) -> float:
-            return -float(log_softmax(f / np.exp(log_temperature), np, 1)[own].mean())
-
-        found = minimize_scalar(loss, bounds=np.log(TEMPERATURE_BOUNDS), method="bounded")
-        return float(np.exp(found.x))
+        f = standardize_rows(table.values, table.kind, len(self.items_))
+        equal = np.full(len(truth), 1 / len(truth))
+        return fit_temperature([(f, own.argmax(axis=1), equal)], TEMPERATURE_BOUNDS)
 
     def _measure(
         self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost
     ) -> tuple[Array, Array, Array]:
         """Return standardised scores of seen classes, log-posteriors of new ones, and features."""
         log_posterior = self.head._evaluate(f, kind, c, xp, lost)
-        rows = self._standardize_rows(f, kind, c, xp)
+        rows = standardize_rows(f, kind, len(self.items_), c, xp)
         features = 0.0
         if self._share > 0:
             features = self._share * self._features_by_reference(rows, log_posterior, c, xp)
@@ -376,12 +373,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
             plain = class_scores(f, kind, len(self.items_), c, xp)
             features = features + (1 - self._share) * self._features_by_rankings(plain, c, xp, lost)
         return rows, log_posterior, features
-
-    def _standardize_rows(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
-        """Return one score per class with mean 0 and variance 1 in each row."""
-        f = class_scores(f, kind, len(self.items_), c, xp)
-        f, std = center_rows(np.asarray(f, np.float64) if xp is np else f, xp)
-        return f / std
 
     def _features_by_rankings(self, f: Array, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return how well each input fits the best new and the best seen class, as columns."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,8 +29,13 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
-from rankshot.zeroshot.examples import USUAL_WEIGHTS, as_examples, refine
+from rankshot.zeroshot.evidence import (
+    USUAL_WEIGHTS,
+    as_examples,
+    center_evidence,
+    refine,
+    weigh_evidence,
+)
 from rankshot.zeroshot.heads.base import (
     ROUNDING_UNITS,
     BaseHead,
@@ -39,9 +45,9 @@ from rankshot.zeroshot.heads.base import (
     require_k,
     require_targets,
     require_temperature,
+    sources_of,
     sources_or_raters,
 )
-from rankshot.zeroshot.likelihoods.scorers import require_decay
 from rankshot.zeroshot.scores import Kind, Scores, class_scores, pair_constants
 from rankshot.zeroshot.source_weights import (
     choose_source_weights,
@@ -51,6 +57,7 @@ from rankshot.zeroshot.source_weights import (
 )
 
 Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
 MOST_PLACES = 15
 """The default k. Lists of 15 classes were slightly better than lists of 10 on held-out seen
 classes."""
@@ -74,16 +81,6 @@ ROUNDING = 1e-12
 UNCERTAINTY = 0.1
 """The variance of each score that the rankings leave open, as a share of the sum of all
 variances. From .05 to .2, the accuracy on held-out seen classes is the same."""
-
-
-class _Usual(NamedTuple):
-    """What is usual for the scores over a reference, as far as it covers each seen class."""
-
-    kind: Kind
-    coverage: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
-    correlations: NDArray[np.float64]
 
 
 class WeightedMean(BaseHead, BaseEstimator):
@@ -183,7 +180,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     """
 
     _learned = (
-        *("rankings_", "source_weights_", "weights_", "reference_", "coverage_"),
+        *("rankings_", "source_weights_", "weights_", "reference_", "coverage_", "_factor"),
         *("example_weights_", "evidence_weight_", "_slopes", "_offsets", "_feature_slopes"),
     )
 
@@ -230,7 +227,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         """
         rankings = require_targets(rankings)
         require_temperature(self.temperature)
-        require_decay(self.decay)
+        require_number("decay", self.decay, least=0, below=np.inf)
         if self.evidence_weight is not None:
             require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
         if self.example_prior is not None:
@@ -246,18 +243,20 @@ class WeightedMean(BaseHead, BaseEstimator):
         labelled = None if examples is None else as_examples(examples, rankings.items, names)
         labels = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*names, *labels])
+        self.coverage_ = np.zeros(len(self.items_))
         usual = None
         if reference is not None:
             usual = self._find_usual(as_reference(reference, self.items_))
         rankings = rankings.top(require_k(self.k, rankings.n_items))
-        self.source_weights_ = self._choose_sources(rankings, usual)
+        correlations = None if usual is None else usual[1]
+        self.source_weights_ = self._choose_sources(rankings, correlations)
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
-        self.coverage_ = np.zeros(len(self.items_))
         self.reference_: Reference | None = None
+        self._factor: Doubles | None = None
         self._slopes, self._offsets = self.weights_, np.zeros(len(self.classes_))
         if usual is not None:
-            self._fit_reference(usual)
+            self._fit_reference(*usual)
         # A class without rankings is as probable as the others on average: their log-posteriors
         # have variance 1.
         unranked = ~np.isin(self.classes_, names)
@@ -283,21 +282,7 @@ class WeightedMean(BaseHead, BaseEstimator):
             for dtype in (np.float32, np.float64)
         }
 
-    def _describe_state(self) -> dict[str, Any]:
-        state = super()._describe_state()
-        if self.reference_ is not None:
-            # The other half of the matrix is not used.
-            state["factor"] = self._factor[0][np.triu_indices(len(self.items_))]
-        return state
-
-    def _restore_state(self, state: Mapping[str, Any]) -> None:
-        super()._restore_state(state)
-        if self.reference_ is not None:
-            factor = np.zeros((len(self.items_),) * 2, order="F")
-            factor[np.triu_indices(len(self.items_))] = state["factor"]
-            self._factor = factor, False
-
-    def _mean_weights(self, rankings: Rankings) -> NDArray[np.float64]:
+    def _mean_weights(self, rankings: Rankings) -> Doubles:
         """Return the weights of the classes by some of the rankings; NaN for a class without."""
         z = np.searchsorted(self.classes_, rankings.targets.astype(str))
         shape = len(self.classes_), len(rankings)
@@ -309,55 +294,60 @@ class WeightedMean(BaseHead, BaseEstimator):
         weights[np.bincount(z, minlength=shape[0]) == 0] = np.nan
         return np.asarray(weights)
 
-    def _choose_sources(self, rankings: Rankings, usual: _Usual | None) -> dict[str, float]:
+    def _choose_sources(self, rankings: Rankings, correlations: Doubles | None) -> dict[str, float]:
         """Return the weight of each source."""
         if self.source_weights is not None:
             return require_source_weights(self.source_weights, rankings)
-        if usual is None:
+        if correlations is None:
             return choose_source_weights(rankings)
 
         def coherence(part: Rankings) -> float:
-            return measure_coherence(np.nan_to_num(self._mean_weights(part)), usual.correlations)
+            return measure_coherence(np.nan_to_num(self._mean_weights(part)), correlations)
 
         return choose_source_weights(rankings, coherence)
 
-    def _find_usual(self, table: Scores) -> _Usual:
-        """Return what is usual for the scores over a reference."""
+    def _find_usual(self, table: Scores) -> tuple[Reference, Doubles]:
+        """Return what is usual for the scores over a reference, and their correlations.
+
+        Both hold as far as the reference covers each seen class.
+        """
         require_enough(table)
         C = len(self.items_)
         total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
         for rows in row_blocks(len(table), table.values.shape[1]):
-            f = self._standardize(table.values[rows], table.kind).astype(np.float64)
+            f = standardize_rows(table.values[rows], table.kind, C)
             total += f.sum(axis=0)
             products += f.T @ f
             counts += count_predictions(f)
         # Simpson's effective number of classes.
         variety = counts.sum() ** 2 / (counts @ counts)
         least = COVERAGE_BY_OTHERS[table.kind] * measure_coverage(variety)
-        coverage = np.maximum(measure_coverage(counts), least)
+        self.coverage_ = coverage = np.maximum(measure_coverage(counts), least)
         mean = total / len(table)
         covariance = products / len(table) - np.outer(mean, mean)
         variance = covariance.diagonal()
         std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
         correlations = covariance / np.outer(std, std) * np.sqrt(np.outer(coverage, coverage))
         np.fill_diagonal(correlations, 1.0)
-        return _Usual(table.kind, coverage, coverage * mean, std**coverage, correlations)
+        of_targets = np.zeros(len(self.classes_)), np.ones(len(self.classes_))
+        usual = Reference(table.kind, coverage * mean, std**coverage, *of_targets)
+        return usual, correlations
 
-    def _fit_reference(self, usual: _Usual) -> None:
+    def _fit_reference(self, usual: Reference, correlations: Doubles) -> None:
         """Set the slopes of the log-posteriors by what is usual."""
-        kind, self.coverage_, mean, std, correlations = usual
         C = len(self.items_)
-        self._factor = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
+        factor, _ = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
+        self._factor = factor[np.triu_indices(C)]
         slopes = self._decorrelate(self.weights_)
         target_variance = ((slopes @ correlations) * slopes).sum(axis=1)
         target_std = np.sqrt(np.where(target_variance > ROUNDING, target_variance, 1.0))
-        self.reference_ = Reference(kind, mean, std, np.zeros_like(target_std), target_std)
-        self._slopes = slopes / target_std[:, None] / std
-        self._offsets = -self._slopes @ mean
+        self.reference_ = replace(usual, target_std=target_std)
+        self._slopes = slopes / target_std[:, None] / usual.score_std
+        self._offsets = -self._slopes @ usual.score_mean
 
     def _fit_examples(self, table: Scores, labels: NDArray[np.str_]) -> None:
         """Add to slopes and offsets what labelled examples tell."""
-        f = self._standardize(table.values, table.kind).astype(np.float64)
+        f = standardize_rows(table.values, table.kind, len(self.items_))
         log_proba = log_softmax((f @ self._slopes.T + self._offsets) / self.temperature_, np, 1)
         usual = USUAL_WEIGHTS if self.example_prior is None else self.example_prior
         columns = np.searchsorted(self.classes_, labels)
@@ -378,7 +368,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         """
         if table.features is not None:
             return table.features
-        return self._standardize(table.values, table.kind).astype(np.float64)
+        return standardize_rows(table.values, table.kind, len(self.items_))
 
     def _fit_evidence(self, table: Scores) -> None:
         """Add slopes of evidence: one column per class, of which the mean is subtracted."""
@@ -394,9 +384,11 @@ class WeightedMean(BaseHead, BaseEstimator):
         self._feature_slopes = np.hstack([self._feature_slopes, slopes])
         self.evidence_weight_ = float(weight)
 
-    def _decorrelate(self, rows: Floats) -> NDArray[np.float64]:
+    def _decorrelate(self, rows: Floats) -> Doubles:
         """Return rows times (R + u C I)^-1."""
-        return np.asarray(cho_solve(self._factor, rows.T.astype(np.float64)).T)
+        factor = np.zeros((len(self.items_),) * 2, order="F")
+        factor[np.triu_indices(len(factor))] = self._factor
+        return np.asarray(cho_solve((factor, False), rows.T.astype(np.float64)).T)
 
     def _default_temperature(self) -> float:
         covered = float(self.coverage_.mean())
@@ -440,23 +432,19 @@ class WeightedMean(BaseHead, BaseEstimator):
         factor = BLOCK_CELLS // CACHED_CELLS if kind == "one-vs-one" else 4
         return factor * super()._block_rows(kind)
 
-    def _standardize(self, values: Floats, kind: Kind) -> Floats:
-        f, std = center_rows(class_scores(values, kind, len(self.items_), {}, np))
-        return np.asarray(f / std)
-
-    def _evidence_of_items(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def _evidence_of_items(self, values: Floats, kind: Kind) -> Doubles:
         """Return what the score of each seen class tells, in the order of ``items_``."""
-        f = self._standardize(values, kind).astype(np.float64)
+        f: Doubles = standardize_rows(values, kind, len(self.items_))
         if self.reference_ is not None:
             f = self._decorrelate(self.reference_.standardize_scores(f, kind))
         return f if self.example_weights_ is None else self.example_weights_[0] * f
 
-    def _target_std(self) -> NDArray[np.float64]:
+    def _target_std(self) -> Doubles:
         if self.reference_ is None:
             return np.ones(len(self.classes_))
         return np.asarray(self.reference_.target_std, np.float64)
 
-    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def item_contributions(self, values: Floats, kind: Kind) -> Doubles:
         """Return what the rankings add to the log-posteriors of ``values``, scores of a ``kind``.
 
         They have the shape (n, new classes, seen classes).
@@ -467,9 +455,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         f = self._evidence_of_items(values, kind)
         return np.asarray(self.weights_ * f[:, None] / self._target_std()[:, None])
 
-    def source_log_posteriors(
-        self, values: Floats, kind: Kind
-    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    def source_log_posteriors(self, values: Floats, kind: Kind) -> tuple[tuple[str, ...], Doubles]:
         """Return the names of the sources, and the log-posteriors by each source alone.
 
         ``values`` are scores of a ``kind``. If all rankings have one source, its raters take the
@@ -533,7 +519,18 @@ def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
     return centered, xp.where(is_rounding, np.inf, std)
 
 
-def count_predictions(f: Floats) -> NDArray[np.float64]:
+def standardize_rows(
+    values: Array, kind: Kind, n_items: int, c: Constants | None = None, xp: Library = np
+) -> Array:
+    """Return one score per seen class, with mean 0 and variance 1 in each row.
+
+    NumPy arrays become float64. For other libraries, ``c`` has the constants of `pair_constants`.
+    """
+    f, std = center_rows(class_scores(values, kind, n_items, c or {}, xp), xp)
+    return np.asarray(f / std, np.float64) if xp is np else f / std
+
+
+def count_predictions(f: Floats) -> Doubles:
     """Return how often each class has the highest of standardised scores."""
     first = f >= f.max(axis=1, keepdims=True) - TIED_SCORES
     return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
@@ -546,7 +543,7 @@ def measure_coverage(counts: Any) -> Any:
 
 def _find_missing(rankings: Rankings, weights: Mapping[str, float]) -> dict[str, list[str]]:
     """Return for each source that counts the targets that it does not rank, if there are any."""
-    sources = np.array([source or "" for source in rankings.sources])
+    sources = sources_of(rankings)
     missing = {
         source: sorted({*rankings.target_names} - {*rankings.targets[sources == source]})
         for source, weight in weights.items()

@@ -15,10 +15,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
+from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, logsumexp, row_blocks
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.validation import require_number
-from rankshot.ranking.matrices import group_by_place, iterate_choices, rows_with_tied_choices
+from rankshot.ranking.matrices import (
+    group_by_place,
+    iterate_choices,
+    mark_ranked,
+    rows_with_tied_choices,
+)
 from rankshot.ranking.models.babington_smith import (
     NO_SUBSETS,
     log_sum_of_choices,
@@ -63,11 +67,6 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
         if m > 1:
             weights[r, first : first + m] = weights[r, first : first + m].mean()
     return weights
-
-
-def require_decay(decay: float) -> float:
-    """Return the decay of the weights as a float; it must be finite and not negative."""
-    return require_number("decay", decay, least=0, below=np.inf)
 
 
 def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -398,7 +397,7 @@ class PlackettLuceScorer:
             log_rest = np.log(total) + top
         lost = (total < LEAST_TOTAL[f.dtype]) & np.asarray(rest.any(axis=1))[:, None]
         for i in np.flatnonzero(lost.any(axis=1)):
-            log_rest[i, lost[i]] = _log_total(f[:, lost[i]][rest[i]])
+            log_rest[i, lost[i]] = logsumexp(f[:, lost[i]][rest[i]], np, 0)
         return np.asarray(log_rest)
 
     def _stages_of_lists(self, lists: _Lists, f: Doubles) -> Iterator[StageLogProb]:
@@ -432,7 +431,7 @@ class PlackettLuceScorer:
                 log_prob = np.asarray(-np.logaddexp(0, later - theirs[0]), np.float64)
                 total = theirs[0] - log_prob
             else:
-                total = np.logaddexp(later, _log_total(theirs))
+                total = np.logaddexp(later, logsumexp(theirs, np, 0)[0])
                 log_prob = np.full(later.size, gammaln(g - taken + 1) - gammaln(g + 1))
                 if n_later:
                     log_prob += tied_log_prob(theirs, later, taken, tolerance)
@@ -446,16 +445,8 @@ class PlackettLuceScorer:
 def _mark_unplaced(rankings: Rankings) -> NDArray[np.bool_]:
     """Mark the items after all placed items of each ranking; none for subset rankings."""
     rest = np.repeat(~rankings.is_subset[:, None], rankings.n_items, axis=1)
-    rest[rankings.entry_rows, rankings.codes] = False
-    begin, size, row = group_by_place(rankings)
-    dropped = np.repeat(begin >= rankings.lengths[row], size)
-    rest[rankings.entry_rows[dropped], rankings.codes[dropped]] = True
+    rest[rankings.entry_rows, rankings.codes] = ~mark_ranked(rankings)
     return rest
-
-
-def _log_total(f: NDArray[np.float64]) -> NDArray[np.float64]:
-    largest = f.max(axis=0)
-    return np.asarray(largest + np.log(np.exp(f - largest).sum(axis=0)))
 
 
 class _LogSum:
