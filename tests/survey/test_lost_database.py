@@ -8,7 +8,7 @@ from contextlib import closing
 
 import httpx
 import pytest
-from asgi_client import Client, begin, form_of, open_survey
+from asgi_client import begin, form_of, open_survey
 from server_process import Server, wait_until
 
 from rankshot.survey.overview import read_answers
@@ -62,8 +62,7 @@ def test_what_cannot_be_stored_is_refused_and_what_was_stored_is_rescued(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     folder = tmp_path / "data"
     folder.mkdir()
-    with open_survey(STUDY, folder) as (app, _):
-        client = Client(app)
+    with open_survey(STUDY, folder) as (client, _):
         home = begin(client)
         for _ in range(2):
             form = form_of(client.get(home).text)
@@ -139,8 +138,7 @@ def test_a_server_says_once_what_happened_and_what_to_do(tmp_path):
 
 def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite_files, "BUSY_SECONDS", 0.05)
-    with open_survey(STUDY, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(STUDY, tmp_path) as (client, database):
         home = begin(client)
         form = form_of(client.get(home).text)
         with closing(sqlite3.connect(tmp_path / "study.sqlite", isolation_level=None)) as other:
@@ -167,8 +165,7 @@ def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp
 def test_a_file_that_is_cut_off_is_an_outage_and_the_server_is_not_ready(
     tmp_path, monkeypatch, caplog
 ):
-    with open_survey(STUDY, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(STUDY, tmp_path) as (client, database):
         home = begin(client)
         for number in range(20):
             client.post(*start(client, number))
@@ -187,8 +184,7 @@ def test_a_file_that_is_cut_off_is_an_outage_and_the_server_is_not_ready(
 
 
 def test_a_damaged_page_of_the_file_is_an_outage(tmp_path):
-    with open_survey(STUDY, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(STUDY, tmp_path) as (client, database):
         home = begin(client)
         database._file._empty_log()
         with (tmp_path / "study.sqlite").open("r+b") as file:
