@@ -6,7 +6,8 @@ from rankshot import Rankings
 
 
 @st.composite
-def orders_over(draw, items, *, ties=True, complete=False):
+def tied_groups(draw, items, *, ties=True, complete=False):
+    """Some of the items in groups, best first; those of a group are tied."""
     smallest = len(items) if complete else 1
     groups = []
     for name in draw(st.lists(st.sampled_from(items), min_size=smallest, unique=True)):
@@ -14,7 +15,14 @@ def orders_over(draw, items, *, ties=True, complete=False):
             groups[-1].append(name)
         else:
             groups.append([name])
-    return [group if len(group) > 1 else group[0] for group in groups]
+    return groups
+
+
+def orders_over(items, **options):
+    """The same as orders: an item that is not tied is not in a list."""
+    return tied_groups(items, **options).map(
+        lambda groups: [group if len(group) > 1 else group[0] for group in groups]
+    )
 
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)

@@ -13,11 +13,6 @@ from rankshot.datasets.embedded import class_names
 DATA = Path(rs.__file__).parent / "datasets" / "data"
 
 
-@pytest.fixture(scope="module")
-def data():
-    return load_cifar()
-
-
 @cache
 def read_arrays(path):
     with np.load(path, allow_pickle=False) as arrays:
@@ -34,28 +29,11 @@ def originals(shared_data):
     return read_arrays(shared_data / "cifar" / "features.npz")
 
 
-# ---- Features
-
-
-@pytest.mark.parametrize(
-    ("part", "rows"), [("seen_train", 80), ("seen_validation", 30), ("new", 400)]
-)
-def test_classes_have_the_same_number_of_images(data, part, rows):
-    classes = data.new_classes if part == "new" else data.seen_classes
-    names, counts = np.unique(getattr(data, f"{part}_label"), return_counts=True)
-    assert tuple(names) == classes
-    assert set(counts) == {rows}
-    assert getattr(data, part).shape == (len(classes) * rows, 256)
-
-
 @pytest.mark.parametrize("part", ["seen_train", "seen_validation", "unseen"])
 def test_no_image_is_there_twice(stored, part):
     rows = stored[f"{part}_row"]
     assert len(set(rows.tolist())) == len(rows)
     assert len(rows) == len(stored[f"{part}_label"]) == stored[part].shape[1]
-
-
-# ---- Pictures
 
 
 @pytest.mark.shared_data
@@ -69,9 +47,6 @@ def test_thumbnails_are_the_images_of_their_rows(shared_data, stored, originals)
     # The same rows in the file of all features.
     features = originals["unseen_test"][of_all].astype(np.float32)
     assert np.abs(load_cifar().new[rows] - features).max() <= stored["step"] / 2
-
-
-# ---- Rebuilding
 
 
 @pytest.mark.shared_data

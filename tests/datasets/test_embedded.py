@@ -1,12 +1,13 @@
 """What the package knows of the classes of its data sets: names, tables, vectors, rankings."""
 
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.datasets import load_cifar, load_intents
 from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,
@@ -44,7 +45,22 @@ def tables(dataset):
     return load_similarities(dataset)
 
 
-# ---- Names
+# ---- Names and inputs
+
+PER_CLASS = {
+    load_cifar: {"seen_train": 80, "seen_validation": 30, "new": 400},
+    load_intents: {"seen_train": 40, "seen_validation": 10, "seen_test": 10, "new": 20},
+}
+
+
+@pytest.mark.parametrize("load", PER_CLASS)
+def test_every_class_has_the_same_number_of_inputs(load):
+    data = load()
+    for part, n in PER_CLASS[load].items():
+        classes = data.new_classes if part == "new" else data.seen_classes
+        names, counts = np.unique(getattr(data, f"{part}_label"), return_counts=True)
+        assert (tuple(names), set(counts)) == (classes, {n})
+        assert len(getattr(data, part)) == n * len(classes)
 
 
 def test_a_wrong_name_lists_the_right_ones():
@@ -122,13 +138,16 @@ def test_the_vectors_are_those_that_glove_published():
 
 # ---- The panel
 
-QUESTIONS = {"similar": (8, 10), "photographs": (6, 15), "contrast": (4, 15)}
+QUESTIONS = {"similar": (8, 10), "photographs": (6, 15), "contrast": (4, 15), "requests": (4, 10)}
 """For each question: its raters, and the length of their lists."""
-SIZES = {"cifar": (20, 80), "animals": (10, 30)}
+SIZES = {"cifar": (20, 80), "animals": (10, 30), "intents": (30, 90)}
 """Targets and items of the held-out panel."""
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    ("dataset", "question"),
+    [*product(DATASETS, ("similar", "photographs", "contrast")), ("intents", "requests")],
+)
 def test_the_panel_ranks_seen_classes_and_held_out_classes_are_not_items(dataset, question):
     n_raters, length = QUESTIONS[question]
     panel, held_out = load_panel(dataset, question), load_held_out_panel(dataset, question)

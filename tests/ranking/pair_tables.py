@@ -1,4 +1,4 @@
-"""Published tables of pairs, with ties."""
+"""Pairs with ties: published tables, and simulated votes."""
 
 import numpy as np
 
@@ -25,3 +25,32 @@ def read_table(text, n_items):
         wins[i - 1, j - 1], wins[j - 1, i - 1] = won, lost
         ties[i - 1, j - 1] = ties[j - 1, i - 1] = tied
     return rs.Rankings.from_pair_counts(wins, ties=ties, items=range(1, n_items + 1))
+
+
+def draw_pairs(rng, n, n_items, chances=None):
+    """Return two different items for each vote."""
+    first = rng.choice(n_items, n, p=chances)
+    return first, (first + rng.integers(1, n_items, n)) % n_items
+
+
+def draw_outcomes(rng, log_odds, tie_parameter=0.0):
+    """Return 0 where the first item wins, 1 where the second does, 2 for ties: Davidson's model."""
+    half = log_odds / 2
+    chances = np.array([np.exp(half), np.exp(-half), np.full(half.size, tie_parameter)])
+    return (rng.random(half.size) * chances.sum(axis=0) > chances.cumsum(axis=0)).sum(axis=0)
+
+
+def make_votes(first, second, outcome, items, **options):
+    """Return the rankings of two items with these outcomes."""
+    names = np.array(items)
+    winners, losers = np.where(outcome == 1, (second, first), (first, second))
+    return rs.Rankings.from_pairs(
+        names[winners], names[losers], ties=outcome == 2, items=items, **options
+    )
+
+
+def draw_votes(rng, theta, n, items, tie_parameter=0.0, chances=None):
+    """Return votes between random items of these log-worths."""
+    first, second = draw_pairs(rng, n, len(theta), chances)
+    outcome = draw_outcomes(rng, theta[first] - theta[second], tie_parameter)
+    return make_votes(first, second, outcome, items)

@@ -26,46 +26,43 @@ def contrasts(model, rankings):
 # ---- Published estimates
 
 
-def test_pudding():
-    """`btmodel(undecided = TRUE)` of R's psychotools 0.7.2, and R PlackettLuce's vignette."""
-    pudding = read_table(PUDDING, 6)
-    model = rs.DavidsonLuce(regularization=0).fit(pudding)
-    log_worths, errors = contrasts(model, pudding)
-    assert_allclose(
-        log_worths,
+PUBLISHED = {
+    "pudding": (
+        read_table(PUDDING, 6),
         [0.2202419002, 0.1529777049, 0.1751449086, 0.1338652270, 0.3771348958],
-        atol=1e-8,
-    )
-    assert_allclose(
-        errors, [0.187216981, 0.193518358, 0.188211086, 0.192704560, 0.192406233], atol=1e-8
-    )
-    assert_allclose(np.log(model.tie_parameters_[2]), -0.2919270862, atol=1e-8)
-    assert_allclose(model.tie_standard_errors(pudding)[2], 0.08249869, atol=1e-8)
-    assert_allclose(model.log_likelihood_, -809.7095101, atol=1e-6)
-    assert -2 * model.log_likelihood_ == pytest.approx(1619.4, abs=0.05)
-    # Davidson's own estimates, of seven iterations.
-    davidson = [0.1388005, 0.1729985, 0.1617420, 0.1653930, 0.1586805, 0.2023855, 0.7468147]
-    assert_allclose([*model.worths_, model.tie_parameters_[2]], davidson, atol=3e-5)
+        [0.187216981, 0.193518358, 0.188211086, 0.192704560, 0.192406233],
+        (-0.2919270862, 0.08249869, -809.7095101),
+        (1e-8, 1e-8),
+    ),
+    "springall": (
+        read_table(SPRINGALL, 9),
+        [-2.27322954559, -3.29074993942, -0.39761046448, -1.89478943361, -2.84284729328,
+         1.28146667695, 0.00489786626, -0.60743834343],
+        [0.28681811853, 0.32250408855, 0.26101192837, 0.27911170100, 0.30389782484, 0.29576927704,
+         0.26478005980, 0.26078153615],
+        (-0.14439169086, 0.09020630193, -732.0672554),
+        (1e-7, 1e-6),
+    ),
+}  # fmt: skip
 
 
-def test_springall():
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_pairs_with_ties(case):
     """`btmodel(undecided = TRUE)` of R's psychotools 0.7.2."""
-    gels = read_table(SPRINGALL, 9)
-    model = rs.DavidsonLuce(regularization=0).fit(gels)
-    log_worths, errors = contrasts(model, gels)
-    expected = [
-        -2.27322954559, -3.29074993942, -0.39761046448, -1.89478943361, -2.84284729328,
-        1.28146667695, 0.00489786626, -0.60743834343,
-    ]  # fmt: skip
-    assert_allclose(log_worths, expected, atol=1e-7)
-    expected = [
-        0.28681811853, 0.32250408855, 0.26101192837, 0.27911170100, 0.30389782484, 0.29576927704,
-        0.26478005980, 0.26078153615,
-    ]  # fmt: skip
-    assert_allclose(errors, expected, atol=1e-6)
-    assert_allclose(np.log(model.tie_parameters_[2]), -0.14439169086, atol=1e-7)
-    assert_allclose(model.tie_standard_errors(gels)[2], 0.09020630193, atol=1e-6)
-    assert_allclose(model.log_likelihood_, -732.0672554, atol=1e-6)
+    votes, log_worths, errors, others, (atol, error_atol) = PUBLISHED[case]
+    log_tie, tie_error, log_likelihood = others
+    model = rs.DavidsonLuce(regularization=0).fit(votes)
+    found, found_errors = contrasts(model, votes)
+    assert_allclose(found, log_worths, atol=atol)
+    assert_allclose(found_errors, errors, atol=error_atol)
+    assert_allclose(np.log(model.tie_parameters_[2]), log_tie, atol=atol)
+    assert_allclose(model.tie_standard_errors(votes)[2], tie_error, atol=error_atol)
+    assert_allclose(model.log_likelihood_, log_likelihood, atol=1e-6)
+    if case == "pudding":
+        # R PlackettLuce's vignette, and Davidson's own estimates, of seven iterations.
+        assert -2 * model.log_likelihood_ == pytest.approx(1619.4, abs=0.05)
+        davidson = [0.1388005, 0.1729985, 0.1617420, 0.1653930, 0.1586805, 0.2023855, 0.7468147]
+        assert_allclose([*model.worths_, model.tie_parameters_[2]], davidson, atol=3e-5)
 
 
 FRUITS = ["apple", "banana", "orange", "pear"]

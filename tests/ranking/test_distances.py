@@ -1,15 +1,15 @@
 """Kendall's distances, by their definitions."""
 
-from itertools import combinations, pairwise, permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
 from brute import hausdorff
 from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
-from strategies import tied_groups
 
 import rankshot as rs
+from random_rankings import tied_groups
 from rankshot.ranking import distances
 from rankshot.ranking.distances import compare_common_items, mean_distance_by_places
 
@@ -52,6 +52,7 @@ def test_ties_and_unequal_lengths_are_hausdorff_too(random_rankings, monkeypatch
     """Short lists have no ties; items are matched by name, and a tie that k cuts is kept whole."""
     monkeypatch.setattr(distances, "DENSE_ADVANTAGE", 0 if way == "lists" else np.inf)
     monkeypatch.setattr(distances, "MANY_ITEMS", 0 if way == "sorting" else np.inf)
+    monkeypatch.setattr(distances, "TILE_ROWS", 5)
     rankings = random_rankings(n_items=4, n=12, ties=ties)
     for some in (rankings, rankings.top(2)):
         orders = some.orders()
@@ -104,10 +105,8 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
     expected = rs.kendall_distance(a.unique(), b.unique())
     expected = a.unique().weights @ expected @ b.unique().weights / (len(a) * len(b))
     both = rs.Rankings.from_orders([one, two], items=ITEMS)
-    for found in (
-        rs.ranking.mean_kendall_distance(both, k=k),
-        mean_distance_by_places(both, both, k),
-    ):
+    by_places = mean_distance_by_places(both, both, k)
+    for found in (rs.ranking.mean_kendall_distance(both, k=k), by_places):
         assert found[0, 1] == pytest.approx(expected, abs=1e-12)
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
 
@@ -118,24 +117,14 @@ def test_blocks_and_the_order_of_items_change_nothing(rng, monkeypatch):
     whole = rs.ranking.mean_kendall_distance(rankings, k=3)
     turned = rs.ranking.mean_kendall_distance(rankings.with_items(ITEMS[::-1]), k=3)
     np.testing.assert_allclose(turned, whole, atol=1e-12)
-    monkeypatch.setattr(
-        "rankshot.ranking.distances.row_blocks",
-        lambda n, _: [slice(i, i + 1) for i in range(n)],
-    )
+    one_by_one = [slice(i, i + 1) for i in range(len(rankings))]
+    monkeypatch.setattr(distances, "row_blocks", lambda *_: one_by_one)
     np.testing.assert_allclose(rs.ranking.mean_kendall_distance(rankings, k=3), whole, atol=1e-12)
     found = mean_distance_by_places(rankings, rankings, 3)
     np.testing.assert_allclose(found, whole, atol=1e-12)
 
 
 # ---- Distances over the items that both rankings compare
-
-
-def random_order(rng, items):
-    """Return items in a random order, with random ties."""
-    order = [str(item) for item in rng.permutation(items)]
-    cuts = [0, *np.flatnonzero(rng.random(len(order) - 1) < 0.6) + 1, len(order)]
-    groups = [order[i:j] for i, j in pairwise(cuts)]
-    return [group[0] if len(group) == 1 else group for group in groups]
 
 
 def list_first_groups(order, k):
@@ -153,17 +142,11 @@ def restrict(order, common):
     return [group for group in kept if group]
 
 
-def test_each_pair_of_rankings_is_compared_on_the_items_that_both_know(rng):
+def test_each_pair_of_rankings_is_compared_on_the_items_that_both_know(random_rankings, rng):
     """Held against the distance of the two orders without the other items."""
-    items = list("abcdefgh")
-    for _ in range(15):
-        orders = [
-            random_order(rng, rng.choice(items, rng.integers(2, 9), replace=False))
-            for _ in range(4)
-        ]
-        orders += [random_order(rng, items)[: rng.integers(1, 9)] for _ in range(2)]
-        kinds = ["subset"] * 4 + ["top"] * 2
-        rankings = rs.Rankings.from_orders(orders, items=items, kind=kinds)
+    for _ in range(12):
+        rankings = random_rankings(n_items=8, n=6, kind=["subset"] * 4 + ["top"] * 2)
+        orders, items = rankings.orders(), rankings.items
         k = int(rng.integers(1, 9))
         found = compare_common_items(rankings, k=k)
         np.testing.assert_allclose(found, found.T, atol=1e-12)

@@ -6,16 +6,12 @@ import pytest
 from brute import plackett_luce as brute_probability
 from hypothesis import event, given, settings, strategies as st
 from scipy.sparse import issparse
-from strategies import tied_groups
 
 import rankshot as rs
 from peak_memory import peak_of
+from random_rankings import tied_groups
 from rankshot.ranking.matrices import ABSENT, alike_items, levels
-from rankshot.ranking.models import (
-    plackett_luce,
-    plackett_luce_likelihood,
-    plackett_luce_stages,
-)
+from rankshot.ranking.models import plackett_luce, plackett_luce_likelihood, plackett_luce_stages
 from rankshot.ranking.models.information import require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 

@@ -44,7 +44,7 @@ def test_fit_finds_the_best_centre_and_spread_of_all(rng):
     best = max(
         rankings.weights @ statistics.log_prob(spread)
         for statistics in (MallowsStatistics(rankings, c) for c in permutations(rankings.items))
-        for spread in np.linspace(0, 2, 201)
+        for spread in np.linspace(0, 2, 101)
     )
     assert model.log_likelihood_ >= best
     assert model.log_likelihood_ == pytest.approx(best, abs=0.02)
@@ -87,15 +87,3 @@ def test_a_cut_tie_that_must_cost_something_keeps_the_spread_finite():
     model = rs.Mallows().fit(rs.Rankings.concatenate([agree, cut]))
     assert 1 < model.spread_ < 3
     assert np.isfinite(model.log_likelihood_)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda r: rs.Mallows.from_center(["a", "b"], -1), "spread must be 0 or more, not -1"),
-        (lambda r: rs.Mallows.from_center(["a", "a"], 1), "center names 'a' more than once"),
-    ],
-)
-def test_bad_calls(call, message):
-    with pytest.raises(rs.RankshotError, match=message):
-        call(rs.Rankings.from_orders([["a", "b"]]))

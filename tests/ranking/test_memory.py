@@ -11,23 +11,30 @@ BLOCKS = 64e6
 """Bytes: a few dense arrays of `BLOCK_CELLS` numbers."""
 
 
-@pytest.mark.parametrize(("k", "ties"), [(None, True), (10, False)])
-def test_all_pairs_of_distances_build_the_answer_and_a_block(rng, k, ties):
-    """The answer has 3 MB; the signs of all pairs of items would have 81 MB."""
-    scores = rng.random((600, 260))
-    scores = scores.round(1) if ties else scores
-    rankings = rs.Rankings.from_scores(scores, items=range(260))
-    peak, answer = peak_of(lambda: rs.kendall_distance(rankings, k=k))
-    assert peak < answer.nbytes + BLOCKS
+def draw(rng, n, C, digits=None):
+    """Rankings of random scores, which may tie."""
+    scores = rng.random((n, C))
+    scores = scores if digits is None else scores.round(digits)
+    return rs.Rankings.from_scores(scores, items=range(C))
 
 
-def test_few_rankings_of_many_items(rng):
-    """5 rankings of 4,000 items: 25 distances, 8 million pairs of items."""
-    rankings = rs.Rankings.from_item_numbers(
-        np.argsort(rng.random((5, 4000)), axis=1), items=range(4000)
-    )
-    peak, _ = peak_of(lambda: rs.kendall_distance(rankings))
-    assert peak < BLOCKS
+@pytest.mark.parametrize(
+    ("n", "C", "digits", "distance", "k"),
+    [
+        # The signs of all pairs of items would have 87 MB.
+        (100, 660, 1, rs.kendall_distance, None),
+        (100, 660, None, rs.kendall_distance, 10),
+        # 25 distances, 8 million pairs of items.
+        (5, 4000, None, rs.kendall_distance, None),
+        # A table of all pairs of items has 128 MB.
+        (2, 4000, 2, rs.ranking.mean_kendall_distance, None),
+        (2, 4000, 2, rs.ranking.mean_kendall_distance, 1000),
+    ],
+)
+def test_distances_build_the_answer_and_a_block(rng, n, C, digits, distance, k):
+    rankings = draw(rng, n, C, digits)
+    peak, answer = peak_of(lambda: distance(rankings, k=k))
+    assert peak < answer.nbytes + (1.5 if distance is not rs.kendall_distance else 1) * BLOCKS
 
 
 def test_precedence_reads_rankings_in_blocks(rng):
@@ -36,11 +43,3 @@ def test_precedence_reads_rankings_in_blocks(rng):
     rankings = rs.Rankings.from_item_numbers(np.tile(lists, (100, 1)), items=range(400))
     peak, answer = peak_of(lambda: precedence(rankings))
     assert peak < answer.nbytes + BLOCKS
-
-
-@pytest.mark.parametrize("k", [None, 1000])
-def test_mean_distances_of_few_rankings_of_many_items(rng, k):
-    """A table of all pairs of 4,000 items has 128 MB."""
-    rankings = rs.Rankings.from_scores(rng.random((2, 4000)).round(2), items=range(4000))
-    peak, _ = peak_of(lambda: rs.ranking.mean_kendall_distance(rankings, k=k))
-    assert peak < 1.5 * BLOCKS

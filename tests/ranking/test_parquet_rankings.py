@@ -31,10 +31,11 @@ def read(tmp_path):
 
 @settings(max_examples=20)
 @given(rankings=any_rankings())
-def test_parquet_gives_back_all_and_is_read_like_json_lines(folder, rankings):
+def test_json_lines_and_parquet_give_back_all_and_are_read_alike(folder, rankings):
     """Also where another program wrote the file, which then does not name the items."""
     write_rankings(rankings, folder / "one.jsonl")
     write_rankings(rankings, folder / "one.parquet")
+    assert read_rankings(folder / "one.jsonl", rankings.items) == rankings
     assert read_rankings(folder / "one.parquet") == rankings
     turned = rankings.items[::-1]
     assert read_rankings(folder / "one.parquet", turned) == rankings.with_items(turned)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from brute import plackett_luce
 from numpy.testing import assert_allclose
-from pair_tables import SPRINGALL, read_table
+from pair_tables import SPRINGALL, draw_pairs, make_votes, read_table
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
@@ -81,10 +81,8 @@ def test_one_column_per_item_is_plackett_luce(rankings):
 
 def test_pairs_are_a_logistic_regression_of_differences():
     rng = np.random.default_rng(0)
-    first = rng.integers(0, 6, 300)
-    second = (first + rng.integers(1, 6, 300)) % 6
-    names = np.array(ITEMS)
-    pairs = rs.Rankings.from_pairs(names[first], names[second], items=ITEMS)
+    first, second = draw_pairs(rng, 300, 6)
+    pairs = make_votes(first, second, np.zeros(300), ITEMS)
     model = rs.PlackettLuceRegression(alpha=0.05, item_effects=False).fit(pairs, FEATURES)
     X = FEATURES[first] - FEATURES[second]
     logistic = LogisticRegression(C=1 / (0.05 * 300), fit_intercept=False, tol=1e-10).fit(

@@ -8,8 +8,8 @@ from math import factorial
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from strategies import tied_groups
 
+from random_rankings import tied_groups
 from rankshot import Rankings
 from rankshot.core.arrays import row_blocks
 from rankshot.ranking.consensus.precedence import precedence
@@ -74,18 +74,10 @@ def mixtures(draw, weights):
     return items, draw(st.lists(row(items, weights), min_size=1, max_size=6))
 
 
-@settings(max_examples=25, deadline=None)
-@given(mixtures(st.floats(0, 10)))
-def test_agrees_with_the_mean_over_refinements_of_cut_ties(mixture):
-    items, rows = mixture
-    np.testing.assert_allclose(
-        precedence(built(items, rows)), brute_force(items, rows), rtol=1e-13, atol=1e-13
-    )
-
-
-@settings(max_examples=15, deadline=None)
-@given(mixtures(st.integers(0, 9)), st.integers(1, 20))
-def test_the_answer_does_not_depend_on_the_size_of_blocks(mixture, cells):
+@settings(max_examples=30, deadline=None)
+@given(mixtures(st.integers(0, 9) | st.floats(0, 10)), st.integers(1, 20) | st.just(1000))
+def test_agrees_with_the_mean_over_refinements_of_cut_ties(mixture, cells):
+    """Whatever the size of the blocks."""
     items, rows = mixture
     with pytest.MonkeyPatch.context() as patch:
         small = partial(row_blocks, cells=cells)

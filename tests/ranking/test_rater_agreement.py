@@ -6,27 +6,11 @@ from time import process_time
 
 import numpy as np
 import pytest
-from scipy.stats import friedmanchisquare
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rater_agreement import concordance, merge_rankings
-
-# ---- The classic formula, for complete rankings
-
-
-def friedmans_w(scores):
-    """SciPy's statistic is corrected for ties: it is W times m (n - 1)."""
-    m, n = scores.shape
-    return friedmanchisquare(*scores.T).statistic / (m * (n - 1))
-
-
-def test_complete_rankings_with_any_ties_have_the_w_of_friedmans_test(rng):
-    for _ in range(20):
-        scores = rng.integers(0, 4, rng.integers(3, 9, 2))
-        rankings = rs.Rankings.from_scores(scores, items=range(scores.shape[1]))
-        assert concordance(rankings) == pytest.approx(friedmans_w(scores), abs=1e-12)
 
 
 def test_the_w_of_random_rankings_has_the_tabulated_distribution():
@@ -120,7 +104,7 @@ def draw_rankings(rng, sets, *, ties):
 
 @pytest.mark.parametrize("ties", [False, True])
 def test_top_lists_of_every_length_are_as_defined(rng, ties):
-    for _ in range(40):
+    for _ in range(25):
         drawn, kinds = draw_rankings(rng, [list("abcdef")], ties=ties)
         if {i for ranked, *_ in drawn for group in ranked for i in group} < set("abcdef"):
             continue  # An item that nobody ranked does not count.

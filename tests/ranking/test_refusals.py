@@ -9,6 +9,10 @@ from rankshot import Rankings, RankshotError, read_rankings, write_rankings
 ABC = ["a", "b", "c"]
 AB = Rankings.from_orders([["a", "b"], ["b", "a"]], items=ABC, targets=["cat", "dog"])
 VOTES = Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], items=ABC, raters=["x", "y"])
+PAIRS = Rankings.from_orders([["a", "b"], ["b", "a"]])
+TIED = Rankings.from_orders([[["a", "b"]]])
+SUBSET = Rankings.from_orders([["a"]], items=["a", "b"], kind="subset")
+WORTHS, FIT = rs.PlackettLuce.from_worths({"a": 1}), rs.PlackettLuce().fit
 TWO = [["a"], ["b"]]
 MASKED = np.ma.array([[1, 2, 3], [3, 2, 1]], mask=[[0, 0, 0], [0, 1, 0]])
 HEADER = "".join(f"# ALTERNATIVE NAME {i}: {name}\n" for i, name in enumerate("abc", 1))
@@ -38,6 +42,22 @@ def pairs(**changed):
 
 def counts(wins, ties=None):
     return lambda: Rankings.from_pair_counts(wins, ties=ties, items=["a", "b"])
+
+
+def log_odds(table):
+    return lambda: rs.BabingtonSmith.from_log_odds(table, items=["a", "b"])
+
+
+def groups(labels):
+    return lambda: rs.ranking.compare_groups(VOTES, labels)
+
+
+def mixture(**options):
+    return lambda: rs.RankingMixture(**options).fit(VOTES)
+
+
+def board(**options):
+    return lambda: rs.leaderboard(VOTES, **options)
 
 
 ARGUMENTS = [
@@ -71,6 +91,9 @@ ARGUMENTS = [
     (counts([[0, -1], [1, 0]]), "wins of 'a' and 'b' are -1: a count must be a finite number"),
     (counts([[0, 1], [1, 2]]), "wins of 'b' and 'b' are 2: an item is not compared with itself"),
     (counts([[0, 1], [1, 0]], [[0, 1], [2, 0]]), "ties of 'a' and 'b' are 1: the table must be"),
+    # Tables
+    (lambda: Rankings.from_scores([[1.0, 2.0]]), "scores have no names of columns: name them with"),
+    (lambda: Rankings.from_votes([["a"]]), "or the path of a file, not [['a']]"),
     # Methods
     (lambda: AB.top(0), "k must be a whole number from 1 to 3, not 0"),
     (lambda: AB.top(np.array([1, 4])), "ranking 1: k must be a whole number from 1 to 3, not 4"),
@@ -88,6 +111,32 @@ ARGUMENTS = [
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
+    (groups(np.repeat(["x", "y"], 2)[1:]), "groups has 3 labels for 2 rankings"),
+    (groups(["x", "x"]), "groups needs at least two different labels, not only 'x'"),
+    # Models
+    (lambda: rs.PlackettLuce(regularization=-1).fit(VOTES), "must be 0 or more and finite, not -1"),
+    (lambda: rs.PlackettLuce.from_worths({"b": 0}), "worth of 'b' must be positive"),
+    (lambda: WORTHS.sample(0), "n must be a whole number from 1 to 2147483648, not 0"),
+    (lambda: rs.Mallows.from_center(["a", "b"], -1), "spread must be 0 or more, not -1"),
+    (lambda: rs.Mallows.from_center(["a", "a"], 1), "center names 'a' more than once"),
+    (lambda: rs.BabingtonSmith(regularization=0).fit(VOTES), "positive and finite, not 0"),
+    (lambda: rs.BabingtonSmith().fit(TIED), "cannot be fitted to ties"),
+    (log_odds([[0, 1], [1, 0]]), "'a' over 'b' is 1.0, and of 'b' over 'a' 1.0"),
+    (log_odds([[0, np.inf], [-np.inf, 0]]), "is inf, and of 'b' over 'a' -inf: both must be fin"),
+    (lambda: log_odds(np.zeros((2, 2)))().log_prob(SUBSET), "has no probability for it"),
+    (mixture(n_groups=0), "n_groups must be a whole number from 1 on, not 0"),
+    (mixture(n_groups=3), "n_groups=3 needs at least as many raters, but there are 2"),
+    (mixture(model=rs.PlackettLuceRegression()), "not PlackettLuceRegression()"),
+    # Leaderboards
+    (lambda: rs.leaderboard(TIED), "the tie parameter of ties of 2 items is infinite"),
+    (board(level=1), "level must be positive and below 1, not 1"),
+    (board(ties="none"), "ties must be one of 'outcome', 'half', 'ignore'"),
+    (board(scale="points"), "scale must be one of 'log-worth', 'elo'"),
+    (board(n_draws=1), "n_draws must be a whole number from 2 on, not 1"),
+    (board(covariates="length"), "covariates need a table of votes"),
+    (board(model=rs.Mallows()), "Mallows has no worths: use PlackettLuce, DavidsonLuce"),
+    (lambda: rs.leaderboard(PAIRS).votes_needed(0), "width must be positive"),
+    (lambda: rs.leaderboard(PAIRS).next_pairs(0), "n must be a whole number"),
 ]
 
 
@@ -101,7 +150,7 @@ def test_bad_arguments_are_refused_and_named(call, message):
 @pytest.mark.parametrize(
     "call",
     [
-        *(rs.kemeny, rs.agreement, rs.kendall_distance, rs.leaderboard, rs.PlackettLuce().fit),
+        *(rs.kemeny, rs.agreement, rs.kendall_distance, rs.leaderboard, FIT),
         rs.Mallows.from_center(["a", "b"], 1).log_prob,
         lambda x: write_rankings(x, "votes.jsonl"),
     ],
@@ -122,21 +171,37 @@ def test_statistics_of_no_rankings():
     none = VOTES[:0]
     assert rs.ranking.concordance(none) is None
     assert rs.kendall_distance(none).shape == (0, 0)
-    for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, rs.PlackettLuce().fit):
+    for merge in (rs.kemeny, rs.borda, rs.agreement, rs.summarize, FIT):
         with pytest.raises(RankshotError, match="no rankings"):
             merge(none)
 
 
-@pytest.mark.parametrize("call", [rs.kemeny, rs.agreement, rs.PlackettLuce().fit])
-def test_merging_several_targets_is_warned_of(call):
-    with pytest.warns(UserWarning, match="several targets are merged into one: 'cat', 'dog'"):
-        call(AB)
+SEVERAL = "several targets are merged into one: 'cat', 'dog'"
+FROM_ZERO = [[0, 1, 2], [2, 0, 1]]
+# An item that won every vote would come last: it was named least often.
+CHAIN = [["a", "b"], ["b", "c"], ["c", "d"], ["d", "e"], ["f", "a"]]
+ALIKE = Rankings.from_pairs(["Pasta", "pasta_", "rice"], ["pasta_", "rice", "Pasta"])
 
 
-@pytest.mark.parametrize("kind", ["top", ["top", "subset"]])
-def test_counting_from_zero_is_warned_of(kind):
-    with pytest.warns(UserWarning, match=r"holds 0, 1, …, 2: places start at 1"):
-        Rankings.from_positions([[0, 1, 2], [2, 0, 1]], items=ABC, kind=kind)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        *((lambda call=call: call(AB), SEVERAL) for call in (rs.kemeny, rs.agreement, FIT)),
+        (positions(FROM_ZERO), "holds 0, 1, …, 2: places start at 1"),
+        (positions(FROM_ZERO, kind=["top", "subset"]), "holds 0, 1, …, 2: places start at 1"),
+        (orders(CHAIN, None), 'at most 2 of 6 items, .* give kind="subset"'),
+        (lambda: rs.leaderboard(ALIKE), "nearly equal, .*: 'Pasta' and 'pasta_'"),
+        (lambda: rs.PlackettLuce(max_iter=1).fit(VOTES), "the fit did not converge in 1 iter"),
+    ],
+)
+def test_what_may_be_a_mistake_is_warned_of(call, message):
+    with pytest.warns(UserWarning, match=message):
+        call()
+
+
+def test_short_lists_whose_kind_or_items_are_given_are_not_warned_of():
+    Rankings.from_orders(CHAIN, kind="subset")
+    Rankings.from_orders(CHAIN, items=list("abcdef"))
 
 
 def test_the_caller_may_say_how_rows_are_called_in_messages():

@@ -2,8 +2,8 @@
 
 import numpy as np
 from hypothesis import given, strategies as st
-from strategies import tied_groups
 
+from random_rankings import tied_groups
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pair_tables import draw_outcomes, draw_pairs, draw_votes
 from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import t as student
@@ -12,7 +13,7 @@ import rankshot as rs
 from rankshot.ranking.models.pair_likelihood import PairLikelihood
 from rankshot.ranking.models.plackett_luce_stages import find_gradients, log_prob
 
-NAMES = list("abcde")
+NAMES, THETA = list("abcde"), np.linspace(1, -1, 5)
 
 
 def differentiate(f, at, h=1e-5):
@@ -74,22 +75,20 @@ def test_errors_are_clustered_by_rater(random_rankings, rng, kind):
     assert "40 rankings by 7 raters" in repr(replace(board, weight=40))
 
 
-def draw_pairs(rng, n=120, ties=True):
-    theta = np.linspace(1, -1, 5)
-    a = rng.integers(0, 5, n)
-    b = (a + rng.integers(1, 5, n)) % 5
-    d = theta[a] - theta[b]
-    chances = np.array([np.exp(d / 2), np.exp(-d / 2), np.full(n, 0.8 * ties)])
-    outcome = (rng.random(n) * chances.sum(axis=0) > chances.cumsum(axis=0)).sum(axis=0)
-    names = np.array(NAMES)
-    winners, losers = np.where(outcome == 1, (b, a), (a, b))
-    return rs.Rankings.from_pairs(names[winners], names[losers], ties=outcome == 2, items=NAMES)
+@pytest.fixture
+def tied(rng):
+    return draw_votes(rng, THETA, 120, NAMES, tie_parameter=0.8)
+
+
+@pytest.fixture
+def strict(rng):
+    return draw_votes(rng, THETA, 120, NAMES)
 
 
 @pytest.mark.parametrize("longer", [False, True])
-def test_ties_as_outcomes_are_clustered_too(rng, longer):
+def test_ties_as_outcomes_are_clustered_too(tied, longer):
     """Pairs have formulas of their own; with one longer ranking all go through sums over sets."""
-    votes = draw_pairs(rng)
+    votes = tied
     if longer:
         more = rs.Rankings.from_orders([["a", ["b", "c"], "d"]], items=NAMES, kind="subset")
         votes = rs.Rankings.concatenate([votes, more])
@@ -106,9 +105,9 @@ def test_ties_as_outcomes_are_clustered_too(rng, longer):
     assert board.covariance == pytest.approx(sort_like(board, wanted[:5, :5]), rel=1e-3, abs=1e-6)
 
 
-def test_half_wins_have_the_errors_of_their_votes(rng):
+def test_half_wins_have_the_errors_of_their_votes(tied):
     """A tie of two equal items says exactly 1/2, with no chance in it."""
-    votes = draw_pairs(rng)
+    votes = tied
     board = rs.leaderboard(votes, ties="half")
     a, b = votes.codes.reshape(-1, 2).T
     won = np.where(votes.rows_with_ties, 0.5, 1.0)
@@ -122,11 +121,10 @@ def test_half_wins_have_the_errors_of_their_votes(rng):
     assert board.covariance == pytest.approx(sort_like(board, wanted), rel=2e-3, abs=1e-6)
 
 
-def test_only_ratios_of_weights_that_are_not_counts_matter(rng):
+def test_only_ratios_of_weights_that_are_not_counts_matter(rng, strict):
     pandas = pytest.importorskip("pandas")
-    pairs = draw_pairs(rng, ties=False)
-    winner, loser = zip(*pairs.orders(), strict=True)
-    weights = rng.uniform(0.5, 2, len(pairs))
+    winner, loser = zip(*strict.orders(), strict=True)
+    weights = rng.uniform(0.5, 2, len(strict))
     errors = []
     for factor in (1, 100, 0.01):
         frame = pandas.DataFrame({"winner": winner, "loser": loser, "weight": factor * weights})
@@ -134,16 +132,16 @@ def test_only_ratios_of_weights_that_are_not_counts_matter(rng):
     assert errors[1] == pytest.approx(errors[0], rel=1e-9)
     assert errors[2] == pytest.approx(errors[0], rel=1e-9)
     frame["weight"] = 100
-    wanted = rs.leaderboard(pairs)
+    wanted = rs.leaderboard(strict)
     assert rs.leaderboard(frame).standard_errors == pytest.approx(wanted.standard_errors)
     # Counts are counts: a hundred times as many votes.
     counted = rs.leaderboard(frame, count="weight", model=rs.PlackettLuce(regularization=1e-9))
-    once = rs.leaderboard(pairs, rs.PlackettLuce(regularization=1e-11))
+    once = rs.leaderboard(strict, rs.PlackettLuce(regularization=1e-11))
     assert counted.standard_errors == pytest.approx(once.standard_errors / 10, rel=1e-6)
 
 
-def test_a_single_rater_cannot_say_what_others_would(rng):
-    votes = replace(draw_pairs(rng), raters=np.full(120, "ann", object))
+def test_a_single_rater_cannot_say_what_others_would(tied):
+    votes = replace(tied, raters=np.full(120, "ann", object))
     with pytest.warns(UserWarning, match="all rankings are of one rater"):
         board = rs.leaderboard(votes)
     assert board.n_raters == 0
@@ -152,11 +150,10 @@ def test_a_single_rater_cannot_say_what_others_would(rng):
     assert rs.leaderboard(half).degrees == 60
 
 
-def test_an_item_that_never_lost_keeps_its_wide_interval(rng):
+def test_an_item_that_never_lost_keeps_its_wide_interval(strict):
     """All its derivatives are nearly zero: raters seem to agree on it exactly."""
-    pairs = draw_pairs(rng, ties=False)
     wins = rs.Rankings.from_pairs(["new"] * 30, ["a", "b", "c"] * 10, items=[*NAMES, "new"])
-    votes = rs.Rankings.concatenate([pairs.change_items(wins.items), wins])
+    votes = rs.Rankings.concatenate([strict.change_items(wins.items), wins])
     with pytest.warns(UserWarning, match="nothing else was placed before 'new'"):
         by_rater = rs.leaderboard(name_raters(votes, 10))
     with pytest.warns(UserWarning, match="nothing else was placed before 'new'"):
@@ -173,13 +170,11 @@ def styled():
     """Return votes with a length that helps, and the truth."""
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(2)
-    n, theta = 3000, np.linspace(1, -1, 5)
-    a = rng.integers(0, 5, n)
-    b = (a + rng.integers(1, 5, n)) % 5
-    length = rng.normal(size=(n, 2)) + 0.5 * theta[np.stack([a, b], axis=1)]
-    d = theta[a] - theta[b] + 0.6 * (length[:, 0] - length[:, 1]) + 0.25
-    chances = np.array([np.exp(d / 2), np.exp(-d / 2), np.full(n, 0.5)])
-    outcome = (rng.random(n) * chances.sum(axis=0) > chances.cumsum(axis=0)).sum(axis=0)
+    n = 3000
+    a, b = draw_pairs(rng, n, 5)
+    length = rng.normal(size=(n, 2)) + 0.5 * THETA[np.stack([a, b], axis=1)]
+    d = THETA[a] - THETA[b] + 0.6 * (length[:, 0] - length[:, 1]) + 0.25
+    outcome = draw_outcomes(rng, d, 0.5)
     names = np.array(NAMES)
     return pandas.DataFrame(
         {

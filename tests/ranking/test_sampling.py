@@ -22,15 +22,17 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("k", [1, 3, 5, None])
+@pytest.mark.parametrize("k", [1, 3, None])
 @pytest.mark.parametrize("name", MODELS)
 def test_samples_follow_the_probabilities(name, k):
     model, n = MODELS[name], 40_000
     sample = model.sample(n, k, random_state=11)
-    lists = list(permutations(sorted(model.items_), k or 5))
-    number = {x: i for i, x in enumerate(lists)}
-    observed = np.bincount([number[tuple(x)] for x in sample.orders()], minlength=len(lists))
-    expected = np.exp(model.log_prob(rs.Rankings.from_orders(lists, items=model.items_))) * n
+    lists = rs.Rankings.from_orders(list(permutations(model.items_, k or 5)), items=model.items_)
+    digits = 5 ** np.arange(k or 5)
+    counts, numbers = (r.codes.reshape(len(r), -1) @ digits for r in (sample, lists))
+    observed = np.bincount(counts, minlength=5**5)[numbers]
+    expected = np.exp(model.log_prob(lists)) * n
+    assert observed.sum() == n
     assert expected.min() > 5
     assert chisquare(observed, expected, sum_check=False).pvalue > 1e-3
 

@@ -4,28 +4,28 @@ import mpmath
 import numpy as np
 import pytest
 
-from rankshot.ranking.models.tie_integral import (
-    TiedClasses,
-    integrate_logs,
-    tied_log_prob,
-)
+from rankshot.ranking.models.tie_integral import TiedClasses, integrate_logs, tied_log_prob
 
 GROUPS = [(g, m) for g in range(1, 6) for m in range(1, g + 1)]
 
 
+def sum_over_orders(log_worths, log_rest, taken):
+    """The log-probability of all ordered choices."""
+    worths = [mpmath.exp(t) for t in log_worths]
+    everything, total = sum(worths) + mpmath.exp(log_rest), mpmath.mpf(0)
+    for chosen in permutations(worths, taken):
+        left, p = everything, mpmath.mpf(1)
+        for worth in chosen:
+            p *= worth / left
+            left -= worth
+        total += p
+    return mpmath.log(total)
+
+
 def log_choice(log_worths, log_rest, taken):
-    """The sum over ordered choices, with enough digits for any ratio of worths."""
+    """The same, with enough digits for any ratio of worths."""
     with mpmath.workdps(1500):
-        worths = [mpmath.exp(mpmath.mpf(float(t))) for t in log_worths]
-        everything = sum(worths) + mpmath.exp(mpmath.mpf(float(log_rest)))
-        total = mpmath.mpf(0)
-        for chosen in permutations(range(len(worths)), taken):
-            left, p = everything, mpmath.mpf(1)
-            for i in chosen:
-                p *= worths[i] / left
-                left -= worths[i]
-            total += p
-        return float(mpmath.log(total))
+        return float(sum_over_orders(map(float, log_worths), float(log_rest), taken))
 
 
 @pytest.mark.parametrize("scale", [1, 10, 300])
@@ -63,15 +63,7 @@ def test_derivatives_by_complex_arithmetic_of_the_sum(rng, size, taken):
     point = rng.normal(size=size + 1)
 
     def value(*z):
-        worths, left = [mpmath.exp(t) for t in z[:-1]], mpmath.exp(z[-1])
-        total = mpmath.mpf(0)
-        for chosen in permutations(range(size), taken):
-            rest, p = sum(worths) + left, mpmath.mpf(1)
-            for i in chosen:
-                p *= worths[i] / rest
-                rest -= worths[i]
-            total += p
-        return mpmath.log(total)
+        return sum_over_orders(z[:-1], z[-1], taken)
 
     choice = TiedClasses(point[None, :size], np.ones((1, size), int), point[size:], taken)
     with mpmath.workdps(60):

@@ -83,10 +83,7 @@ def test_values_are_read_by_name_and_cannot_be_changed():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: rs.Similarity([[1.0]], ["x"], ITEMS),
-            "need a table of numbers of that shape",
-        ),
+        (lambda: rs.Similarity([[1.0]], ["x"], ITEMS), "need a table of numbers of that shape"),
         (lambda: rs.Similarity([[1, np.inf, 2]], ["x"], ITEMS), "of 'x' and 'b' is infinite"),
         (lambda: rs.Similarity([[1, 2, 3]], ["x"], ["a", "a", "b"]), "items names 'a' more"),
         (lambda: rs.Similarity([[1, 2, 3]], ["x"], ITEMS)["x", "aa"], "no 'aa' in the table"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from hypothesis.extra.numpy import arrays
 
 from rankshot import RankshotError, Similarity
 from rankshot.sources.similarity import read_similarity, write_similarity
@@ -18,10 +19,8 @@ names = st.lists(
 @st.composite
 def tables(draw):
     targets, items = draw(names), draw(names)
-    cell = st.floats(allow_infinity=False)
-    row = st.lists(cell, min_size=len(items), max_size=len(items))
-    rows = draw(st.lists(row, min_size=len(targets), max_size=len(targets)))
-    return Similarity(rows, targets, items, source="mine")
+    cells = arrays(float, (len(targets), len(items)), elements=st.floats(allow_infinity=False))
+    return Similarity(draw(cells), targets, items, source="mine")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

@@ -353,14 +353,3 @@ def test_an_explanation_says_what_the_batch_adds(rng):
     assert total == pytest.approx(sums[z] - sums.mean())
     assert f"  other inputs of the batch: {why.batch:+.2f}" in str(why)
     assert "by this input alone: " in str(why)
-
-
-def test_probabilities_are_as_certain_as_those_of_the_head_make_likely(rng):
-    head, scores, _ = clusters(rng, [50] * 4)
-    found = BatchRefinement(head).fit(scores)
-    agreement = np.mean(found.predict(scores) == head.predict(scores))
-    assert found.agreement_ == agreement < 0.95
-    odds = 1 / np.mean(1 - head.predict_proba(scores).max(axis=1)) - 1
-    expected = 1 / (1 + np.exp(-0.3) / odds**1.5)
-    assert found.predict_proba(scores).max(axis=1).mean() == pytest.approx(expected, abs=1e-6)
-    assert found.calibration_temperature_ > 1

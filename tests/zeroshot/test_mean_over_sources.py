@@ -138,7 +138,7 @@ def test_a_class_that_a_source_lacks_is_not_a_magnet(head, has_raters):
     items, classes = [f"c{i}" for i in range(30)], [f"z{i}" for i in range(6)]
     rater, n, n_lacking = ("somebody", 5, 0) if has_raters else (None, 30, 2)
     shares = []
-    for _ in range(20):
+    for _ in range(12):
         parts = [
             rs.Rankings.from_orders(
                 [rng.permutation(some)[:n].tolist() for _ in named],

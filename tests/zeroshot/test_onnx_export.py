@@ -18,7 +18,6 @@ from rankshot.zeroshot import onnx_export
 from rankshot.zeroshot.scores import KINDS
 
 ALONE = [
-    ("weighted", "one-vs-one", True),
     ("strict-mean", "one-vs-rest", True),
     ("conse", "one-vs-rest", False),
     *(
@@ -26,6 +25,7 @@ ALONE = [
         for name in ("default", "consensus", "uneven", "full", "sources", "direct", "nearest-3")
     ),
     pytest.param("strict-consensus", "one-vs-one", False, marks=pytest.mark.slow),
+    pytest.param("weighted", "one-vs-one", True, marks=pytest.mark.slow),
 ]
 
 

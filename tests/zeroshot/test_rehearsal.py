@@ -376,11 +376,3 @@ def test_evidence_that_helps_gets_a_weight_and_other_evidence_none():
     plain = helped.fit_head(ranked(NEW, SEEN))
     right = [np.mean(one.predict(new) == y_new) for one in (head, plain)]
     assert right[0] > right[1]
-
-
-def test_more_candidates_and_similar_ones_are_harder():
-    strengths = np.array([1.0, 2.0, 3.0])
-    few, many = (predict_mean_accuracy(strengths, np.eye(L)).estimate for L in (3, 30))
-    alike = predict_mean_accuracy(strengths, np.full((3, 3), 0.8) + 0.2 * np.eye(3)).estimate
-    assert many < few
-    assert alike < few

@@ -363,12 +363,6 @@ def test_settings_survive_a_file(tmp_path, head):
     assert str(again) == str(head)
 
 
-def test_settings_that_cannot_be_stored_are_refused(tmp_path):
-    stored = HeadSettings.from_head(rs.ProbabilisticRanking(prior=object()))
-    with pytest.raises(rs.RankshotError, match=r"prior.*cannot be stored"):
-        stored.write(tmp_path / "settings.json")
-
-
 def test_the_table_of_heads_has_their_classes_and_parameters():
     kinds = KINDS.values()
     assert {kind.name for kind in kinds} <= set(CLASSES)

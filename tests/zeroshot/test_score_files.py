@@ -288,13 +288,13 @@ def test_files_that_are_not_there_or_change(tmp_path, ending):
 @pytest.mark.parametrize(
     ("ending", "n", "batch_rows", "buffers"),
     [
-        (" packed.npz", 40_000, 500, 2.2e6),
-        (".parquet", 40_000, 500, 2.2e6),  # 64 kB a column; the file has one row group
-        (".csv", 5000, 100, 0.2e6),
+        (" packed.npz", 32_000, 500, 2.2e6),
+        (".parquet", 32_000, 500, 2.2e6),  # 64 kB a column; the file has one row group
+        (".csv", 3000, 50, 0.2e6),
     ],
 )
 def test_memory_is_a_few_batches(tmp_path, rng, ending, n, batch_rows, buffers):
-    """A row has 160 bytes, so most of the tables have 6 MB."""
+    """A row has 160 bytes, so most of the tables have 5 MB."""
     items, ids = [f"c{i}" for i in range(20)], np.arange(n).astype(str)
     # No reader can hold less of a Parquet file than a page of each column.
     pages = {"data_page_size": 2**13, "use_dictionary": False}

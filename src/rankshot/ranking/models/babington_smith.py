@@ -322,6 +322,8 @@ class OrderSums:
     def __init__(self, log_odds: Floats, k: int) -> None:
         self.log_odds = log_odds
         self.n_items = len(log_odds)
+        ways = binomial(np.arange(self.n_items)[:, None], np.arange(k + 1), exact=False)
+        self._ways = np.rint(ways).astype(np.int64)
         self.subsets: list[NDArray[np.int16]] = [np.zeros((1, 0), np.int16)]
         problems = log_odds.shape[2:]
         self.log_sums: list[Floats] = [np.zeros((1, *problems))]
@@ -354,14 +356,11 @@ class OrderSums:
 
     def number_without(self, subsets: NDArray[np.int16], last: int) -> Ints:
         """Return the numbers of the subsets that lack their ``last``-th item."""
-        size = subsets.shape[1]
-        table = binomial(np.arange(self.n_items)[:, None], np.arange(size + 1), exact=False)
-        table = np.rint(table).astype(np.int64)
         number = np.zeros(len(subsets), np.int64)
-        for other in range(size):
+        for other in range(subsets.shape[1]):
             if other != last:
                 # Items after the one that is left out move one place down.
-                number += table[subsets[:, other], other + (other < last)]
+                number += self._ways[subsets[:, other], other + (other < last)]
         return number
 
     def log_weights(self, row_sums: Floats, size: int) -> Floats:
