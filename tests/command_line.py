@@ -118,6 +118,17 @@ def write_scores(path, values, items=SEEN, ids=IDS):
         parquet.write_table(pa.Table.from_arrays(columns, names=names), path)
 
 
+def read_scores(path):
+    """Return the ids and the values of a table of scores, its items and its kind."""
+    ids, values, kinds = [], [], set()
+    for some, scores in rs.zeroshot.open_scores(path).batches():
+        ids += some.tolist()
+        values.append(scores.values)
+        kinds.add((scores.items, scores.kind))
+    (kind,) = kinds
+    return ids, np.concatenate(values), *kind
+
+
 def write_small_run(folder):
     """Write scores, probabilities, rankings, similarities and the true classes of seven inputs.
 

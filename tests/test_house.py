@@ -114,14 +114,6 @@ def test_importing_a_module_needs_the_core_dependencies_alone():
     assert extras == {"rankshot.zeroshot.torch_head": {"array_api_compat", "torch"}}
 
 
-@pytest.mark.parametrize("package", ["rankshot", *(f"rankshot.{floor}" for floor in FLOORS[:-1])])
-def test_every_public_name_is_there_and_documented(package):
-    module = importlib.import_module(package)
-    assert set(module.__all__) <= set(dir(module))
-    for name in module.__all__:
-        assert getattr(module, name).__doc__, name
-
-
 def test_the_top_has_at_most_45_names():
     assert len(rs.__all__) <= 45
 

@@ -10,9 +10,8 @@ from contextlib import ExitStack, contextmanager
 import httpx
 import pytest
 import uvicorn
-from asgi_client import Client, begin, form_of, open_survey
+from asgi_client import begin, form_of, open_survey
 from server_process import wait_until
-from small_studies import small_study
 from sqlalchemy.exc import OperationalError
 
 from rankshot import RankshotError
@@ -23,6 +22,7 @@ from rankshot.survey.study import Picture, QualityRules, Question
 from rankshot.survey.web import server as module
 from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
 from rankshot.survey.web.server import open_port, serve
+from small_studies import small_study
 
 
 @contextmanager
@@ -67,8 +67,8 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     ]
     with (
-        open_survey(small_study(), tmp_path) as (app, _),
-        serving(app, monkeypatch, idle_seconds=1) as address,
+        open_survey(small_study(), tmp_path) as (made, _),
+        serving(made.app, monkeypatch, idle_seconds=1) as address,
         ExitStack() as stack,
     ):
         lines = [socket.create_connection(address, timeout=10) for _ in sent]
@@ -90,8 +90,8 @@ def test_a_paid_study_from_prolific_to_the_completion_code_and_the_payment(tmp_p
     )
     arrival = {"PROLIFIC_PID": "5f1e2d3c", "STUDY_ID": "s1", "SESSION_ID": "t1"}
     with (
-        open_survey(study, tmp_path) as (app, database),
-        serving(app, monkeypatch) as (host, port),
+        open_survey(study, tmp_path) as (made, database),
+        serving(made.app, monkeypatch) as (host, port),
         httpx.Client(base_url=f"http://{host}:{port}", trust_env=False) as client,
     ):
         assert client.get("/").status_code == 400, "who does not come from Prolific"
@@ -130,8 +130,7 @@ def fail(*_):
 
 
 def test_health_and_readiness(tmp_path, monkeypatch):
-    with open_survey(small_study(), tmp_path, requests=8) as (app, database):
-        client = Client(app)
+    with open_survey(small_study(), tmp_path, requests=8) as (client, database):
         assert {client.get("/health").text for _ in range(5)} == {"ok"}
         for _ in range(5):
             ready = client.get("/ready")
@@ -153,14 +152,14 @@ def test_health_and_readiness(tmp_path, monkeypatch):
 def test_an_outage_is_a_few_lines(tmp_path, monkeypatch, capsys):
     """Many requests without a database, and errors of our own: less than 10 KB."""
     monkeypatch.setattr(module, "QUIET_SECONDS", 0.05)
-    with open_survey(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (client, _):
 
-        @app.get("/broken")
+        @client.app.get("/broken")
         def broken():
             raise RuntimeError("not of the database")
 
         monkeypatch.setattr(Database, "begin_read", fail)
-        with serving(app, monkeypatch) as address:
+        with serving(client.app, monkeypatch) as address:
             for path in ("/", "/broken") * 40:
                 with socket.create_connection(address, timeout=10) as line:
                     request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -198,8 +197,7 @@ def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path):
         (tmp_path / f"{name}.jpg").write_bytes(content)
         pictures.append(Picture(name, tmp_path / f"{name}.jpg", 'A "fox" & <b>more</b>'))
     (tmp_path / "secret.png").write_bytes(PICTURES["image/png"] + b"secret")
-    with open_survey(small_study(pictures=pictures), tmp_path) as (app, _):
-        client = Client(app)
+    with open_survey(small_study(pictures=pictures), tmp_path) as (client, _):
         page = client.get(begin(client)).text
         assert "A &#34;fox&#34; &amp; &lt;b&gt;more&lt;/b&gt;" in page
         found = {url: client.get(url) for url in re.findall(r'src="(/pictures/[^"]+)"', page)}
