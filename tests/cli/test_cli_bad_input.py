@@ -58,6 +58,12 @@ CASES = [
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --head probabilistik", {}, "--head 'probabilistik': no such method (did you m"),
     (CLASSIFY + " --set decay=-0.5", {}, "rankshot: decay must be 0 or more and finite, not -0.5"),
+    (CLASSIFY + " --set decay=half", {}, "--set decay=half: 'half' is not a number"),
+    (
+        CLASSIFY + " --set decya=1",
+        {},
+        "--set decya=1: give name=value (did you mean 'decay'?); the",
+    ),
     (
         CLASSIFY + " --head probabilistic --set prior=mallows",
         {},
