@@ -41,12 +41,14 @@ def rater_of(database, home):
 
 def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     client, database = opened
+    assert client.get("/").status == 400, "who does not come from Prolific"
     home = begin(client, ANN)
     assert begin(client, ANN.replace("one", "two")) == home
     (ann,) = people(database)
     ids = tuple(ann.ids[f"platform_{name}"] for name in ("id", "study", "session"))
     assert ids == ("ann", "study", "two")
-    finish(client, home)
+    assert DONE not in client.get(home).text
+    assert f'href="{DONE}"' in finish(client, home)
     assert begin(client, ANN.replace("one", "three")) == home
     assert people(database)[0].ids["platform_session"] == "two"
 

@@ -7,12 +7,7 @@ from asgi_client import begin, form_of, open_survey
 
 from command_line import rankshot
 from rankshot.core.errors import RankshotError
-from rankshot.survey.languages import (
-    Languages,
-    english_text,
-    load_catalogue,
-    read_catalogue,
-)
+from rankshot.survey.languages import Languages, english_text, load_catalogue, read_catalogue
 from rankshot.survey.overview import read_answers
 from rankshot.survey.study import Translation
 from small_studies import small_study

@@ -1,24 +1,20 @@
-"""The server itself: a whole visit, connections, pictures, logs, health and outages."""
+"""The server itself: connections, pictures, logs, health and outages."""
 
 import json
 import re
 import socket
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 
-import httpx
 import pytest
 import uvicorn
-from asgi_client import begin, form_of, open_survey
+from asgi_client import begin, open_survey
 from server_process import wait_until
 from sqlalchemy.exc import OperationalError
 
 from rankshot import RankshotError
-from rankshot.survey.export import payment_records, ranking_records
-from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import Database
-from rankshot.survey.study import Picture, QualityRules, Question
+from rankshot.survey.study import Picture
 from rankshot.survey.web import server as module
 from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
 from rankshot.survey.web.server import open_port, serve
@@ -76,50 +72,6 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
             stack.enter_context(line).sendall(text)
         received = [receive_all(line) for line in lines]
     assert [text.count(b"HTTP/1.1 200") for text in received] == [0, 0, 1]
-
-
-# ---- A paid study, over HTTP
-
-
-def test_a_paid_study_from_prolific_to_the_completion_code_and_the_payment(tmp_path, monkeypatch):
-    done = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
-    gold = Question("wolf", ("dog", "bus"), ("dog",))
-    rules = QualityRules(seconds=0)
-    study = small_study(
-        platform="prolific", completion_url=done, gold=(gold,), repeats=1, quality=rules
-    )
-    arrival = {"PROLIFIC_PID": "5f1e2d3c", "STUDY_ID": "s1", "SESSION_ID": "t1"}
-    with (
-        open_survey(study, tmp_path) as (made, database),
-        serving(made.app, monkeypatch) as (host, port),
-        httpx.Client(base_url=f"http://{host}:{port}", trust_env=False) as client,
-    ):
-        assert client.get("/").status_code == 400, "who does not come from Prolific"
-        consent = form_of(client.get("/", params=arrival).text)
-        assert consent.fields.items() >= arrival.items()
-        started = client.post(consent.action, data=consent.fields).headers["location"]
-        assert "How it works" in client.get(started).text
-        home, asked = started.removesuffix("/instructions"), []
-        while 'name="place"' in (page := client.get(home).text):
-            asked.append(re.search(r"like (\w+)\?", page)[1])
-            names = re.findall(r'data-name="(\w+)"', page)
-            # Everybody ranks the same, and the gold question rightly.
-            order = sorted(names, key=["dog", "leopard", "fox", "bus"].index)
-            form = form_of(page)
-            places = [str(order.index(name) + 1) for name in names]
-            assert done not in page
-            assert client.post(form.action, data=form.answer(*places)).status_code == 303
-        assert len(asked) == 6
-        assert set(asked) == {"cat", "dog", "car", "van", "wolf"}
-        assert asked.count(asked[-1]) == 2, "one is asked again"
-        assert '<code dir="ltr">C1A2B3</code>' in page
-        assert f'href="{done}"' in page
-        view = read_overview(study, database, time.time())
-    (paid,) = payment_records(view)
-    assert (paid["id"], paid["session"], paid["decision"]) == ("5f1e2d3c", "t1", "approve")
-    records = ranking_records(study, view.answers, view.flags)
-    assert {record["ranking"] for record in records} == {("leopard", "fox", "bus")}
-    assert sorted(record["target"] for record in records) == ["car", "cat", "dog", "van"]
 
 
 # ---- Health, and a database that is gone
