@@ -8,6 +8,7 @@ import signal
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
@@ -117,6 +118,17 @@ def write_scores(path, values, items=SEEN, ids=IDS):
         parquet.write_table(pa.Table.from_arrays(columns, names=names), path)
 
 
+def read_scores(path):
+    """Return the ids and the values of a table of scores, its items and its kind."""
+    ids, values, kinds = [], [], set()
+    for some, scores in rs.zeroshot.open_scores(path).batches():
+        ids += some.tolist()
+        values.append(scores.values)
+        kinds.add((scores.items, scores.kind))
+    (kind,) = kinds
+    return ids, np.concatenate(values), *kind
+
+
 def write_small_run(folder):
     """Write scores, probabilities, rankings, similarities and the true classes of seven inputs.
 
@@ -159,6 +171,25 @@ def softmax(values):
 def pairs_of(values):
     first, second = np.triu_indices(values.shape[1], 1)
     return np.ascontiguousarray(values[:, first] - values[:, second])
+
+
+def read_csv(path):
+    """Return the rows of a CSV file, each by the names of the columns."""
+    with Path(path).open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def table_rows(text):
+    """Return the cells of a printed table, rows of several lines joined, by the first cell."""
+    rows = {}
+    name = None
+    for line in text.splitlines():
+        if line.startswith("│"):
+            cells = [cell.strip() for cell in line.split("│")[1:-1]]
+            name = cells[0] or name
+            old = rows.get(name, [""] * len(cells))
+            rows[name] = [" ".join(both).strip() for both in zip(old, cells, strict=True)]
+    return rows
 
 
 def run_well(words):

@@ -1,12 +1,10 @@
 """How much memory work takes."""
 
-import gc
 import tracemalloc
 
 
 def peak_of(work):
     """Return the most bytes that were taken at a time, and the answer."""
-    gc.collect()
     tracemalloc.start()
     try:
         answer = work()

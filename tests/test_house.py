@@ -5,6 +5,7 @@ import importlib
 import json
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -27,17 +28,19 @@ def module_name(path):
 NAMES = {module_name(path): path for path in MODULES}
 
 
+@cache
 def find_imports(path):
     """The modules that a file imports, at its top or inside a function."""
+    imports = []
     for node in ast.walk(TREES[path]):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             submodules = [f"{node.module}.{alias.name}" for alias in node.names]
             found = [name for name in submodules if name in NAMES]
-            yield from found
-            if {*submodules} - {*found, "rankshot.__version__"}:
-                yield node.module
+            is_rest = {*submodules} - {*found, "rankshot.__version__"}
+            imports += [*found, node.module] if is_rest else found
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            imports += [alias.name for alias in node.names]
+    return imports
 
 
 def floor(name):
@@ -112,14 +115,6 @@ def test_importing_a_module_needs_the_core_dependencies_alone():
         if roots - CORE:
             extras[module_name(path)] = roots - CORE
     assert extras == {"rankshot.zeroshot.torch_head": {"array_api_compat", "torch"}}
-
-
-@pytest.mark.parametrize("package", ["rankshot", *(f"rankshot.{floor}" for floor in FLOORS[:-1])])
-def test_every_public_name_is_there_and_documented(package):
-    module = importlib.import_module(package)
-    assert set(module.__all__) <= set(dir(module))
-    for name in module.__all__:
-        assert getattr(module, name).__doc__, name
 
 
 def test_the_top_has_at_most_45_names():

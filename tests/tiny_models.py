@@ -7,6 +7,15 @@ import numpy as np
 CLASSES = ["red", "green", "blue"]
 PLAIN = {"size": (8, 8), "mean": 0.5, "std": 0.25, "resize": 8}
 """A preprocessing for pictures of 8 x 8 pixels."""
+CONFIG = {
+    "size": {"shortest_edge": 8},
+    "do_center_crop": True,
+    "crop_size": 8,
+    "image_mean": [0.5] * 3,
+    "image_std": [0.25] * 3,
+    "resample": 2,
+}
+"""The same as transformers writes it."""
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "music", "set", "alarm", "weather", "##s"]
 
 
@@ -114,6 +123,18 @@ def write_text_transformer(folder, labels=("play_music", "set_alarm")):
     BertForSequenceClassification(config).save_pretrained(folder)
     BertTokenizerFast(vocab={word: i for i, word in enumerate(WORDS)}).save_pretrained(folder)
     return folder
+
+
+RED, BLUE = (250, 10, 20), (10, 20, 250)
+
+
+def two_halves(width=40, height=20):
+    """Return a picture whose left half is red and whose right half is blue."""
+    from PIL import Image
+
+    image = Image.new("RGB", (width, height), RED)
+    image.paste(BLUE, (width // 2, 0, width, height))
+    return image
 
 
 def write_pictures(folder, n=5, size=(12, 10), seed=0):

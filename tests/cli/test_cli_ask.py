@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 import rankshot as rs
-from command_line import check_refused, rankshot
+from command_line import check_refused, rankshot, run_well
 from rankshot.cli import main
 from rankshot.sources import choose_rehearsed
 
@@ -44,12 +44,6 @@ def save_answers(folder, **answers):
     for name, answer in answers.items():
         text = answer if isinstance(answer, str) else json.dumps(answer)
         (folder / "answers" / f"{name.replace('_', '-')}.txt").write_text(text, encoding="utf-8")
-
-
-def run_well(words):
-    done = rankshot(words)
-    assert (done.status, done.err) == (0, "")
-    return done.out
 
 
 def read_prompt(path):

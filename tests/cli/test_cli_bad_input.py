@@ -1,70 +1,37 @@
 """Bad input ends every command with status 2 and a message to act on, never a traceback."""
 
-import io
 import os
 
-import numpy as np
 import pytest
 
-from command_line import IDS, RANKINGS, SEEN, SIMILARITY, check_refused, rankshot
+from command_line import IDS, RANKINGS, check_refused, rankshot
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.parquet"
 REPORT = "report predictions.csv --truth truth.csv -o out.html"
 EXPLAIN = "explain scores.csv --rankings rankings.jsonl"
 CONSENSUS = "consensus rankings.jsonl"
-
-HEADER = "id,bus,fox,leopard,tiger,tram\n"
-ROW = "x1,1,2,3,4,5\n"
-PREDICTIONS = "id,label,probability,P(cat),P(dog),P(truck)\n"
-
-
-def archive(**arrays):
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
-
-
-def parquet(**columns):
-    import pyarrow as pa
-    from pyarrow import parquet as files
-
-    stream = io.BytesIO()
-    files.write_table(pa.table(columns), stream)
-    return stream.getvalue()
+WITH_REFERENCE = f"{CLASSIFY} --reference usual.csv"
 
 
 @pytest.fixture
 def folder(folder):
     rows = "".join(f"{name},cat,.7,.7,.2,.1\n" for name in IDS)
-    (folder / "predictions.csv").write_text(PREDICTIONS + rows)
+    header = "id,label,probability,P(cat),P(dog),P(truck)\n"
+    (folder / "predictions.csv").write_text(header + rows)
     return folder
 
 
 # The command; files that are put in place of good ones; what the message says.
-SCORES = [
+CASES = [
+    # Scores and their types
     (CLASSIFY.replace("scores", "scors"), {}, "scors.csv: No such file or directory (did you me"),
-    (
-        CLASSIFY,
-        {"scores.csv": HEADER + ROW + "x2,1,2,3\n"},
-        "scores.csv:3: 4 cells, but the first line names 6 columns",
-    ),
-    (
-        CLASSIFY.replace(".csv", ".parquet"),
-        {"scores.parquet": parquet(**{name: [1.0, 2.0, None] for name in SEEN})},
-        "scores.parquet: row 2: 'bus' is nan; scores must be finite",
-    ),
-]
-
-SCORE_TYPES = [
     (CLASSIFY + " --score-type probabilities", {}, "scores.csv: row 0, column 'bus': -1.0 is no"),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
         {},
         "one column per pair of classes, which the score type one-vs-rest-logits does not fit",
     ),
-]
-
-SEMANTICS = [
+    # Rankings and similarities
     (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head weighted-mean needs --rank"),
     ("classify scores.csv --head conse -o o.csv", {}, "--head conse needs --rankings FILE"),
     (
@@ -83,21 +50,20 @@ SEMANTICS = [
         "rankings.jsonl: ranking 0 has no target",
     ),
     (
-        CLASSIFY.replace("rankings.jsonl", "similarity.csv") + " --head direct",
-        {"similarity.csv": SIMILARITY.replace("cat,.1,.5,.9,.8,.05", "cat,-.1,,-1,-.8,-2")},
-        "similarity.csv: all similarities of 'cat' by similarity are negative",
-    ),
-    (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --head direct",
         {},
         "pairs.npz: has one column per pair of classes, and this head needs one per class",
     ),
-]
-
-OPTIONS = [
+    # Options
     (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
     (CLASSIFY + " --head probabilistik", {}, "--head 'probabilistik': no such method (did you m"),
     (CLASSIFY + " --set decay=-0.5", {}, "rankshot: decay must be 0 or more and finite, not -0.5"),
+    (CLASSIFY + " --set decay=half", {}, "--set decay=half: 'half' is not a number"),
+    (
+        CLASSIFY + " --set decya=1",
+        {},
+        "--set decya=1: give name=value (did you mean 'decay'?); the",
+    ),
     (
         CLASSIFY + " --head probabilistic --set prior=mallows",
         {},
@@ -108,9 +74,7 @@ OPTIONS = [
     ),
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
     ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
-]
-
-OUTPUTS = [
+    # Outputs
     (CLASSIFY.replace(".parquet", ".xlsx"), {}, "out.xlsx: unknown ending '.xlsx'; known are .csv"),
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),
@@ -118,9 +82,7 @@ OUTPUTS = [
         "scores.csv: is an input file as well; give another file to write",
     ),
     (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is an input file as well"),
-]
-
-FOLDERS = [
+    # Folders in place of files
     (CLASSIFY.replace("out.parquet", "a_folder.csv"), {}, "a_folder.csv: is a folder; a file is"),
     (CONSENSUS + " -o a_folder.csv", {}, "is a folder; a file is expected (.jsonl, .ndjson, .par"),
     (CLASSIFY.replace("rankings.jsonl", "."), {}, ".: is a folder; a file is expected (.jsonl,"),
@@ -128,28 +90,20 @@ FOLDERS = [
     (CONSENSUS + " --seen a_folder.csv", {}, "--seen a_folder.csv: a folder needs the config.json"),
     ("report a_folder.csv -o out.html", {}, "is a folder; a file is expected (.csv, .parquet)"),
     ("survey status a_folder.csv", {}, "rankshot: a_folder.csv: is a folder; a file is expected"),
-]
-
-CONSENSUSES = [
+    # consensus, explain and report
     (
         CONSENSUS + " --seen seen.txt",
         {"seen.txt": "bus\nfox\nleopard\ntigger\ntram\n"},
         "rankings.jsonl:1: unknown item 'tiger' (did you mean 'tigger'?)",
     ),
     (CONSENSUS + " --k 2 --k 3", {}, "--k is given more than once; give one value"),
-]
-
-EXPLANATIONS = [
     (
-        EXPLAIN + " --id x99",
+        EXPLAIN + " --id x99 --id x2 --id x98",
         {},
-        "input 'x99' not found in scores.csv; the first ids are 'x1', 'x2', 'x3'",
+        "input 'x99', 'x98' not found in scores.csv; the first ids are 'x1', 'x2', 'x3'",
     ),
     (EXPLAIN + " --new-class catt", {}, "no class 'catt' (did you mean 'cat'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
-]
-
-REPORTS = [
     (
         REPORT,
         {"truth.csv": "id,label\n" + "".join(f"{name},cat\n" for name in IDS[:-2])},
@@ -172,13 +126,10 @@ REPORTS = [
             "give those that made the predictions"
         ),
     ),
-]
-
-WITH_REFERENCE = f"{CLASSIFY} --reference usual.csv"
-REFERENCES = [
+    # References
     (
         WITH_REFERENCE,
-        {"usual.csv": HEADER.replace("tiger", "tigre") + ROW},
+        {"usual.csv": "id,bus,fox,leopard,tigre,tram\nx1,1,2,3,4,5\n"},
         "a reference needs the columns of scores.csv; only one of the two files has 'tiger', 'tig",
     ),
     (CLASSIFY + " --reference usual_pairs.npz", {}, "usual_pairs.npz: has one-vs-one scores, an"),
@@ -188,11 +139,6 @@ REFERENCES = [
         "usual_probabilities.csv: the scores look like probabilities, and those of scores.csv like",
     ),
     (
-        WITH_REFERENCE.replace("scores", "probabilities") + " --score-type probabilities",
-        {"usual.csv": HEADER + "a0,.2,.2,.2,.2,.2\nb,.2,.2,.2,.2,.9\n"},
-        "usual.csv: row 1: multiclass probabilities must add up to one, not 1.7",
-    ),
-    (
         WITH_REFERENCE + " --head probabilistic --set posterior=sum",
         {},
         "--reference is for posterior=mean and consensus, not sum",
@@ -200,19 +146,6 @@ REFERENCES = [
     (WITH_REFERENCE + " --head deterministic", {}, "--reference is for --head weighted-mean and"),
     (WITH_REFERENCE.replace("out.parquet", "usual.csv"), {}, "usual.csv: is an input file as well"),
     (REPORT + " --rankings rankings.jsonl --reference usual.csv", {}, "--reference needs --scores"),
-]
-
-CASES = [
-    *SCORES,
-    *SCORE_TYPES,
-    *SEMANTICS,
-    *OPTIONS,
-    *OUTPUTS,
-    *FOLDERS,
-    *CONSENSUSES,
-    *EXPLANATIONS,
-    *REPORTS,
-    *REFERENCES,
 ]
 
 

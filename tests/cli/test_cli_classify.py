@@ -20,7 +20,9 @@ from command_line import (
     pairs_of,
     rankings,
     rankshot,
+    run_well,
     softmax,
+    table_rows,
     write_scores,
 )
 from rankshot.zeroshot.files import predictions
@@ -36,10 +38,9 @@ def small_batches(monkeypatch):
     monkeypatch.setattr("rankshot.zeroshot.files.score_tables.BATCH_CELLS", 10)
 
 
-def run_classify(words, output="out.csv"):
-    done = rankshot(words)
-    assert (done.status, done.err) == (0, "")
-    return done, read_predictions(output)
+def run_classify(words):
+    out = run_well(words)
+    return out, read_predictions("out.csv")
 
 
 # -------------------------------------------------------------------- right answers
@@ -80,18 +81,6 @@ def test_every_head_answers_as_in_python(folder, options, head):
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("scores", "output"), [("scores.parquet", "out.csv"), ("scores.npz", "out.parquet")]
-)
-def test_formats_do_not_matter(folder, scores, output):
-    _, wanted = run_classify(CLASSIFY)
-    _, found = run_classify(f"classify {scores} --rankings rankings.jsonl -o {output}", output)
-    assert found.ids.tolist() == wanted.ids.tolist()
-    assert found.labels.tolist() == wanted.labels.tolist()
-    assert found.targets == wanted.targets
-    np.testing.assert_array_equal(found.proba, wanted.proba)
-
-
 def test_one_vs_one(folder):
     _, found = run_classify(CLASSIFY.replace("scores.csv", "pairs.npz"))
     head = rs.WeightedMean().fit(rankings())
@@ -111,9 +100,9 @@ def test_without_ids_rows_are_numbered_through_all_batches(folder, small_batches
 
 def test_probabilities_are_told_from_logits_and_it_is_said(folder):
     done, by_logits = run_classify(CLASSIFY)
-    assert "scores.csv: the scores are interpreted as logits (see --score-type)\n" in done.out
+    assert "scores.csv: the scores are interpreted as logits (see --score-type)\n" in done
     done, by_probabilities = run_classify(CLASSIFY.replace("scores.csv", "probabilities.csv"))
-    assert "probabilities.csv: the scores are interpreted as probabilities (see" in done.out
+    assert "probabilities.csv: the scores are interpreted as probabilities (see" in done
     np.testing.assert_allclose(by_probabilities.proba, by_logits.proba, rtol=1e-9)
 
 
@@ -134,12 +123,12 @@ def test_a_reference_is_what_the_scores_are(folder):
     words = CLASSIFY.replace("scores.csv", "probabilities.csv")
     words += " --reference usual_probabilities.csv"
     done, inferred = run_classify(words)
-    assert done.out.count("the scores are interpreted as probabilities") == 2
+    assert done.count("the scores are interpreted as probabilities") == 2
     head = rs.WeightedMean().fit(rankings(), rs.Scores.from_probabilities(softmax(USUAL), SEEN))
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(inferred.proba, wanted, rtol=1e-9)
     done, as_logits = run_classify(f"{words} --score-type logits")
-    assert "interpreted as" not in done.out
+    assert "interpreted as" not in done
     head.fit(rankings(), rs.Scores(softmax(USUAL), SEEN))
     wanted = head.predict_proba(rs.Scores(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(as_logits.proba, wanted, rtol=1e-9)
@@ -156,13 +145,7 @@ def test_reject_below(folder, small_batches):
     assert found.labels.tolist() == np.where(kept, sure.labels, "rejected").tolist()
     assert set(kept) == {True, False}
     np.testing.assert_allclose(found.proba, sure.proba, rtol=1e-13)
-    assert row_of(done, "rejected") == ["rejected", "3", "42.9%"]
-
-
-def row_of(done, name):
-    """Return the cells of the row of a printed table that starts with a name."""
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.out.splitlines()]
-    return next(row for row in rows if row and row[0] == name)
+    assert table_rows(done)["rejected"] == ["rejected", "3", "42.9%"]
 
 
 # -------------------------------------------------------------------- whole or not at all

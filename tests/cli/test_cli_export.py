@@ -17,19 +17,12 @@ from tiny_models import CLASSES, write_onnx
 FIT = "fit --rankings rankings.jsonl -o head.rankshot"
 
 
-def write_network(path, *, names=None, end="Identity", n_outputs=1, columns=5):
+def write_network(path, *, names=None, end="Identity"):
     """Write a network that returns its input, or its softmax."""
-    outputs = [f"y{i}" for i in range(n_outputs)]
-    attributes = {"axis": 1} if end == "Softmax" else {}
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["z"])]
-    nodes += [helper.make_node(end, ["z"], [name], **attributes) for name in outputs]
-    graph = helper.make_graph(
-        nodes,
-        "network",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 5])],
-        [helper.make_tensor_value_info(y, TensorProto.FLOAT, ["n", columns]) for y in outputs],
-        [numpy_helper.from_array(np.eye(5, columns, dtype=np.float32), "w")],
-    )
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["z"]), helper.make_node(end, ["z"], ["y"])]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 5]) for name in "xy")
+    weights = numpy_helper.from_array(np.eye(5, dtype=np.float32), "w")
+    graph = helper.make_graph(nodes, "network", [x], [y], [weights])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     model.ir_version = 8
     if names is not None:

@@ -1,14 +1,12 @@
 """``rankshot leaderboard``: tables of votes and rankings, the table, files and bad input."""
 
-import csv
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import check_refused, run_well
+from command_line import check_refused, read_csv, run_well
 
 pytest.importorskip("matplotlib")
 
@@ -38,17 +36,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def read_board(path):
-    with Path(path).open(encoding="utf-8", newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def test_a_table_of_votes_becomes_a_leaderboard(folder):
     out = run_well(f"{BOARD} -o board.csv")
     assert "3 items, 24 rankings by 3 raters, 95 % comparison intervals" in out
     assert "leaderboard written to board.csv" in out
     wanted = rs.leaderboard("votes.csv")
-    rows = read_board("board.csv")
+    rows = read_csv("board.csv")
     assert [row["item"] for row in rows] == ["ant", "bee", "cat"]
     assert [row["rank"] for row in rows] == ["1", "2", "3"]
     np.testing.assert_array_equal([float(row["rating"]) for row in rows], wanted.log_worths)
@@ -103,7 +96,7 @@ def test_boards_by_category_and_covariates(folder):
     out = run_well("leaderboard more.csv --category time --ties half -o boards.csv")
     assert out.index("day: 3 items, 12 rankings") < out.index("night: 3 items, 12 rankings")
     assert "No item differs clearly between the categories" in out
-    assert [row["category"] for row in read_board("boards.csv")] == ["day"] * 3 + ["night"] * 3
+    assert [row["category"] for row in read_csv("boards.csv")] == ["day"] * 3 + ["night"] * 3
     out = run_well("leaderboard more.csv --covariates length,position --ties half")
     assert "effect of length: " in out
     assert "effect of position: " in out
@@ -139,7 +132,7 @@ def test_all_places_count_and_are_shown(folder):
 
 def test_rankings_of_one_target(folder):
     run_well("leaderboard ballots.jsonl --target spring -o board.csv")
-    assert [row["item"] for row in read_board("board.csv")] == ["ant", "bee", "cat"]
+    assert [row["item"] for row in read_csv("board.csv")] == ["ant", "bee", "cat"]
 
 
 @pytest.mark.parametrize(("name", "begin"), [("w.png", b"\x89PNG"), ("w.svg", b"<?xml")])

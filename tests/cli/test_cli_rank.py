@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import rankshot
+from command_line import check_refused, rankshot, run_well
 from rankshot.sources import LanguageModel, read_similarity
 
 SEEN = ["tiger", "wolf", "seal", "bus", "tram", "lorry", "crane", "crane_2"]
@@ -42,9 +42,11 @@ def write_names(folder, seen, new):
     (folder / "new.txt").write_text("\n".join(new))
 
 
-def rank(words=""):
-    always = "rank --seen seen.txt --new new.txt -o out.jsonl"
-    return rankshot(f"{always} {words or '--source vectors:vectors.txt'}")
+RANK = "rank --seen seen.txt --new new.txt -o out.jsonl"
+
+
+def rank(words):
+    return run_well(f"{RANK} {words}")
 
 
 def read_file():
@@ -93,10 +95,9 @@ def test_the_table_shows_what_is_in_the_file(folder, rng, k):
     values[::2] = rng.normal(size=(6, 9))
     values[::3, 2:4] = np.nan
     rs.sources.write_similarity(rs.Similarity(values, new, seen), folder / "t.csv")
-    done = rank("--source table:t.csv" + (f" --k {k}" if k else ""))
-    assert done.status == 0, done.err
+    out = rank("--source table:t.csv" + (f" --k {k}" if k else ""))
     lines = read_file()
-    assert printed_cells(done.out) == {key: format_line(line) for key, line in lines.items()}
+    assert printed_cells(out) == {key: format_line(line) for key, line in lines.items()}
     assert sum(line.get("kind") == "subset" for line in lines.values()) == 4
     kept = rs.read_rankings("out.jsonl", items=seen)
     assert set(kept.lengths[kept.is_subset].tolist()) == {min(k or 7, 7)}
@@ -105,9 +106,16 @@ def test_the_table_shows_what_is_in_the_file(folder, rng, k):
 def test_classes_that_cannot_be_told_apart_are_named(folder):
     write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog", "taxi", "van"])
     warning = "warning: 'bus', 'taxi', 'van' have the same ranking: they cannot be told apart"
-    assert warning in rank("--source wordnet").out
+    assert warning in rank("--source wordnet")
     write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog"])
-    assert "told apart" not in rank("--source wordnet").out
+    assert "told apart" not in rank("--source wordnet")
+
+
+def test_names_are_shown_as_they_are(folder):
+    """Square brackets are not markup, and a # inside a name does not start a comment."""
+    write_names(folder, ["[b]og", "[/red]x", "C#"], ["cat"])
+    (folder / "table.csv").write_text("target,[b]og,[/red]x,C#\ncat,3,2,1\n")
+    assert "[b]og > [/red]x > C#" in rank("--source table:table.csv")
 
 
 # ------------------------------------------------------------------ unknown names
@@ -116,8 +124,7 @@ def test_classes_that_cannot_be_told_apart_are_named(folder):
 def test_a_source_ranks_what_it_knows(folder):
     write_names(folder, SEEN, ["cat", "yeti"])
     (folder / "table.csv").write_text("target,bus,tiger\nyeti,1,2\ncat,1,3\n")
-    done = rank("--source vectors:vectors.txt --source table:table.csv")
-    assert done.status == 0, done.err
+    out = rank("--source vectors:vectors.txt --source table:table.csv")
     lines = read_file()
     assert sorted(lines) == [("table", "cat"), ("table", "yeti"), ("vectors", "cat")]
     assert "lorry" not in lines["vectors", "cat"]["ranking"]
@@ -125,22 +132,46 @@ def test_a_source_ranks_what_it_knows(folder):
     assert lines["table", "yeti"] == {
         "target": "yeti", "ranking": ["tiger", "bus"], "kind": "subset", "source": "table",
     }  # fmt: skip
-    assert printed_cells(done.out)["vectors", "yeti"] == "-"
-    assert "  has no ranking of these new classes, unknown to it: 'yeti'\n" in done.out
-    assert "  ranks without these seen classes, unknown to it: 'lorry', 'crane_2'\n" in done.out
-    assert "  ranks without these seen classes, unknown to it: 'wolf', 'seal', 'tram'" in done.out
-    assert "warning" not in done.out
+    assert printed_cells(out)["vectors", "yeti"] == "-"
+    for line in (
+        "vectors: covers 38% of all pairs\n",
+        "  has no ranking of these new classes, unknown to it: 'yeti'\n",
+        "  ranks without these seen classes, unknown to it: 'lorry', 'crane_2'\n",
+        "  ranks without these seen classes, unknown to it: 'wolf', 'seal', 'tram'",
+        "3 rankings written to out.jsonl\n",
+    ):
+        assert line in out
+    assert "warning" not in out
 
 
-def test_a_source_that_knows_nothing_is_an_error(folder):
-    write_names(folder, SEEN, ["yeti", "kraken"])
-    done = rank()
-    assert done.status == 2
-    assert (
+VECTOR_SOURCE = "--source vectors:vectors.txt"
+REFUSED = {
+    "--source wordnt": "no source 'wordnt' (did you mean 'wordnet'?)",
+    "--source vectors": "source 'vectors' needs a file, as in vectors:FILE",
+    "--source llm": "source 'llm' needs a model, as in llm:MODEL",
+    "--source glove:50": "source 'glove' takes no file or name; it was given as 'glove:50'",
+    "--source glove --names-out n.csv": "--names-out is for --source wordnet",
+    "--source wordnet --source wordnet": "given more than once: 'wordnet'",
+    f"{VECTOR_SOURCE} --source vectors:more/vectors.txt": "two sources have the name 'vectors'",
+    "--names odd.csv": "odd.csv:3: no class 'sea' (did you mean 'seal'?)",
+    "--names-out out.csv --similarity-out out.csv": "-out must be two files",
+    "--k 9": "k must be a whole number from 1 to 8, not 9",
+    # The misspelt name of a new class, and a source that knows none of the classes.
+    "--source wordnet --new cat,gerenouk": "no source knows 'gerenouk'; 'gerenouk' may be 'gere",
+    f"{VECTOR_SOURCE} --new yeti,kraken": (
         "vectors: knows no pair of a new class and a seen class, such as 'yeti' and 'tiger'; "
         "leave out this source, or give words to look up with --names FILE"
-    ) in done.err
-    assert not (folder / "out.jsonl").exists()
+    ),
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_wrong_is_said_and_nothing_is_written(folder, words):
+    (folder / "more").mkdir()
+    (folder / "more/vectors.txt").write_text(VECTORS)
+    (folder / "odd.csv").write_text("class,look_up\nseal,seal.n.09\nsea,seal.n.09\n")
+    usual = RANK.replace("--new new.txt ", "") if "--new" in words else RANK
+    check_refused(folder, f"{usual} {words}", {}, REFUSED[words])
 
 
 # ------------------------------------------------------------------ words to look up
@@ -155,11 +186,10 @@ def test_words_are_looked_up_by_all_sources_and_the_output_keeps_the_names(folde
     (folder / "table.csv").write_text(
         "target,tiger,bus,daisy_flower_3,wolf\nwater lily,1,0,3,2\nx7,1,3,0,2\ntruck,9,9,9,9\n"
     )
-    done = rank(
+    out = rank(
         "--source wordnet --source vectors:vectors.txt --source table:table.csv --names names.csv"
     )
-    assert done.status == 0, done.err
-    assert "misspelt" not in done.out
+    assert "misspelt" not in out
     first = {key: line["ranking"][0] for key, line in read_file().items()}
     assert first == {
         ("wordnet-path", "water_lilly"): "daisy_flower_3",
@@ -187,13 +217,17 @@ def test_a_language_model_gets_the_words(folder, monkeypatch):
 
     monkeypatch.setattr(LanguageModel, "rankings", rankings)
     (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\ncrane_2,a heron\n")
-    done = rank("--source llm:m --yes --names names.csv")
-    assert done.status == 0, done.err
+    words = "--source llm:m --names names.csv"
+    # The number of calls is printed, and without an answer none is made.
+    done = rankshot(f"{RANK} {words}")
+    assert (done.status, "15 calls" in done.out) == (1, True)
+    assert asked == []
+    rank(f"{words} --yes")
     assert asked == [(("cat", "truck", "water lily"), (*SEEN[:-1], "a heron"))]
     assert read_file()["m", "water_lilly"]["ranking"] == ["crane_2", "bus"]
     (folder / "names.csv").write_text("class,look_up\ncrane_2,crane\n")
-    done = rank("--source llm:m --yes --names names.csv")
-    assert "cannot distinguish 'crane' and 'crane_2': both are looked up as 'crane'" in done.err
+    message = "cannot distinguish 'crane' and 'crane_2': both are looked up as 'crane'"
+    check_refused(folder, f"{RANK} {words} --yes", {}, message)
 
 
 def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
@@ -202,13 +236,9 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
         "class,look_up\nwater_lilly,water lily\nT9,swan\ncrane,crane.n.04\n"
     )
     words = "--names names.csv --names-out senses.csv"
-    done = rank(words)
-    assert done.status == 2
-    assert "no source knows 'qzx_7'. Correct the name" in done.err
-    assert not Path("out.jsonl").exists()
-    done = rank(f"{words} --skip-unknown")
-    assert done.status == 0, done.err
-    assert "warning: no ranking of 'qzx_7', which no source knows: left out" in done.out
+    check_refused(folder, f"{RANK} {words}", {}, "no source knows 'qzx_7'. Correct the name")
+    out = rank(f"{words} --skip-unknown")
+    assert "warning: no ranking of 'qzx_7', which no source knows: left out" in out
     classes = ["tiger", "T9", "daisy", "heron", "water_lilly", "crane", "qzx_7"]
     found = rs.sources.read_look_up("senses.csv", classes)
     words = ["water lily", "tiger", "swan", "daisy", "heron"]
@@ -223,33 +253,21 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     }
     first = Path("out.jsonl").read_text()
     # The file replaces the words: all senses are given now.
-    assert rank("--names senses.csv --skip-unknown").status == 0
+    rank("--names senses.csv --skip-unknown")
     assert Path("out.jsonl").read_text() == first
-
-
-def test_a_misspelt_new_class_is_an_error_with_a_suggestion(folder):
-    write_names(folder, SEEN, ["cat", "gerenouk"])
-    done = rank("--source wordnet")
-    assert done.status == 2
-    assert "no source knows 'gerenouk'; 'gerenouk' may be 'gerenuk'. Correct the name" in done.err
 
 
 # ------------------------------------------------------------------ similarities
 
 
-def classify(head, similarity):
-    return rankshot(f"classify scores.csv --head {head} --rankings {similarity} -o {head}.csv")
-
-
 def test_several_sources_are_averaged(folder):
     (folder / "table.csv").write_text("target,tiger,bus,lorry\ncat,4,2,0\ntruck,0,4,3\nyeti,,,\n")
     write_names(folder, SEEN, ["cat", "truck", "yeti"])
-    done = rank(
+    out = rank(
         "--source vectors:vectors.txt --source table:table.csv --similarity-out sim.csv --k 2 "
         "--skip-unknown"
     )
-    assert done.status == 0, done.err
-    assert "sim.csv: the mean of vectors and table, each rescaled to [0, 1]" in done.out
+    assert "sim.csv: the mean of vectors and table, each rescaled to [0, 1]" in out
     table = read_similarity(folder / "sim.csv")
     assert table.targets == ("cat", "truck")
     vectors = rs.WordVectors.from_file("vectors.txt").similarity(["cat", "truck"], SEEN).rescale()

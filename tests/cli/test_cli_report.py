@@ -9,23 +9,9 @@ import pytest
 from PIL import Image
 
 import rankshot as rs
-from command_line import IDS, LOGITS, TARGETS, TRUTH, rankings, run_well, write_scores
+from command_line import IDS, LOGITS, TARGETS, TRUTH, rankings, run_well, table_rows, write_scores
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.settings import HeadSettings
-
-
-def table_rows(text):
-    """Return the cells of a printed table, rows of several lines joined, by the first cell."""
-    rows = {}
-    name = None
-    for line in text.splitlines():
-        if line.startswith("│"):
-            cells = [cell.strip() for cell in line.split("│")[1:-1]]
-            name = cells[0] or name
-            old = rows.get(name, [""] * len(cells))
-            rows[name] = [" ".join(both).strip() for both in zip(old, cells, strict=True)]
-    return rows
-
 
 # -------------------------------------------------------------------- consensus
 

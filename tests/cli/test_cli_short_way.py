@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from command_line import rankshot, run_well
-from rankshot.zeroshot.files.score_tables import open_scores
+from command_line import rankshot, read_csv, run_well
+from tiny_models import CONFIG, write_onnx, write_pictures
 
 GROUPS = {
     "fur claws whiskers paws": ["leopard", "tiger", "lion"],
@@ -64,17 +64,12 @@ def write_table(path, header, rows):
         csv.writer(stream).writerows([header.split(","), *rows])
 
 
-def read(path):
-    with Path(path).open(newline="") as stream:
-        return list(csv.DictReader(stream))
-
-
 def share_right(path="p.csv"):
-    return np.mean([row["label"] == re.sub(r"\d", "", row["id"]) for row in read(path)])
+    return np.mean([row["label"] == re.sub(r"\d", "", row["id"]) for row in read_csv(path)])
 
 
 def labelled():
-    rows = read("seen.csv")
+    rows = read_csv("seen.csv")
     return [row["text"] for row in rows], [row["label"] for row in rows]
 
 
@@ -109,12 +104,13 @@ def test_labelled_inputs_are_rehearsed(zoo):
     assert "warning: 12 classes are few for a rehearsal" in out
     assert "predicted for tables such as WordNet alone were often too high" in out
     assert "reference: it covers " in out
-    found = rs.recognise(
-        *(open_all(FOLDER / "scores"), rs.read_rankings(FOLDER / "p.rankings.jsonl")),
-        rehearse=(open_all(FOLDER / "labelled"), labelled()[1]),
-        batch="no",
+    found = rs.recognise("t.csv", list(NEW), model="zoo.skops", rehearse=labelled(), batch="no")
+    rows = read_csv("p.csv")
+    assert found.ids.tolist() == [row["id"] for row in rows]
+    assert found.labels.tolist() == [row["label"] for row in rows]
+    np.testing.assert_allclose(
+        found.proba, [[float(row[f"P({z})"]) for z in sorted(NEW)] for row in rows], rtol=1e-5
     )
-    assert [row["label"] for row in read("p.csv")] == found.labels.tolist()
     assert str(found.predicted) in out
     page = f"report p.csv --scores {FOLDER}/scores --head {FOLDER}/p.rankshot -o out.html"
     run_well(page)
@@ -123,26 +119,11 @@ def test_labelled_inputs_are_rehearsed(zoo):
     assert f"predicted beforehand {estimate}% [{low}, {high}]" in text
     assert "<dt>model</dt><dd>zoo.skops (scikit-learn), on CPU</dd>" in text
     run_well([*RUN, "--rehearse", "seen.csv", "--classes", "all-or-none"])
-    assert {"P(none of these)", "P(leopard)"} <= {*read("p.csv")[0]}
-
-
-def open_all(path):
-    return next(open_scores(path).batches())[1]
-
-
-def test_the_same_in_python(zoo):
-    run_well([*RUN, "--rehearse", "seen.csv"])
-    found = rs.recognise("t.csv", list(NEW), model="zoo.skops", rehearse=labelled())
-    rows = read("p.csv")
-    assert found.ids.tolist() == [row["id"] for row in rows]
-    assert found.labels.tolist() == [row["label"] for row in rows]
-    np.testing.assert_allclose(
-        found.proba, [[float(row[f"P({z})"]) for z in sorted(NEW)] for row in rows], rtol=1e-5
-    )
+    assert {"P(none of these)", "P(leopard)"} <= {*read_csv("p.csv")[0]}
 
 
 def test_few_labelled_classes_are_a_reference(zoo):
-    rows = [row for row in read("seen.csv") if row["label"] in {"leopard", "bus"}]
+    rows = [row for row in read_csv("seen.csv") if row["label"] in {"leopard", "bus"}]
     write_table("few.csv", "text,label", [(row["text"], row["label"]) for row in rows])
     out = run_well([*RUN, "--rehearse", "few.csv"])
     assert "of 5 labelled classes by the sources of the new ones, not of 2; the labelled" in out
@@ -179,12 +160,9 @@ def test_answers_beside_are_used(zoo):
 
 
 def test_pictures_in_folders_of_their_classes(tmp_path, monkeypatch):
-    from tiny_models import write_onnx, write_pictures
-
     monkeypatch.chdir(tmp_path)
     write_onnx(tmp_path / "net.onnx", metadata={"classes": ["leopard", "bus", "daisy"]})
-    config = {"size": {"height": 8, "width": 8}, "image_mean": [0] * 3, "image_std": [1] * 3}
-    Path("preprocessor_config.json").write_text(json.dumps(config | {"resample": 2}))
+    Path("preprocessor_config.json").write_text(json.dumps(CONFIG))
     write_pictures(tmp_path / "photos", 3)
     for number, name in enumerate(["Leopard", "bus"]):
         write_pictures(tmp_path / "seen" / name, 6, seed=number)
@@ -197,4 +175,4 @@ def test_pictures_in_folders_of_their_classes(tmp_path, monkeypatch):
 
 def test_inputs_with_low_probabilities_are_rejected(zoo):
     run_well([*RUN, "--reject-below", "0.999999", "--batch", "no"])
-    assert {row["label"] for row in read("p.csv")} == {"rejected"}
+    assert {row["label"] for row in read_csv("p.csv")} == {"rejected"}

@@ -1,12 +1,16 @@
-"""What the package knows of the classes of its data sets: names, tables, vectors, rankings."""
+"""The data in the package: names, inputs, tables, vectors, panels, scores and ballots."""
 
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import RidgeClassifier
+from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
+from rankshot.datasets import load_cifar, load_imagenet, load_intents
 from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,
@@ -44,7 +48,30 @@ def tables(dataset):
     return load_similarities(dataset)
 
 
-# ---- Names
+# ---- Names and inputs
+
+PER_CLASS = {
+    load_cifar: {"seen_train": 80, "seen_validation": 30, "new": 400},
+    load_intents: {"seen_train": 40, "seen_validation": 10, "seen_test": 10, "new": 20},
+}
+
+
+@pytest.mark.parametrize("load", PER_CLASS)
+def test_every_class_has_the_same_number_of_inputs(load):
+    data = load()
+    for part, n in PER_CLASS[load].items():
+        classes = data.new_classes if part == "new" else data.seen_classes
+        names, counts = np.unique(getattr(data, f"{part}_label"), return_counts=True)
+        assert (tuple(names), set(counts)) == (classes, {n})
+        assert len(getattr(data, part)) == n * len(classes)
+
+
+def test_no_image_is_there_twice():
+    with np.load(DATA / "cifar_features.npz", allow_pickle=False) as stored:
+        for part in ("seen_train", "seen_validation", "unseen"):
+            rows = stored[f"{part}_row"]
+            assert len(set(rows.tolist())) == len(rows)
+            assert len(rows) == len(stored[f"{part}_label"]) == stored[part].shape[1]
 
 
 def test_a_wrong_name_lists_the_right_ones():
@@ -122,13 +149,16 @@ def test_the_vectors_are_those_that_glove_published():
 
 # ---- The panel
 
-QUESTIONS = {"similar": (8, 10), "photographs": (6, 15), "contrast": (4, 15)}
+QUESTIONS = {"similar": (8, 10), "photographs": (6, 15), "contrast": (4, 15), "requests": (4, 10)}
 """For each question: its raters, and the length of their lists."""
-SIZES = {"cifar": (20, 80), "animals": (10, 30)}
+SIZES = {"cifar": (20, 80), "animals": (10, 30), "intents": (30, 90)}
 """Targets and items of the held-out panel."""
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    ("dataset", "question"),
+    [*product(DATASETS, ("similar", "photographs", "contrast")), ("intents", "requests")],
+)
 def test_the_panel_ranks_seen_classes_and_held_out_classes_are_not_items(dataset, question):
     n_raters, length = QUESTIONS[question]
     panel, held_out = load_panel(dataset, question), load_held_out_panel(dataset, question)
@@ -145,6 +175,33 @@ def test_the_panel_ranks_seen_classes_and_held_out_classes_are_not_items(dataset
         assert len(one.rater_names) == n_raters
         for ranked in one.by_target().values():
             assert sorted(ranked.raters) == sorted(one.rater_names)
+
+
+def test_intents_have_their_classes_and_panels():
+    data = load_intents()
+    assert (data.seen_classes, data.new_classes) == class_names("intents")
+    assert data.panel == load_panel("intents")
+    assert data.held_out_panel == load_held_out_panel("intents")
+    assert data.held_out_panel.target_names == data.held_out_classes
+
+
+@pytest.mark.slow
+def test_the_accuracies_in_the_description_of_intents():
+    data = load_intents()
+    classifier = make_pipeline(TfidfVectorizer(sublinear_tf=True), RidgeClassifier())
+    classifier.fit(data.seen_train, data.seen_train_label)
+    seen = classifier.score(data.seen_test, data.seen_test_label)
+    scores, reference = (
+        rs.Scores(classifier.decision_function(texts), classifier.classes_)
+        for texts in (data.new, data.seen_validation)
+    )
+    found = []
+    for one in (None, reference):
+        head = rs.ProbabilisticRanking().fit(data.panel, reference=one)
+        found.append((head.predict(scores) == data.new_label).mean())
+    text = (DATA / "intents.md").read_text(encoding="utf-8")
+    numbers = f"{seen:.3f} | {found[0]:.3f} ({found[1]:.3f})".replace("0.", ".")
+    assert f"| words | `RidgeClassifier()` | {numbers} |" in text
 
 
 # ---- Files
@@ -188,17 +245,40 @@ def test_the_ballots_are_those_of_diaconis():
     assert effects[1].round().tolist() == [476, -88, -179, -209, -147, -169, -160, 107, 128, 241]
 
 
-# ---- Rebuilding
+# ---- Scores of 1,000 classes
+
+LABELS = rs.sources.read_class_labels("imagenet-1k")
 
 
-@pytest.mark.shared_data
-@pytest.mark.parametrize("dataset", ["cifar", "animals", "intents"])
-def test_rebuilding_the_panels_gives_the_very_same(
-    build, shared_data, dataset, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(build, "DATA", tmp_path)
-    build.write_panels(dataset, class_names(dataset).seen, shared_data)
-    written = sorted(tmp_path.iterdir())
-    assert len(written) == 2
-    for path in written:
-        assert path.read_bytes() == (DATA / path.name).read_bytes()
+def test_classes_are_distinct_and_in_the_order_of_their_ids():
+    assert len(set(LABELS.names)) == len(set(LABELS.synsets)) == len(LABELS.synonyms) == 1000
+    # ImageNet's order: by synset.
+    assert list(LABELS.synsets) == sorted(LABELS.synsets)
+
+
+def test_scores_belong_to_the_classes():
+    data = load_imagenet()
+    assert data.scores.items == data.reference.items == LABELS.names
+    assert set(data.labels) == set(data.rankings.target_names)
+    assert np.unique(data.labels, return_counts=True)[1].tolist() == [14] * 20
+    assert set(data.reference_labels) <= set(data.scores.items)
+    assert data.scores.values.dtype == np.float32
+    assert np.isfinite(data.scores.values).all()
+
+
+def test_columns_have_the_right_names():
+    # Pictures of seen classes have high scores there, far above chance.
+    data = load_imagenet()
+    own = [data.reference.items.index(name) for name in data.reference_labels]
+    values = data.reference.values
+    better = (values > values[np.arange(len(values)), own][:, None]).sum(axis=1)
+    assert np.median(better) < 20
+
+
+@pytest.mark.parametrize(("use_reference", "accuracy"), [(False, 0.57), (True, 0.60)])
+def test_the_accuracies_in_the_readme(use_reference, accuracy):
+    data = load_imagenet()
+    reference = data.reference if use_reference else None
+    head = rs.WeightedMean().fit(data.rankings, reference=reference)
+    assert round((head.predict(data.scores) == data.labels).mean(), 2) == accuracy
+    assert 1 / len(head.classes_) == 0.05

@@ -128,8 +128,12 @@ def test_a_row_without_id_is_skipped(tmp_path):
 
 
 def test_what_is_no_source(tmp_path):
-    with pytest.raises(RankshotError, match=r"holds pictures, .* give preprocessing="):
-        open_inputs(tmp_path, "values")
+    for takes, message in (
+        ("values", "give preprocessing="),
+        ("texts", "texts; give them as .csv"),
+    ):
+        with pytest.raises(RankshotError, match=f"holds pictures, but the model takes .*{message}"):
+            open_inputs(tmp_path, takes)
     with pytest.raises(RankshotError, match="no such file or folder"):
         open_inputs(tmp_path / "none", "pictures")
     for odd, named in ((3, "3"), (pd.DataFrame({"a": [1]}), "DataFrame"), (eye_array(3), "dia")):

@@ -20,6 +20,7 @@ from rankshot.inference.model import Model
 from rankshot.inference.scoring import plan_scoring
 from tiny_models import (
     CLASSES,
+    CONFIG,
     PLAIN,
     mean_colors,
     write_onnx,
@@ -84,16 +85,6 @@ def test_a_fixed_batch_of_one(tmp_path, photos):
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
     with pytest.raises(rs.RankshotError, match="with a free batch size; it has 'x'"):
         rs.inference.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
-
-
-CONFIG = {
-    "size": {"shortest_edge": 8},
-    "do_center_crop": True,
-    "crop_size": 8,
-    "image_mean": [0.5] * 3,
-    "image_std": [0.25] * 3,
-    "resample": 2,
-}
 
 
 @pytest.mark.parametrize("beside", [False, True])
@@ -308,25 +299,26 @@ TOKENIZER = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_c
 PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_type": "Own"}
 
 
-@pytest.mark.parametrize(
-    ("write", "file", "own"),
-    [
-        (write_text_transformer, "config.json", CONFIG_OF_OWN),
-        (write_text_transformer, "config.json", CONFIG_OF_OWN | {"model_type": "homemade"}),
-        (write_text_transformer, "tokenizer_config.json", TOKENIZER),
-        (write_picture_transformer, "preprocessor_config.json", PROCESSOR),
-    ],
-)
-def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch, write, file, own):
-    place = write(tmp_path / "net")
-    config = json.loads((place / file).read_text()) | own
-    (place / file).write_text(json.dumps(config))
-    (place / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
+def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch):
+    """This needs the import of transformers and of its models, which takes a few seconds."""
+    texts = write_text_transformer(tmp_path / "texts")
+    pictures = write_picture_transformer(tmp_path / "pictures")
     monkeypatch.setattr("builtins.input", lambda _: "y")
-    refuses = pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code")
-    with refuses if file == "config.json" else contextlib.suppress(rs.RankshotError):
-        rs.inference.open_model(place)
-    assert not (tmp_path / "ran").exists()
+    for number, (place, file, own) in enumerate(
+        [
+            (texts, "config.json", CONFIG_OF_OWN),
+            (texts, "config.json", CONFIG_OF_OWN | {"model_type": "homemade"}),
+            (texts, "tokenizer_config.json", TOKENIZER),
+            (pictures, "preprocessor_config.json", PROCESSOR),
+        ]
+    ):
+        copy = shutil.copytree(place, tmp_path / str(number))
+        (copy / file).write_text(json.dumps(json.loads((place / file).read_text()) | own))
+        (copy / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
+        refuses = pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code")
+        with refuses if file == "config.json" else contextlib.suppress(rs.RankshotError):
+            rs.inference.open_model(copy)
+        assert not (tmp_path / "ran").exists()
 
 
 # ---- scikit-learn and functions

@@ -155,11 +155,15 @@ def test_parts_may_be_added_but_not_changed(place):
     assert (run.n_done, run.n_resumed) == (5, 0)
 
 
-def test_another_job_is_refused(place):
+def test_another_job_is_refused(place, monkeypatch):
     classify("scores", "new.rankshot", "out")
     before = list_outputs()
     with pytest.raises(rs.RankshotError, match=r"\(reject below was None, is 0.5\); give another"):
         classify("scores", "new.rankshot", "out", reject_below=0.5)
+    # Before workers start.
+    monkeypatch.delattr(executors, "open_client")
+    with pytest.raises(rs.RankshotError, match=r"out: belongs to another job \(another head\)"):
+        classify("scores", "other.rankshot", "out", workers=2)
     assert list_outputs() == before
     classify("scores", "other.rankshot", "out", again=True)
     classify("scores", "other.rankshot", "fresh")
@@ -297,13 +301,6 @@ def test_a_second_client_says_that_there_is_another(place):
         assert any("does the same job, unless it was killed" in text for text in said) == is_said
         assert notes == [[here, os.getpid()]] * 5
         assert list_outputs() == before
-
-
-def test_what_is_refused_is_refused_before_workers_start(place, monkeypatch):
-    classify("scores", "new.rankshot", "out")
-    monkeypatch.delattr(executors, "open_client")
-    with pytest.raises(rs.RankshotError, match="out: belongs to another job"):
-        classify("scores", "other.rankshot", "out", workers=2)
 
 
 def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch):

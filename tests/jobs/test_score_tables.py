@@ -13,25 +13,15 @@ import pytest
 from sklearn.svm import SVC
 
 import rankshot as rs
+from command_line import read_scores
 from rankshot.inference import Preprocessing
 from rankshot.jobs import score
-from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures
 
 pytestmark = pytest.mark.usefixtures("short_parts")
 PLAIN = Preprocessing(**PLAIN)
 N_PARTS = 8
 """31 entries in parts of one batch of four."""
-
-
-def read(path):
-    ids, values, kinds = [], [], set()
-    for some, scores in open_scores(path).batches():
-        ids += some.tolist()
-        values.append(scores.values)
-        kinds.add((scores.items, scores.kind))
-    assert len(kinds) == 1
-    return ids, np.concatenate(values), *kinds.pop()
 
 
 @pytest.fixture
@@ -63,7 +53,7 @@ def stop_after(n):
 
 
 def is_read_as(path, whole):
-    ids, values, *_ = read(path)
+    ids, values, *_ = read_scores(path)
     assert ids == whole[0]
     assert len(set(ids)) == len(ids) == 28
     np.testing.assert_array_equal(values, whole[1])
@@ -75,7 +65,7 @@ def test_the_table_has_what_score_returns(place, ending):
     found = rs.inference.score(
         place / "net.onnx", place / "photos", preprocessing=PLAIN, batch_size=4, on_error="skip"
     )
-    ids, values, items, kind = read(place / f"scores.{ending}")
+    ids, values, items, kind = read_scores(place / f"scores.{ending}")
     assert (ids, items, kind) == (found.ids.tolist(), tuple(CLASSES), "multiclass")
     np.testing.assert_array_equal(values.astype(np.float32), found.scores.values)
     assert (done.n_rows, done.n_parts, done.n_done) == (28, N_PARTS, N_PARTS)
@@ -125,7 +115,7 @@ def test_the_table_of_another_job_is_not_replaced(place, what):
 
 def test_a_stopped_run_goes_on(place):
     run(place, "whole.parquet")
-    whole = read(place / "whole.parquet")
+    whole = read_scores(place / "whole.parquet")
     with pytest.raises(StopError):
         run(place, progress=stop_after(4))
     assert not (place / "scores.parquet").exists()
@@ -198,7 +188,7 @@ def test_probabilities_stay_so_after_a_stop(tmp_path):
         run(tmp_path, "s.parquet", progress=stop_after(2))
     assert run(tmp_path, "s.parquet").counts == {"probabilities": 12}
     np.testing.assert_array_equal(
-        read(tmp_path / "s.parquet")[1], read(tmp_path / "whole.parquet")[1]
+        read_scores(tmp_path / "s.parquet")[1], read_scores(tmp_path / "whole.parquet")[1]
     )
 
 
@@ -207,7 +197,7 @@ def test_one_vs_one_scores_keep_their_kind(tmp_path, rng):
     model = SVC().fit(X, y)
     for name in ("s.parquet", "parts"):
         score(model, X, tmp_path / name)
-        _, values, items, kind = read(tmp_path / name)
+        _, values, items, kind = read_scores(tmp_path / name)
         assert (items, kind) == (tuple("abcd"), "one-vs-one")
         np.testing.assert_array_equal(values, rs.scores_of(model, X).values)
     with pytest.raises(rs.RankshotError, match=r"one-vs-one .*write .parquet"):
@@ -225,7 +215,7 @@ def test_odd_ids_are_read_back(tmp_path):
     model = replace(model, takes="texts")
     for table in (tmp_path / f"s.{ending}" for ending in ("csv", "parquet")):
         score(model, tmp_path / "t.jsonl", table, ["one", "two\rthree"], on_error="skip")
-        assert read(table)[0] == ids
+        assert read_scores(table)[0] == ids
     with (tmp_path / "s.skipped.csv").open(newline="") as stream:
         assert [row[0] for row in csv.reader(stream)] == ["id", "skipped\r"]
 
@@ -259,4 +249,4 @@ def test_killed_and_started_again(place):
     process.stdout.close()
     assert not (place / "scores.csv").exists()
     assert 3 <= run(place, "scores.csv").n_resumed < N_PARTS
-    is_read_as(place / "scores.csv", read(place / "whole.csv"))
+    is_read_as(place / "scores.csv", read_scores(place / "whole.csv"))

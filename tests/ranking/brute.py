@@ -1,5 +1,6 @@
 """Slow, obviously right versions of what the package computes, by enumeration."""
 
+from functools import cache
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -59,25 +60,26 @@ def plackett_luce_full(full, worths):
 
 def plackett_luce(order, worths, items, kind="top", taken=None):
     """Mean over the strict lists of the sum over all full rankings that agree with each."""
-    lists = strict_refinements(order, taken)
+    lists = set(strict_refinements(order, taken))
+    k = len(next(iter(lists)))
     listed = {x for f in refinement_lists(order, None) for x in f}
     compared = listed if kind == "subset" else set(items)
-    total = 0.0
-    for full in permutations(items):
-        among = tuple(x for x in full if x in compared)
-        total += plackett_luce_full(full, worths) * sum(among[: len(f)] == f for f in lists)
-    return total / len(lists)
+    agree = [f for f in permutations(items) if tuple(x for x in f if x in compared)[:k] in lists]
+    return sum(plackett_luce_full(full, worths) for full in agree) / len(lists)
+
+
+@cache
+def mallows_full(center, spread):
+    """The probability of each full ranking, by the definition."""
+    weight = {f: np.exp(-spread * kendall(f, center)) for f in permutations(center)}
+    return {full: w / sum(weight.values()) for full, w in weight.items()}
 
 
 def mallows(order, center, spread, taken=None):
     """Mean over the strict lists of the probability of all full rankings that start with each."""
-    lists = strict_refinements(order, taken)
-    full = list(permutations(center))
-    weight = np.array([np.exp(-spread * kendall(f, center)) for f in full])
-    weight /= weight.sum()
-    return np.mean(
-        [sum(w for w, f in zip(weight, full, strict=True) if f[: len(x)] == x) for x in lists]
-    )
+    lists = set(strict_refinements(order, taken))
+    k = len(next(iter(lists)))
+    return sum(p for f, p in mallows_full(center, spread).items() if f[:k] in lists) / len(lists)
 
 
 def babington_smith_weight(top, f, items):

@@ -44,7 +44,7 @@ def test_fit_finds_the_best_centre_and_spread_of_all(rng):
     best = max(
         rankings.weights @ statistics.log_prob(spread)
         for statistics in (MallowsStatistics(rankings, c) for c in permutations(rankings.items))
-        for spread in np.linspace(0, 2, 201)
+        for spread in np.linspace(0, 2, 101)
     )
     assert model.log_likelihood_ >= best
     assert model.log_likelihood_ == pytest.approx(best, abs=0.02)

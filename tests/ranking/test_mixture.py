@@ -90,8 +90,8 @@ def test_mallows_groups_are_the_best_of_pairs_of_centres(votes):
         logs = []
         for weight, spread, center in ((share, parameters[1], i), (1 - share, parameters[2], j)):
             energy = -spread * distance[center]
-            logs.append(np.log(weight) + energy - logsumexp(energy))
-        return -counts @ logsumexp(logs, axis=0)
+            logs.append(np.log(weight) + energy - np.logaddexp.reduce(energy))
+        return -counts @ np.logaddexp(*logs)
 
     # A quick look at each pair, and a close one at the best.
     pairs = list(combinations_with_replacement(range(24), 2))
@@ -241,21 +241,21 @@ def test_bic_finds_the_number_of_groups(raters, votes):
     options = {"n_starts": 1, "random_state": 0}
     found = rs.choose_n_groups(raters[0], rs.Mallows(), 3, **options)
     assert found.n_groups == len(found.best.models_) == 2
+    assert found.is_clear
     assert rs.choose_n_groups(votes, None, 2, **options).n_groups == 2
     one = rs.PlackettLuce.from_worths({"a": 8, "b": 4, "c": 2, "d": 1}).sample(200, random_state=5)
     assert rs.choose_n_groups(one, None, 2, **options).n_groups == 1
 
 
-def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear(raters):
-    assert rs.choose_n_groups(raters[0], rs.Mallows(), 2, n_starts=1, random_state=0).is_clear
-    # Three groups give top-4 lists: BIC finds fewer, and AIC more than BIC.
+def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear():
+    """Three groups give top-4 lists: BIC finds fewer, and AIC more than BIC."""
     rng = np.random.default_rng(2)
     parts = []
     for size in (150, 100, 50):
         worths = dict(zip("abcdefghijkl", np.exp(rng.normal(size=12)), strict=True))
         parts.append(rs.PlackettLuce.from_worths(worths).sample(size, 4, rng))
     votes = rs.Rankings.concatenate(parts)
-    found = rs.choose_n_groups(votes, most=3, n_starts=3, random_state=0)
+    found = rs.choose_n_groups(votes, most=3, n_starts=1, random_state=0)
     assert found.n_groups < 3
     assert not found.is_clear
     assert "do not tell the number of groups" in str(found)

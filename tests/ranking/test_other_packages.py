@@ -26,7 +26,7 @@ def fit(rankings, regularization=0.0):
 
 
 def test_rankings_of_choix_are_subset_rankings(choix, rng):
-    data = lists(rng, 3)
+    data = lists(rng, 3, 30)
     model = fit(subsets(data))
     assert model.log_worths_ == pytest.approx(choix.ilsr_rankings(N, data), abs=1e-6)
     expected = choix.log_likelihood_rankings(data, model.log_worths_)

@@ -39,7 +39,7 @@ def cut(rankings, rng, n=4):
 KINDS = ["full", "top", "ties", "cut ties", "subsets"]
 
 
-def draw(rng, kind, n=40, C=6, weights=(0, 0.3, 1, 2.5)):
+def draw(rng, kind, n=25, C=6, weights=(0, 0.3, 1, 2.5)):
     """Random rankings of a kind."""
     if kind in {"full", "top", "subsets"}:
         lengths = rng.integers(2, C + 1, n) if kind != "full" else np.full(n, C)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from brute import plackett_luce as brute_probability
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 
 import rankshot as rs
 from peak_memory import peak_of
@@ -102,7 +101,7 @@ def test_blocks_change_nothing(random_rankings, monkeypatch, cells):
 
 def test_newton_climbs_where_cut_ties_bend_the_likelihood_the_wrong_way(rng):
     """Ties of three of which one is taken: information that is not positive."""
-    for _ in range(3):
+    for _ in range(2):
         orders = [[list(map(int, rng.permutation(6)[:3]))] for _ in range(6)]
         rankings = rs.Rankings.from_orders(orders, items=range(6)).top(1)
         model = rs.PlackettLuce().fit(rankings)
@@ -160,12 +159,6 @@ def test_a_cut_tie_connects_what_came_before_it_but_not_its_own_items():
     only_cut = rs.Rankings.from_orders([[["b", "c"], "a"]], items=list("abcd")).top(1)
     with pytest.raises(rs.RankshotError, match="need not exist, ties that K cuts aside"):
         rs.PlackettLuce(regularization=0).fit(only_cut)
-
-
-def test_too_few_iterations_warn():
-    rankings = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b"]], items=list("abc"))
-    with pytest.warns(ConvergenceWarning, match="the fit did not converge in 1 iter"):
-        rs.PlackettLuce(max_iter=1).fit(rankings)
 
 
 # ---- Alike items have one worth

@@ -4,6 +4,7 @@ import errno
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -63,17 +64,16 @@ def test_jsonl_by_hand(read):
         '{"ranking": ["lion", 7], "kind": "subset", "source": "s", "rater": "r", "note": [1]}\n'
         '{"ranking": ["fox", ["lion", "tiger"]], "k": 2, "target": null}\n'
     )
-    assert value.items == ("7", "fox", "leopard", "lion", "tiger")
-    assert value.orders() == [
-        ["leopard", ["lion", "tiger"], "fox"],
-        ["lion", "7"],
-        ["fox", ["lion", "tiger"]],
-    ]
-    beside = (value.targets.tolist(), value.sources.tolist(), value.raters.tolist())
-    assert beside == (["cat", None, None], [None, "s", None], [None, "r", None])
-    assert value.weights.tolist() == [1.5, 1, 1]
-    assert value.is_subset.tolist() == [False, True, False]
-    assert value.lengths.tolist() == [4, 2, 2]
+    expected = Rankings.from_orders(
+        [["leopard", ["lion", "tiger"], "fox"], ["lion", "7"], ["fox", ["lion", "tiger"]]],
+        items=["7", "fox", "leopard", "lion", "tiger"],
+        targets=["cat", None, None],
+        sources=[None, "s", None],
+        raters=[None, "r", None],
+        weights=[1.5, 1, 1],
+        kind=["top", "subset", "top"],
+    )
+    assert value == expected.top(np.array([4, 2, 2]))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

@@ -67,50 +67,34 @@ def slow_w(rankings):
     return S / most if most else Fraction(1)
 
 
-def draw_one(rng, items, *, ties):
-    """Draw groups of random items, as many as it happens, and the rest."""
-    order = [str(item) for item in rng.permutation(items)]
-    k = int(rng.integers(1, len(order) + 1))
-    groups, begin = [], 0
-    while begin < k:
-        size = min(int(rng.integers(1, 4)) if ties else 1, k - begin)
-        groups.append(set(order[begin : begin + size]))
-        begin += size
-    return groups, set(order[k:])
+def draw(random_rankings, rng, *, ties, shortest):
+    """Draw rankings of six items, and each as sets, with its weight; K cuts no tie."""
+    n = int(rng.integers(4, 10))
+    kinds, weights = rng.choice(["top", "subset"], n).tolist(), rng.integers(1, 5, n) / 4
+    full = random_rankings(6, n, ties, shortest, kind=kinds, weights=weights)
+    drawn, lengths = [], []
+    for order, subset, weight in zip(full.orders(), full.is_subset, full.weights, strict=True):
+        groups = [set(group) for group in order]
+        ranked = groups[: rng.integers(1, len(groups) + 1)]
+        compared = set().union(*groups) if subset else set(full.items)
+        drawn.append((ranked, compared.difference(*ranked), Fraction(weight)))
+        lengths.append(sum(map(len, ranked)))
+    return full.top(np.array(lengths)), drawn
 
 
-def as_rankings(drawn, items, kinds):
-    orders = [
-        [
-            *(sorted(group) for group in ranked),
-            *([sorted(left)] if left and kind == "subset" else []),
-        ]
-        for (ranked, left, _), kind in zip(drawn, kinds, strict=True)
-    ]
-    weights = [float(w) for *_, w in drawn]
-    made = rs.Rankings.from_orders(orders, items=items, weights=weights, kind=kinds)
-    return made.top(np.array([sum(map(len, ranked)) for ranked, *_ in drawn]))
-
-
-def draw_rankings(rng, sets, *, ties):
-    chosen = rng.integers(0, len(sets), rng.integers(3, 10))
-    drawn = [
-        (*draw_one(rng, sets[which], ties=ties), Fraction(int(rng.integers(1, 5)), 4))
-        for which in chosen
-    ]
-    kinds = ["subset" if which or rng.random() < 0.5 else "top" for which in chosen]
-    return drawn, kinds
+def names_all(drawn):
+    """Whether somebody ranked each item; an item that nobody ranked does not count."""
+    return {i for ranked, *_ in drawn for group in ranked for i in group} == set("abcdef")
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_top_lists_of_every_length_are_as_defined(rng, ties):
-    for _ in range(40):
-        drawn, kinds = draw_rankings(rng, [list("abcdef")], ties=ties)
-        if {i for ranked, *_ in drawn for group in ranked for i in group} < set("abcdef"):
-            continue  # An item that nobody ranked does not count.
-        found = concordance(as_rankings(drawn, list("abcdefgh"), kinds))
-        assert found == pytest.approx(float(slow_w(drawn)), abs=1e-12)
-        assert 0 <= found <= 1
+def test_top_lists_of_every_length_are_as_defined(random_rankings, rng, ties):
+    for _ in range(25):
+        rankings, drawn = draw(random_rankings, rng, ties=ties, shortest=6)
+        if names_all(drawn):
+            found = concordance(rankings.change_items(tuple("abcdefgh")))
+            assert found == pytest.approx(float(slow_w(drawn)), abs=1e-12)
+            assert 0 <= found <= 1
 
 
 # ---- Incomplete blocks
@@ -135,17 +119,16 @@ def slow_durbin(drawn, order):
 
 
 @pytest.mark.parametrize("ties", [False, True])
-def test_subsets_are_as_defined(rng, ties):
-    sets = [list("abcdef"), list("abc"), list("cdef"), list("bdf")]
+def test_subsets_are_as_defined(random_rankings, rng, ties):
+    compared = 0
     for _ in range(30):
-        drawn, kinds = draw_rankings(rng, sets, ties=ties)
-        if {i for ranked, *_ in drawn for group in ranked for i in group} < set("abcdef"):
-            continue
-        if not any(len({*left}.union(*ranked)) < 6 for ranked, left, _ in drawn):
-            continue
-        rankings = as_rankings(drawn, list("abcdef"), kinds)
-        T, most = slow_durbin(drawn, rs.kemeny(rankings).order)
-        assert concordance(rankings) == pytest.approx(min(T / most, 1), abs=1e-9)
+        rankings, drawn = draw(random_rankings, rng, ties=ties, shortest=2)
+        found, partial = concordance(rankings), rankings.is_subset & (rankings.n_listed < 6)
+        if found is not None and names_all(drawn) and partial.any():
+            T, most = slow_durbin(drawn, rs.kemeny(rankings).order)
+            assert found == pytest.approx(min(T / most, 1), abs=1e-9)
+            compared += 1
+    assert compared > 15
 
 
 FANO = ["abd", "bce", "cdf", "deg", "aef", "bfg", "acg"]

@@ -48,6 +48,10 @@ def log_odds(table):
     return lambda: rs.BabingtonSmith.from_log_odds(table, items=["a", "b"])
 
 
+def groups(labels):
+    return lambda: rs.ranking.compare_groups(VOTES, labels)
+
+
 def mixture(**options):
     return lambda: rs.RankingMixture(**options).fit(VOTES)
 
@@ -107,6 +111,8 @@ ARGUMENTS = [
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
+    (groups(np.repeat(["x", "y"], 2)[1:]), "groups has 3 labels for 2 rankings"),
+    (groups(["x", "x"]), "groups needs at least two different labels, not only 'x'"),
     # Models
     (lambda: rs.PlackettLuce(regularization=-1).fit(VOTES), "must be 0 or more and finite, not -1"),
     (lambda: rs.PlackettLuce.from_worths({"b": 0}), "worth of 'b' must be positive"),
@@ -122,6 +128,7 @@ ARGUMENTS = [
     (mixture(n_groups=3), "n_groups=3 needs at least as many raters, but there are 2"),
     (mixture(model=rs.PlackettLuceRegression()), "not PlackettLuceRegression()"),
     # Leaderboards
+    (lambda: rs.leaderboard(TIED), "the tie parameter of ties of 2 items is infinite"),
     (board(level=1), "level must be positive and below 1, not 1"),
     (board(ties="none"), "ties must be one of 'outcome', 'half', 'ignore'"),
     (board(scale="points"), "scale must be one of 'log-worth', 'elo'"),
@@ -184,6 +191,7 @@ ALIKE = Rankings.from_pairs(["Pasta", "pasta_", "rice"], ["pasta_", "rice", "Pas
         (positions(FROM_ZERO, kind=["top", "subset"]), "holds 0, 1, …, 2: places start at 1"),
         (orders(CHAIN, None), 'at most 2 of 6 items, .* give kind="subset"'),
         (lambda: rs.leaderboard(ALIKE), "nearly equal, .*: 'Pasta' and 'pasta_'"),
+        (lambda: rs.PlackettLuce(max_iter=1).fit(VOTES), "the fit did not converge in 1 iter"),
     ],
 )
 def test_what_may_be_a_mistake_is_warned_of(call, message):

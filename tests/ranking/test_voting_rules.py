@@ -14,7 +14,7 @@ ITEMS = list("abcde")
 
 @pytest.fixture(params=["full", "top", "ties", "subset"])
 def votes(request, random_rankings, rng):
-    """Fifty values of each kind, with whole weights: majorities may be even."""
+    """Thirty values of each kind, with whole weights: majorities may be even."""
     kind = request.param
     options = {"n_items": 5, "ties": kind == "ties", "shortest": 5 if kind == "full" else 1}
     return [
@@ -23,7 +23,7 @@ def votes(request, random_rankings, rng):
             n=int(rng.integers(2, 7)),
             kind="subset" if kind == "subset" else "top",
         )
-        for _ in range(50)
+        for _ in range(30)
     ]
 
 

@@ -4,6 +4,7 @@ import re
 import sys
 from dataclasses import replace
 from importlib.resources import files
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -203,35 +204,23 @@ def test_long_names_are_shortened_with_a_tooltip():
 
 
 def test_the_largest_confusions_and_hardest_pairs_do_not_depend_on_the_order_of_classes(rng):
-    L = 60
-    classes = np.array([f"c{i}" for i in range(L)])
-    confusion = rng.integers(0, 3, size=(L, L))
-    two_class = rng.integers(5, 10, size=(L, L)) / 10
+    """Equal ones are sorted by the names of the classes."""
+    classes = np.array([f"c{i}" for i in range(60)])
+    confusion = rng.integers(0, 3, size=(60, 60))
+    two_class = rng.integers(5, 10, size=(60, 60)) / 10
     two_class = np.maximum(two_class, two_class.T)
     np.fill_diagonal(two_class, np.nan)
-    order = rng.permutation(L)
-    shuffled = np.ix_(order, order)
-
-    def named(pairs, names):
-        return [(names[i], names[j]) for i, j in pairs]
-
-    assert named(find_largest_confusions(confusion, classes), classes) == named(
-        find_largest_confusions(confusion[shuffled], classes[order]), classes[order]
-    )
-    wrong = [
-        (-confusion[i, j], classes[i], classes[j])
-        for i in range(L)
-        for j in range(L)
-        if i != j and confusion[i, j]
-    ]
-    expected = [(a, b) for _, a, b in sorted(wrong)[:40]]
-    assert named(find_largest_confusions(confusion, classes), classes) == expected
-    values = [two_class[pair] for pair in find_lowest_pairs(two_class, classes)]
-    upper = two_class[np.triu_indices(L, k=1)]
-    assert values == sorted(upper)[:40]
-    found = [set(pair) for pair in named(find_lowest_pairs(two_class, classes), classes)]
-    again = find_lowest_pairs(two_class[shuffled], classes[order])
-    assert [set(pair) for pair in named(again, classes[order])] == found
+    pairs = list(permutations(range(60), 2))
+    wrong = [(-confusion[i, j], classes[i], classes[j]) for i, j in pairs if confusion[i, j]]
+    hard = [(two_class[i, j], *sorted((classes[i], classes[j]))) for i, j in pairs if i < j]
+    for order in (np.arange(60), rng.permutation(60)):
+        names, shuffled = classes[order], np.ix_(order, order)
+        for found, expected in (
+            (find_largest_confusions(confusion[shuffled], names), wrong),
+            (find_lowest_pairs(two_class[shuffled], names), hard),
+        ):
+            first = [(a, b) for _, a, b in sorted(expected)[:40]]
+            assert [(names[i], names[j]) for i, j in found] == first
 
 
 # ---- Colours

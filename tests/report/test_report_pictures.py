@@ -24,6 +24,7 @@ from rankshot.report.pictures import (
     find_supporters,
 )
 from rankshot.zeroshot.explanation import Explanation
+from tiny_models import two_halves
 
 
 def decode(picture):
@@ -44,31 +45,18 @@ def test_tiny_pictures_keep_every_pixel(rng):
 
 # ---- Files
 
-RED, BLUE = (250, 10, 20), (10, 20, 250)
-
-
-def two_halves(width=300, height=200):
-    """Return an image whose left half is red and whose right half is blue."""
-    image = Image.new("RGB", (width, height), RED)
-    image.paste(BLUE, (width // 2, 0, width, height))
-    return image
-
-
-def read(folder, name):
-    pictures = PictureFolder(folder)
-    return pictures.read(pictures.find(name))
-
 
 def test_nothing_but_pixels_gets_into_the_page(tmp_path):
     exif = Image.Exif()
     exif[0x010E] = "SECRET place"
-    two_halves().save(tmp_path / "a.jpg", exif=exif, comment=b"SECRET comment")
+    two_halves(300, 200).save(tmp_path / "a.jpg", exif=exif, comment=b"SECRET comment")
     notes = PngImagePlugin.PngInfo()
     notes.add_text("Comment", "SECRET words")
     two_halves(40, 40).save(tmp_path / "b.png", pnginfo=notes, exif=exif)
     assert b"SECRET" in (tmp_path / "a.jpg").read_bytes()
+    pictures = PictureFolder(tmp_path)
     for name in "ab":
-        assert b"SECRET" not in read(tmp_path, name).data
+        assert b"SECRET" not in pictures.read(pictures.find(name)).data
 
 
 # ---- Hostile files
@@ -96,7 +84,7 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
     inside, outside = tmp_path / "in", tmp_path / "out"
     for folder in (inside / "deep", outside):
         folder.mkdir(parents=True)
-        two_halves().save(folder / "a.png")
+        two_halves(300, 200).save(folder / "a.png")
     (inside / "link.png").symlink_to(outside / "a.png")
     (inside / "far").symlink_to(outside)
     (inside / "near.png").symlink_to(inside / "deep" / "a.png")

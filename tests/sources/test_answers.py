@@ -189,6 +189,7 @@ def test_what_is_wrong_is_said(form):
         "truck: {0}\ncatt: {1}\npersian cat: {2}",
         "- truck - {0}\n- catt - {1}\n- persian cat - {2}",
         "truck,{0}\ncatt,{1}\npersian cat,{2}",
+        "truck > {0}\ncatt > {1}\npersian cat > {2}",
         "truck\n{0}\n\ncatt\n{1}\n\npersian cat\n{2}",
         '{{"truck": "{0}", "persian cat": "{2}"}}\ncatt: {1}',
     ],

@@ -68,14 +68,8 @@ def cosine_loops(a, b):
 
 
 def random_texts(rng, n=40, longest=60):
-    marks = [" ", " ", " ", ", ", "-", "_", "  "]
-    return [
-        "".join(
-            WORDS[i] + marks[j]
-            for i, j in zip(rng.integers(0, 14, size), rng.integers(0, 7, size), strict=True)
-        )
-        for size in rng.integers(1, longest, n)
-    ]
+    pieces = [word + mark for word in WORDS for mark in (" ", " ", " ", ", ", "-", "_", "  ")]
+    return ["".join(rng.choice(pieces, size)) for size in rng.integers(1, longest, n)]
 
 
 def write(path, texts, end="\n"):

@@ -111,17 +111,15 @@ def test_classes_of_the_same_word_are_told_apart():
     nouns = load_nouns()
 
     def name(*senses):
-        return rs.sources.read_class_labels(
-            [nouns.id(nouns.synset(sense)) for sense in senses]
-        ).names
+        ids = [nouns.id(nouns.synset(sense)) for sense in senses]
+        return rs.sources.read_class_labels(ids).names
 
     assert name("seal.n.02", "seal.n.09") == ("seal (device)", "seal (pinniped mammal)")
     robins = ("robin (erithacus rubecola)", "robin (American robin)")
     assert name("robin.n.01", "robin.n.02") == robins
     every = [nouns.id(synset) for synset in range(0, len(nouns.sizes), 40)]
-    assert (
-        len(set(map(reduce_name, rs.sources.read_class_labels(every).names))) == len(every) > 2000
-    )
+    names = rs.sources.read_class_labels(every).names
+    assert len(set(map(reduce_name, names))) == len(every) > 2000
 
 
 def test_other_names_in_imagenets_list_keep_no_synset():
@@ -194,18 +192,14 @@ def test_sources_look_up_all_synonyms():
 # ---- Words to look up
 
 
-def compare_lengths(targets, items):
-    """A source that knows all words: the longer two words, the more similar they are."""
-    values = [[len(target) + 10 * len(item) for item in items] for target in targets]
-    return rs.Similarity(values, targets, items, "lengths", ["a note"])
-
-
 def test_the_source_gets_the_words_and_the_table_has_the_names():
     asked = []
 
     def compare(targets, items):
+        """The longer two words, the more similar they are."""
         asked.append((targets, items))
-        return compare_lengths(targets, items)
+        values = [[len(target) + 10 * len(item) for item in items] for target in targets]
+        return rs.Similarity(values, targets, items, "lengths", ["a note"])
 
     look_up = {"A": "water lily", "x": "crane", "y": "crane"}
     table = compare_as(compare, ["A", "B"], ["x", "bus", "y"], look_up)
@@ -233,10 +227,7 @@ def test_a_file_of_words(tmp_path):
         ("cat,dog\n", "names.csv: no column 'class'"),
         ("class,look_up\n\ncta,dog\n", "names.csv:3: no class 'cta' .did you mean 'cat'.."),
         ("class,look_up\ncat,a\ncat,b\n", "names.csv:3: the class 'cat' occurs twice"),
-        (
-            "class,look_up\ncat,seal.n.99\n",
-            "csv:2: 'seal.n.99' does not exist: 'seal' has 9",
-        ),
+        ("class,look_up\ncat,seal.n.99\n", "csv:2: 'seal.n.99' does not exist: 'seal' has 9"),
         ("class,look_up\ncat,n00000001\n", "names.csv:2: 'n00000001' is not the id of a noun in"),
     ],
 )

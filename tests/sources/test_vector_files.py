@@ -18,7 +18,6 @@ rng = np.random.default_rng(0)
 WORDS = ["the", "cat", "Dog", "polar_bear", "café", "日本", "sea-lion", "5", "maple", "tree"]
 MATRIX = rng.normal(size=(len(WORDS), 7)).astype(np.float32)
 NAMES = ["Cat", "dog", "polar bear", "café", "日本", "sea_lion", "maple_tree", "yeti"]
-RANKSHOT = (RankshotError, OSError)
 
 
 def digits(vector):
@@ -51,13 +50,7 @@ def binary_of_c(words=WORDS, matrix=MATRIX):
     return binary(words, matrix, b"\n")
 
 
-WRITERS = {
-    "glove": glove,
-    "word2vec": word2vec,
-    "fasttext": fasttext,
-    "binary": binary,
-    "binary of C": binary_of_c,
-}
+WRITERS = [glove, word2vec, fasttext, binary, binary_of_c]
 
 
 @pytest.fixture
@@ -81,7 +74,7 @@ def by_mapping():
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
-@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+@pytest.mark.parametrize("write", WRITERS)
 def test_every_format_gives_the_similarities_of_the_table(read, by_mapping, write, pack):
     table = read(pack(write()), NAMES, WORDS)
     np.testing.assert_array_equal(table.values, by_mapping.values)
@@ -134,20 +127,12 @@ def test_words_with_spaces_as_in_the_largest_glove(read):
 # ---- Bad lines
 
 
-GOOD = b"the 1 2\n"
-BAD_LINES = [
-    b"cat 1\n",
-    b"cat\n",
-    b"cat 1 nan\n",
-    b"cat 1 \xff\n",
-]
-
-
-@pytest.mark.parametrize("line", BAD_LINES)
+@pytest.mark.parametrize("line", [b"cat 1", b"cat", b"cat 1 nan", b"cat 1 \xff"])
 def test_a_bad_line_matters_where_it_is_needed(read, line):
+    content = b"the 1 2\n" + line + b"\nDog 3 4\n"
     with pytest.raises(RankshotError, match=r"vectors:2: 'cat' must have 2 finite numbers, not b'"):
-        read(GOOD + line + b"Dog 3 4\n")
-    unneeded = read(GOOD + line + b"Dog 3 4\n", ["the"], ["Dog"])
+        read(content)
+    unneeded = read(content, ["the"], ["Dog"])
     assert unneeded.values[0, 0] == pytest.approx(11 / 5 / np.sqrt(5))
 
 
@@ -236,7 +221,7 @@ contents = st.one_of(
     st.text("cat Dog10.-e\n\t\x00", max_size=100).map(str.encode),
     st.builds(
         lambda whole, cut, junk: whole[: cut % len(whole)] + junk + whole[(cut * 7) % len(whole) :],
-        st.sampled_from([glove(), word2vec(), fasttext(), binary(), binary_of_c()]),
+        st.sampled_from([write() for write in WRITERS]),
         st.integers(0, 10**4),
         st.binary(max_size=8),
     ),
@@ -253,6 +238,6 @@ def test_whatever_the_file_holds_the_answer_is_a_table_or_our_error(tmp_path, co
     path.write_bytes(packed)
     try:
         table = WordVectors.from_file(path).similarity(NAMES, WORDS)
-    except RANKSHOT:
+    except (RankshotError, OSError):
         return
     assert table.targets == tuple(NAMES)

@@ -22,10 +22,10 @@ MANY = {"requests": 10**9, "logins": 10**9}
 
 @contextmanager
 def open_survey(study, folder, **options):
-    """Make the application of a study, with a new database, while the block runs."""
+    """Yield a client of a study's application, and its new database, while the block runs."""
     database = Database(folder / "study.sqlite", create=True)
     try:
-        yield create_app(study, database, **{"token": TOKEN} | MANY | options), database
+        yield Client(create_app(study, database, **{"token": TOKEN} | MANY | options)), database
     finally:
         database.close()
 
@@ -70,7 +70,7 @@ class Client:
     """Somebody at one address, who sends whatever they like."""
 
     def __init__(self, app, address="192.0.2.1", headers=None):
-        self._app = app
+        self.app = app
         self._address = address
         self._headers = {"host": "survey.example", **(headers or {})}
 
@@ -116,7 +116,7 @@ class Client:
         async def send(message):
             sent.append(message)
 
-        await self._app(scope, receive, send)
+        await self.app(scope, receive, send)
         if not sent:
             return Reply(None, (), b"")
         headers = tuple((k.decode("latin-1"), v.decode("latin-1")) for k, v in sent[0]["headers"])
@@ -187,8 +187,8 @@ def dump(database, ignored=()):
 class Survey:
     """A survey in which two people have their first questions in front of them."""
 
-    def __init__(self, app, database, people=("ann", "bob")):
-        self.client, self.database = Client(app), database
+    def __init__(self, client, database, people=("ann", "bob")):
+        self.client, self.database = client, database
         self.identity = database.identity
         self.home, self.other = (begin(self.client, f"participant={name}") for name in people)
         self.form, self.others = (form_of(self.client.get(h).text) for h in (self.home, self.other))

@@ -3,6 +3,7 @@ import secrets
 import pytest
 from asgi_client import Survey, open_survey
 from postgres_server import MissingProgramsError, running_server
+
 from small_studies import small_study
 
 

@@ -1,11 +1,11 @@
 """Answers to a survey, written by hand or by simulated participants."""
 
 import numpy as np
-from small_studies import small_study
 
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.survey.answers import Answer
 from rankshot.survey.study import Question
+from small_studies import small_study
 
 
 def answer(rater, question, order, *, number=1, repeat=False, seconds=9.0):

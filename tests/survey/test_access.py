@@ -3,11 +3,11 @@
 import time
 
 import pytest
-from asgi_client import Client, begin, dump, finish, form_of, open_survey
-from small_studies import small_study
+from asgi_client import begin, dump, finish, form_of, open_survey
 
 from rankshot.survey.overview import read_overview
 from rankshot.survey.store.people import set_state
+from small_studies import small_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 FULL = "https://app.prolific.com/submissions/complete?cc=FULL&amp;a=1"
@@ -24,8 +24,8 @@ ANN = "PROLIFIC_PID=ann&STUDY_ID=study&SESSION_ID=one"
 
 @pytest.fixture
 def opened(tmp_path):
-    with open_survey(STUDY, tmp_path) as (app, database):
-        yield Client(app), database
+    with open_survey(STUDY, tmp_path) as made:
+        yield made
 
 
 def people(database, **more):
@@ -41,12 +41,14 @@ def rater_of(database, home):
 
 def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     client, database = opened
+    assert client.get("/").status == 400, "who does not come from Prolific"
     home = begin(client, ANN)
     assert begin(client, ANN.replace("one", "two")) == home
     (ann,) = people(database)
     ids = tuple(ann.ids[f"platform_{name}"] for name in ("id", "study", "session"))
     assert ids == ("ann", "study", "two")
-    finish(client, home)
+    assert DONE not in client.get(home).text
+    assert f'href="{DONE}"' in finish(client, home)
     assert begin(client, ANN.replace("one", "three")) == home
     assert people(database)[0].ids["platform_session"] == "two"
 
@@ -55,8 +57,7 @@ def test_who_finds_no_question_returns_to_prolific(tmp_path):
     study = small_study(
         platform="prolific", full_url=STUDY.full_url, answers_per_question=1, spare_answers=0
     )
-    with open_survey(study, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(study, tmp_path) as (client, database):
         begin(client, ANN)
         late = form_of(client.get("/?PROLIFIC_PID=ann").text)
         for page in (
@@ -70,8 +71,7 @@ def test_who_finds_no_question_returns_to_prolific(tmp_path):
 
 
 def test_who_finds_no_question_reads_when_to_come_back(tmp_path):
-    with open_survey(small_study(answers_per_question=1), tmp_path) as (app, _):
-        client = Client(app)
+    with open_survey(small_study(answers_per_question=1), tmp_path) as (client, _):
         home = begin(client)
         page = client.get("/?participant=bob")
         assert (page.status, page["retry-after"]) == (503, "300")
@@ -87,8 +87,7 @@ IDS = "PROLIFIC_PID={0:024x}&STUDY_ID={1:024x}&SESSION_ID={2:024x}"
 
 
 def test_a_whole_network_of_prolifics_participants_may_start(tmp_path):
-    with open_survey(small_study(**NETWORK), tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(small_study(**NETWORK), tmp_path) as (client, database):
         for number in range(5):
             begin(client, IDS.format(number, 7, 100 + number))
         # Ids that were typed in count for the address.
@@ -206,8 +205,7 @@ def test_a_pilot_says_that_it_is_a_test_and_a_closed_study_takes_nobody_new(open
 
 def test_only_ids_of_the_list_start_and_nothing_is_stored_of_others(tmp_path):
     study = small_study(platform="prolific", refusal_url=REFUSED, allowed=frozenset({"ann", "bob"}))
-    with open_survey(study, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(study, tmp_path) as (client, database):
         fields = form_of(client.get(f"/?{ANN}").text).fields
         for name in ("eve", "ANN", "ann."):
             before = dump(database)

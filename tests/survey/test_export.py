@@ -8,7 +8,6 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from small_studies import Visitors, small_study
 from survey_answers import answer, study_of
 
 import rankshot as rs
@@ -25,6 +24,7 @@ from rankshot.survey.quality import Flag
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.people import exclude, set_state
 from rankshot.survey.study import Question
+from small_studies import Visitors, small_study
 
 CAT = Question("cat", ["leopard", "fox", "bus"])
 ALL = Question("dog", ["leopard", "fox", "bus", "cup"])
@@ -72,11 +72,6 @@ def test_of_what_was_not_shown_nothing_is_known(order, ranking):
     assert line.get("k", 3) == len(order)
 
 
-def test_without_answers_the_message_counts_nothing():
-    with pytest.raises(rs.RankshotError, match=r"no answers to export yet$"):
-        records("unknown", [])
-
-
 def test_what_another_question_of_the_target_shows_need_not_come_after():
     """The cup came into the question later: of the cup, the old answer says nothing."""
     old = Question("cat", ["leopard", "fox", "bus"])
@@ -89,10 +84,8 @@ def test_what_another_question_of_the_target_shows_need_not_come_after():
         return [(record.get("kind"), [*record["ranking"]]) for record in found]
 
     as_subset = ("subset", ["fox", ["bus", "leopard"]])
-    assert export_orders(asked, of_old, of_new) == [
-        as_subset,
-        ("subset", ["cup", "fox", "leopard"]),
-    ]
+    both = [as_subset, ("subset", ["cup", "fox", "leopard"])]
+    assert export_orders(asked, of_old, of_new) == both
     # The new question is asked, if not yet answered; an old one counts where it has answers.
     assert export_orders(asked, of_old) == [as_subset]
     assert export_orders(asked, of_new) == [(None, ["cup", "fox"])]
@@ -123,16 +116,15 @@ def everything():
 
 def test_skips_repeats_gold_questions_and_perhaps_flagged_raters_are_left_out():
     exported = records("after", everything(), FAST)
-    assert [(line["rater"], line["target"]) for line in exported] == [
-        ("x", "cat"),
-        ("x", "dog"),
-        ("y", "cat"),
-    ]
+    whose = [(line["rater"], line["target"]) for line in exported]
+    assert whose == [("x", "cat"), ("x", "dog"), ("y", "cat")]
     assert [line.get("flags") for line in exported] == [["fast"], ["fast"], None]
     kept = records("after", everything(), FAST, exclude_flagged=True)
     assert kept == exported[2:]
     with pytest.raises(rs.RankshotError, match="all 2 answers are from flagged participants"):
         records("after", everything()[:2], FAST, exclude_flagged=True)
+    with pytest.raises(rs.RankshotError, match=r"no answers to export yet$"):
+        records("unknown", [])
     gone = [answer("x", Question("cat", ["leopard", "fux"]), ["fux"])]
     with pytest.raises(rs.RankshotError, match="'fux', which is no longer among the study's"):
         records("after", gone)
@@ -153,11 +145,8 @@ def test_the_file_is_read_as_rankings_of_all_items(tmp_path, unshown):
     rest = [] if unshown == "after" else [["leopard", "<b>bus</b>"]]
     assert read.orders() == [["雪", "fox", *rest]]
     assert read.is_subset.tolist() == [unshown == "unknown"]
-    assert (read.target_names, read.source_names, read.rater_names) == (
-        (odd.target,),
-        ("survey",),
-        ("x",),
-    )
+    names = [read.target_names, read.source_names, read.rater_names]
+    assert names == [(odd.target,), ("survey",), ("x",)]
 
 
 # ---- what it is for

@@ -1,11 +1,11 @@
 """Extra questions after the last ranking: what is accepted, what is stored, when it is over."""
 
 import pytest
-from asgi_client import Client, begin, dump, finish, form_of, open_survey
-from small_studies import small_study
+from asgi_client import begin, dump, finish, form_of, open_survey
 
 from rankshot.survey import ExtraQuestion
 from rankshot.survey.answers import MOST_CHARACTERS, check_extra_answers
+from small_studies import small_study
 
 AGE = ExtraQuestion("age", "How old are you?", "number", least=18, most=120, required=True)
 HEIGHT = ExtraQuestion("height", "How tall are you, in m?", "number", least=0.5, most=2.5)
@@ -65,8 +65,7 @@ def test_answers_that_are_refused(question, sent, message):
 
 def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
     study = small_study(extra=EXTRA, completion_url="https://example.org/done")
-    with open_survey(study, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(study, tmp_path) as (client, database):
         home = begin(client)
         # Not before the last ranking.
         assert client.get(f"{home}/extra")["location"] == home

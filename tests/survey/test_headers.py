@@ -2,10 +2,10 @@
 
 import pytest
 from asgi_client import Client, Survey, as_researcher, begin, finish, open_survey
-from small_studies import small_study
 
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.web.guards import MOST_BYTES
+from small_studies import small_study
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -95,10 +95,10 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
         raise RuntimeError("a secret of the inside")
 
     raised = []
-    with open_survey(small_study(), tmp_path) as (app, _):
-        home = begin(Client(app))
+    with open_survey(small_study(), tmp_path) as (client, _):
+        home = begin(client)
         monkeypatch.setattr(Participation, "read_current", fail)
-        reply = Client(quiet(app, raised)).get(home)
+        reply = Client(quiet(client.app, raised)).get(home)
     assert (reply.status, reply["content-type"]) == (500, HTML)
     assert len(raised) == 1
     assert "secret" not in reply.text

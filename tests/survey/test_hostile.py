@@ -4,11 +4,11 @@ import json
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Client, Survey, dump, open_survey
-from small_studies import ITEMS, small_study
+from asgi_client import URLENCODED, Survey, dump, open_survey
 
 from rankshot.survey.store.database import LINK_DIGITS, RATER_DIGITS
 from rankshot.survey.web.guards import MOST_BYTES, MOST_FIELDS
+from small_studies import ITEMS, small_study
 
 STUDY = small_study()
 SCRIPT = "<script>alert(1)</script>"
@@ -228,8 +228,7 @@ IDS = [
 @pytest.mark.parametrize("platform", ["none", "prolific"])
 def test_ids_that_no_platform_gives_are_refused_and_not_repeated(tmp_path, platform):
     name = {"none": "participant", "prolific": "PROLIFIC_PID"}[platform]
-    with open_survey(small_study(platform=platform), tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(small_study(platform=platform), tmp_path) as (client, database):
         for text in IDS:
             nonce = database.identity.nonce("start")
             for reply in (

@@ -4,11 +4,11 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from asgi_client import Client, as_researcher, begin, finish, form_of, open_survey
-from small_studies import small_study
+from asgi_client import as_researcher, begin, finish, form_of, open_survey
 
 from rankshot.survey.study import Question
 from rankshot.survey.web.pages import render_line, render_markdown
+from small_studies import small_study
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -74,9 +74,8 @@ def assert_safe(name, page):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Every page of the study."""
-    with open_survey(STUDY, tmp_path_factory.mktemp("names")) as (app, database):
-        client, found = Client(app), {}
-        researcher = as_researcher(database)
+    with open_survey(STUDY, tmp_path_factory.mktemp("names")) as (client, database):
+        found, researcher = {}, as_researcher(database)
         found["consent"] = client.get("/")
         home = begin(client)
         found["instructions"] = client.get(f"{home}/instructions")

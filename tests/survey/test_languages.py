@@ -3,19 +3,14 @@
 import re
 
 import pytest
-from asgi_client import Client, begin, form_of, open_survey
-from small_studies import small_study
+from asgi_client import begin, form_of, open_survey
 
 from command_line import rankshot
 from rankshot.core.errors import RankshotError
-from rankshot.survey.languages import (
-    Languages,
-    english_text,
-    load_catalogue,
-    read_catalogue,
-)
+from rankshot.survey.languages import Languages, english_text, load_catalogue, read_catalogue
 from rankshot.survey.overview import read_answers
 from rankshot.survey.study import Translation
+from small_studies import small_study
 
 TRANSLATIONS = {
     "de": Translation(
@@ -73,10 +68,10 @@ def test_a_study_brings_its_own_catalogues(tmp_path):
     other = english_text().replace("Taking part", "Welcome")
     own = write(tmp_path / "en.toml", other)
     study = small_study(catalogues=(more, own), languages=("fr", "en"))
-    with open_survey(study, tmp_path) as (app, _):
-        assert "<h1>Participation</h1>" in Client(app).get("/?lang=fr").text
-        assert "<h1>Welcome</h1>" in Client(app).get("/").text
-        assert read_language(Client(app).get("/?lang=de").text) == ("en", "ltr")
+    with open_survey(study, tmp_path) as (client, _):
+        assert "<h1>Participation</h1>" in client.get("/?lang=fr").text
+        assert "<h1>Welcome</h1>" in client.get("/").text
+        assert read_language(client.get("/?lang=de").text) == ("en", "ltr")
 
 
 def test_a_language_without_catalogue_is_refused():
@@ -107,7 +102,7 @@ def test_a_language_without_catalogue_is_refused():
 )
 def test_the_address_chooses_then_the_browser(translated, accepted, query, tag):
     headers = {} if accepted is None else {"accept-language": accepted}
-    reply = Client(translated[0]).get(f"/?{query}", headers)
+    reply = translated[0].get(f"/?{query}", headers)
     assert read_language(reply.text)[0] == reply["content-language"] == tag
 
 
@@ -115,8 +110,7 @@ def test_the_address_chooses_then_the_browser(translated, accepted, query, tag):
 
 
 def test_texts_of_the_study_are_translated_and_answers_are_not(translated):
-    app, database = translated
-    client = Client(app)
+    client, database = translated
     consent = client.get("/?lang=de").text
     assert '<p class="study" dir="auto">Ähnlich</p>' in consent
     assert '<div class="prose" dir="auto">\n<p>Stimmen Sie zu?</p>' in consent

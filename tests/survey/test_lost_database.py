@@ -8,14 +8,14 @@ from contextlib import closing
 
 import httpx
 import pytest
-from asgi_client import Client, begin, form_of, open_survey
+from asgi_client import begin, form_of, open_survey
 from server_process import Server, wait_until
-from small_studies import questions_about, small_study
 
 from rankshot.survey.overview import read_answers
 from rankshot.survey.store import sqlite_files
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
+from small_studies import questions_about, read_all, small_study
 
 pytestmark = pytest.mark.slow
 
@@ -54,15 +54,6 @@ def find_rescued(message):
     return next(word.rstrip(".") for word in message.split() if ".rescued-" in word)
 
 
-def count_answers(path):
-    with (
-        closing(Database(path, read_only=True)) as database,
-        database.begin_read() as connection,
-    ):
-        assert database.doubt is None
-        return len(read_answers(connection))
-
-
 @pytest.mark.parametrize("lose", LOSSES)
 def test_what_cannot_be_stored_is_refused_and_what_was_stored_is_rescued(
     tmp_path, monkeypatch, caplog, lose
@@ -71,8 +62,7 @@ def test_what_cannot_be_stored_is_refused_and_what_was_stored_is_rescued(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     folder = tmp_path / "data"
     folder.mkdir()
-    with open_survey(STUDY, folder) as (app, _):
-        client = Client(app)
+    with open_survey(STUDY, folder) as (client, _):
         home = begin(client)
         for _ in range(2):
             form = form_of(client.get(home).text)
@@ -88,7 +78,7 @@ def test_what_cannot_be_stored_is_refused_and_what_was_stored_is_rescued(
     (record,) = [entry for entry in caplog.records if entry.levelno == logging.CRITICAL]
     message = record.getMessage()
     assert "study.sqlite or its log was removed or replaced while the survey was" in message
-    assert count_answers(tmp_path / find_rescued(message)) == 2
+    assert read_all(tmp_path / find_rescued(message)) == (2, None)
     if lose == "replace":
         # The log of the lost file was not added to this one.
         with closing(sqlite3.connect(folder / "study.sqlite")) as connection:
@@ -134,7 +124,7 @@ def test_a_server_says_once_what_happened_and_what_to_do(tmp_path):
     assert "Stop the server" in server.errors
     assert "Traceback" not in server.errors
     (rescued,) = folder.iterdir()
-    assert count_answers(rescued) == 1
+    assert read_all(rescued) == (1, None)
     # As the message says: the rescued file takes the place of the lost one.
     rescued.rename(folder / "study.sqlite")
     server.start()
@@ -143,13 +133,12 @@ def test_a_server_says_once_what_happened_and_what_to_do(tmp_path):
         assert client.post(form.action, data=form.answer("1")).status_code == 200
         assert 'name="place"' not in client.get(home).text
     server.stop()
-    assert count_answers(folder / "study.sqlite") == 2
+    assert read_all(folder / "study.sqlite") == (2, None)
 
 
 def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite_files, "BUSY_SECONDS", 0.05)
-    with open_survey(STUDY, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(STUDY, tmp_path) as (client, database):
         home = begin(client)
         form = form_of(client.get(home).text)
         with closing(sqlite3.connect(tmp_path / "study.sqlite", isolation_level=None)) as other:
@@ -176,8 +165,7 @@ def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp
 def test_a_file_that_is_cut_off_is_an_outage_and_the_server_is_not_ready(
     tmp_path, monkeypatch, caplog
 ):
-    with open_survey(STUDY, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(STUDY, tmp_path) as (client, database):
         home = begin(client)
         for number in range(20):
             client.post(*start(client, number))
@@ -196,8 +184,7 @@ def test_a_file_that_is_cut_off_is_an_outage_and_the_server_is_not_ready(
 
 
 def test_a_damaged_page_of_the_file_is_an_outage(tmp_path):
-    with open_survey(STUDY, tmp_path) as (app, database):
-        client = Client(app)
+    with open_survey(STUDY, tmp_path) as (client, database):
         home = begin(client)
         database._file._empty_log()
         with (tmp_path / "study.sqlite").open("r+b") as file:

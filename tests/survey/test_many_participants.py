@@ -9,11 +9,11 @@ import httpx
 import pytest
 from asgi_client import run_coroutine
 from server_process import Server, hidden_fields
-from small_studies import questions_about, small_study
 
 from rankshot.survey.answers import order_from_places
 from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store.database import Database
+from small_studies import questions_about, small_study
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 from asgi_client import run_coroutine
-from small_studies import Visitors, questions_about, small_study
 from sqlalchemy import event
 
 from rankshot.core.errors import RankshotError
@@ -25,6 +24,7 @@ from rankshot.survey.store.participation import (
     Submission,
 )
 from rankshot.survey.web.participant_routes import WriteQueue
+from small_studies import Visitors, questions_about, small_study
 
 ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
 TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")

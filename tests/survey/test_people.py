@@ -8,26 +8,24 @@ from random import Random
 import pytest
 from asgi_client import dump
 from server_process import wait_until
-from small_studies import Visitors, prolific_ids, small_study
 from sqlalchemy import text
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.overview import read_overview
+from rankshot.survey.export import answer_records
 from rankshot.survey.store import database as store_database, sqlite_files
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
-from rankshot.survey.store.participation import (
-    NotAssignedError,
-    StoppedError,
-)
+from rankshot.survey.store.participation import NotAssignedError, StoppedError
 from rankshot.survey.store.people import (
     delete_participants,
     exclude,
     find_raters,
     read_events,
     restore,
+    set_state,
 )
 from rankshot.survey.study import ExtraQuestion, Question
+from small_studies import ITEMS, Visitors, prolific_ids, small_study
 
 GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
 STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
@@ -43,9 +41,6 @@ class Survey(Visitors):
         with self.database.begin_read() as connection:
             found = count_answers(connection, self.study, self.now, **more)
         return {tuple(load) for load in found.values()}
-
-    def people(self, **more):
-        return read_overview(self.study, self.database, self.now, **more).people
 
     def events(self):
         with self.database.begin_read() as connection:
@@ -76,7 +71,7 @@ def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
     before = dump(survey.database)["assignment"]
     exclude(survey.database, [raters[0]], "answers  within\na second ")
     assert survey.loads() == {(1, 0)}
-    assert survey.people()[raters[0]].excluded_why == "answers within a second"
+    assert survey.view().people[raters[0]].excluded_why == "answers within a second"
     eve = survey.start("eve")
     survey.answer(eve)
     assert survey.loads() == {(2, 0)}, "somebody else has the place at once"
@@ -110,6 +105,39 @@ def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
     assert survey.answer(ann).n_counted == 4
     with pytest.raises(NotAssignedError):
         survey.visits.withdraw("0" * 16)
+
+
+def test_the_pilot_and_the_others_never_mix(survey):
+    survey = Visitors(small_study(), survey.database)
+    set_state(survey.database, "pilot")
+    tried = survey.start("tester")
+    survey.answer(tried, 3)
+    set_state(survey.database, "open")
+    ann = survey.start("ann")
+    survey.answer(ann, 1)
+    both = [survey.view(pilot=pilot) for pilot in (False, True)]
+    assert [list(view.people) for view in both] == [[ann], [tried]]
+    assert [{a.rater for a in view.answers} for view in both] == [{ann}, {tried}]
+    assert [view.n_answers for view in both] == [1, 3]
+    assert [sum(q.in_progress for q in view.questions) for view in both] == [3, 1]
+    assert [view.n_pilot for view in both] == [1, 1]
+
+
+def test_the_evidence_for_an_exclusion_stays(survey):
+    survey = Visitors(small_study(), survey.database)
+    raters = [survey.start(str(i)) for i in range(6)]
+    for rater in raters:
+        fast = rater == raters[0]
+        order = ITEMS[::-1] if fast else ITEMS
+        survey.answer(rater, rank=lambda *_, order=order: order, seconds=1 if fast else 9)
+    before = survey.view().people[raters[0]].flags
+    assert [flag.name for flag in before] == ["fast", "distance"]
+    exclude(survey.database, raters[:1], "too fast")
+    view = survey.view()
+    assert view.people[raters[0]].flags == before
+    assert raters[0] not in view.flags
+    named = [record["flags"] for record in answer_records(view) if record["excluded"]]
+    assert named == [["fast", "distance"]] * 4
 
 
 # ---- What is deleted is gone from the bytes

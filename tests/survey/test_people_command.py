@@ -7,7 +7,6 @@ import time
 from contextlib import closing
 
 import pytest
-from small_studies import Visitors, prolific_ids, small_study
 
 from command_line import rankshot
 from rankshot.survey.overview import read_overview
@@ -15,6 +14,7 @@ from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.store.people import read_events, read_state
 from rankshot.survey.study_files import format_study, read_study
+from small_studies import Visitors, prolific_ids, small_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(

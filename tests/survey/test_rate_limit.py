@@ -4,10 +4,10 @@ import pytest
 import uvicorn
 from asgi_client import Client, dump, form_of, open_survey
 from server_process import TOKEN
-from small_studies import small_study
 
 from rankshot.survey.web.guards import RateLimit
 from rankshot.survey.web.server import serve
+from small_studies import small_study
 
 STUDY = small_study()
 
@@ -61,14 +61,13 @@ def start(client, name):
 
 def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_path, caplog):
     study = small_study(starts_per_hour=2)
-    with open_survey(study, tmp_path, requests=600) as (app, database):
-        client = Client(app)
+    with open_survey(study, tmp_path, requests=600) as (client, database):
         assert [start(client, name).status for name in ("ann", "bob", "ann")] == [303] * 3
         before = dump(database)
         refused = [start(client, name) for name in ("cay", "dan")]
         assert dump(database) == before
         assert start(client, "bob").status == 303
-        start(Client(app, "192.0.2.2"), "eve")
+        start(Client(client.app, "192.0.2.2"), "eve")
     assert {reply.status for reply in refused} == {429}
     assert 1700 <= int(refused[0]["retry-after"]) <= 1800
     assert "try again later (after 30 min)" in refused[0].text
@@ -78,10 +77,10 @@ def test_who_started_before_may_come_back_and_others_are_told_what_to_do(tmp_pat
 
 
 def test_tokens_cannot_be_tried_quickly(tmp_path):
-    with open_survey(STUDY, tmp_path, logins=3) as (app, _):
+    with open_survey(STUDY, tmp_path, logins=3) as (made, _):
 
         def try_token(address, token):
-            client = Client(app, address)
+            client = Client(made.app, address)
             form = form_of(client.get("/researcher").text)
             return client.post(form.action, {**form.fields, "token": token}).status
 
@@ -99,8 +98,8 @@ def behind_server(tmp_path, monkeypatch):
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
     configured = []
     monkeypatch.setattr(uvicorn.Server, "run", lambda self, sockets: configured.append(self.config))
-    with open_survey(STUDY, tmp_path, requests=3) as (app, _):
-        serve(app, None)
+    with open_survey(STUDY, tmp_path, requests=3) as (client, _):
+        serve(client.app, None)
         (config,) = configured
         config.load()
         yield config.loaded_app

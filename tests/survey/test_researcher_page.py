@@ -9,13 +9,13 @@ from http.cookies import SimpleCookie
 import pytest
 from asgi_client import Client, as_researcher, begin, finish, form_of, open_survey
 from server_process import TOKEN
-from small_studies import small_study
 
 from rankshot.survey.store.database import EXTRA_ANSWER, Identity
 from rankshot.survey.store.people import exclude, set_state
 from rankshot.survey.study import Question
 from rankshot.survey.web import researcher_routes as module
 from rankshot.survey.web.researcher_routes import COOKIE, LOGIN_SECONDS
+from small_studies import small_study
 
 STUDY = small_study(gold=(Question("wolf", ("dog", "bus", "cup"), ("dog",)),))
 HOSTILE = "<img src=x onerror=alert(1)>=1+1\"'"
@@ -24,10 +24,9 @@ HOSTILE = "<img src=x onerror=alert(1)>=1+1\"'"
 class Page:
     """A survey, and its researcher who is logged in."""
 
-    def __init__(self, app, database):
-        self.app, self.database = app, database
-        self.visitor = Client(app)
-        self.client = Client(app, headers=as_researcher(database))
+    def __init__(self, visitor, database):
+        self.visitor, self.database = visitor, database
+        self.client = Client(visitor.app, headers=as_researcher(database))
 
     def start(self, name, *, finishes=False):
         """Let somebody start, or answer everything; return the rater."""
@@ -54,8 +53,8 @@ class Page:
 
 @pytest.fixture
 def page(tmp_path):
-    with open_survey(STUDY, tmp_path) as (app, database):
-        yield Page(app, database)
+    with open_survey(STUDY, tmp_path) as made:
+        yield Page(*made)
 
 
 def test_all_participants_are_there_with_their_states(page):

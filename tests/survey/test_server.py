@@ -1,28 +1,24 @@
-"""The server itself: a whole visit, connections, pictures, logs, health and outages."""
+"""The server itself: connections, pictures, logs, health and outages."""
 
 import json
 import re
 import socket
 import threading
-import time
 from contextlib import ExitStack, contextmanager
 
-import httpx
 import pytest
 import uvicorn
-from asgi_client import Client, begin, form_of, open_survey
+from asgi_client import begin, open_survey
 from server_process import wait_until
-from small_studies import small_study
 from sqlalchemy.exc import OperationalError
 
 from rankshot import RankshotError
-from rankshot.survey.export import payment_records, ranking_records
-from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import Database
-from rankshot.survey.study import Picture, QualityRules, Question
+from rankshot.survey.study import Picture
 from rankshot.survey.web import server as module
 from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
 from rankshot.survey.web.server import open_port, serve
+from small_studies import small_study
 
 
 @contextmanager
@@ -67,8 +63,8 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     ]
     with (
-        open_survey(small_study(), tmp_path) as (app, _),
-        serving(app, monkeypatch, idle_seconds=1) as address,
+        open_survey(small_study(), tmp_path) as (made, _),
+        serving(made.app, monkeypatch, idle_seconds=1) as address,
         ExitStack() as stack,
     ):
         lines = [socket.create_connection(address, timeout=10) for _ in sent]
@@ -76,50 +72,6 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
             stack.enter_context(line).sendall(text)
         received = [receive_all(line) for line in lines]
     assert [text.count(b"HTTP/1.1 200") for text in received] == [0, 0, 1]
-
-
-# ---- A paid study, over HTTP
-
-
-def test_a_paid_study_from_prolific_to_the_completion_code_and_the_payment(tmp_path, monkeypatch):
-    done = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
-    gold = Question("wolf", ("dog", "bus"), ("dog",))
-    rules = QualityRules(seconds=0)
-    study = small_study(
-        platform="prolific", completion_url=done, gold=(gold,), repeats=1, quality=rules
-    )
-    arrival = {"PROLIFIC_PID": "5f1e2d3c", "STUDY_ID": "s1", "SESSION_ID": "t1"}
-    with (
-        open_survey(study, tmp_path) as (app, database),
-        serving(app, monkeypatch) as (host, port),
-        httpx.Client(base_url=f"http://{host}:{port}", trust_env=False) as client,
-    ):
-        assert client.get("/").status_code == 400, "who does not come from Prolific"
-        consent = form_of(client.get("/", params=arrival).text)
-        assert consent.fields.items() >= arrival.items()
-        started = client.post(consent.action, data=consent.fields).headers["location"]
-        assert "How it works" in client.get(started).text
-        home, asked = started.removesuffix("/instructions"), []
-        while 'name="place"' in (page := client.get(home).text):
-            asked.append(re.search(r"like (\w+)\?", page)[1])
-            names = re.findall(r'data-name="(\w+)"', page)
-            # Everybody ranks the same, and the gold question rightly.
-            order = sorted(names, key=["dog", "leopard", "fox", "bus"].index)
-            form = form_of(page)
-            places = [str(order.index(name) + 1) for name in names]
-            assert done not in page
-            assert client.post(form.action, data=form.answer(*places)).status_code == 303
-        assert len(asked) == 6
-        assert set(asked) == {"cat", "dog", "car", "van", "wolf"}
-        assert asked.count(asked[-1]) == 2, "one is asked again"
-        assert '<code dir="ltr">C1A2B3</code>' in page
-        assert f'href="{done}"' in page
-        view = read_overview(study, database, time.time())
-    (paid,) = payment_records(view)
-    assert (paid["id"], paid["session"], paid["decision"]) == ("5f1e2d3c", "t1", "approve")
-    records = ranking_records(study, view.answers, view.flags)
-    assert {record["ranking"] for record in records} == {("leopard", "fox", "bus")}
-    assert sorted(record["target"] for record in records) == ["car", "cat", "dog", "van"]
 
 
 # ---- Health, and a database that is gone
@@ -130,8 +82,7 @@ def fail(*_):
 
 
 def test_health_and_readiness(tmp_path, monkeypatch):
-    with open_survey(small_study(), tmp_path, requests=8) as (app, database):
-        client = Client(app)
+    with open_survey(small_study(), tmp_path, requests=8) as (client, database):
         assert {client.get("/health").text for _ in range(5)} == {"ok"}
         for _ in range(5):
             ready = client.get("/ready")
@@ -153,14 +104,14 @@ def test_health_and_readiness(tmp_path, monkeypatch):
 def test_an_outage_is_a_few_lines(tmp_path, monkeypatch, capsys):
     """Many requests without a database, and errors of our own: less than 10 KB."""
     monkeypatch.setattr(module, "QUIET_SECONDS", 0.05)
-    with open_survey(small_study(), tmp_path) as (app, _):
+    with open_survey(small_study(), tmp_path) as (client, _):
 
-        @app.get("/broken")
+        @client.app.get("/broken")
         def broken():
             raise RuntimeError("not of the database")
 
         monkeypatch.setattr(Database, "begin_read", fail)
-        with serving(app, monkeypatch) as address:
+        with serving(client.app, monkeypatch) as address:
             for path in ("/", "/broken") * 40:
                 with socket.create_connection(address, timeout=10) as line:
                     request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
@@ -198,8 +149,7 @@ def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path):
         (tmp_path / f"{name}.jpg").write_bytes(content)
         pictures.append(Picture(name, tmp_path / f"{name}.jpg", 'A "fox" & <b>more</b>'))
     (tmp_path / "secret.png").write_bytes(PICTURES["image/png"] + b"secret")
-    with open_survey(small_study(pictures=pictures), tmp_path) as (app, _):
-        client = Client(app)
+    with open_survey(small_study(pictures=pictures), tmp_path) as (client, _):
         page = client.get(begin(client)).text
         assert "A &#34;fox&#34; &amp; &lt;b&gt;more&lt;/b&gt;" in page
         found = {url: client.get(url) for url in re.findall(r'src="(/pictures/[^"]+)"', page)}

@@ -9,10 +9,10 @@ import httpx
 import pytest
 from asgi_client import form_of
 from server_process import TOKEN, Server
-from small_studies import small_study
 
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.people import forget_ids
+from small_studies import small_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(platform="prolific", completion_url=DONE)

@@ -14,9 +14,7 @@ def chromium():
 
 @pytest.fixture(scope="session")
 def survey(tmp_path_factory):
-    study = small_study(
-        consent="You may take part, or not.\n\nAsk ada@example.org.", answers_per_question=1000
-    )
+    study = small_study(consent="You may take part, or not.\n\nAsk ada@example.org.")
     with serve_study(study, tmp_path_factory.mktemp("survey")) as running:
         yield running
 

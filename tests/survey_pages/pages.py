@@ -8,10 +8,10 @@ from urllib.parse import urlsplit
 
 import uvicorn
 
+import small_studies
 from rankshot.survey.overview import read_answers
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
-from rankshot.survey.study import Question, Study
+from rankshot.survey.study import Question
 from rankshot.survey.web.app import create_app
 from rankshot.survey.web.server import open_port
 
@@ -24,18 +24,10 @@ HOST = "127.0.0.1"
 def small_study(*questions, **changes):
     """Return a study of these questions; by default, of two animals."""
     questions = questions or (Question("cat", ANIMALS), Question("wolf", ODD))
-    plan = {
-        "title": "Which animals are alike?",
-        "prompt": "Which of these are most like a {target}?",
-        "consent": "Do you agree?",
-        "items": tuple(dict.fromkeys(item for question in questions for item in question.items)),
-        "unshown": "unknown",
-        "questions": questions,
-        "answers_per_question": 20,
-        "questions_per_participant": 2,
-        "repeats": 1,
-    }
-    return Study(**plan | changes)
+    items = tuple(dict.fromkeys(item for question in questions for item in question.items))
+    plan = {"questions_per_participant": 2, "repeats": 1, "unshown": "unknown"}
+    plan |= {"prompt": "Which of these are most like a {target}?", "title": "Which animals?"}
+    return small_studies.small_study(items=items, questions=questions, **plan | changes)
 
 
 class Survey:
@@ -57,13 +49,9 @@ class Survey:
 
     def take_part(self, participant, seconds):
         """Let somebody answer all questions without a browser, in so many seconds each."""
-        now = time.time()
-        visit = Participation(self._study, self.database, lambda: now, ticks=lambda: now)
-        rater = visit.start(f"none:id:{participant}")
-        while isinstance(asked := visit.current_question(rater), CurrentQuestion):
-            now += seconds
-            places = [str(1 + asked.question.items.index(item)) for item in asked.shown]
-            visit.submit_all([Submission(rater, asked.number, asked.form, places)])
+        people = small_studies.Visitors(self._study, self.database)
+        rater = people.start(participant)
+        people.answer(rater, rank=lambda question, _: question.items, seconds=seconds)
 
 
 @contextmanager

@@ -18,7 +18,6 @@ def running(tmp_path_factory):
         consent="Do you **agree**?\n\n- yes\n- [no](https://example.org)",
         contact="Ada <ada@example.org>",
         questions_per_participant=1,
-        answers_per_question=1000,
         repeats=0,
         translations={"ar": Translation(names={"fox": "ثعلب"})},
     )

@@ -8,12 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.datasets.embedded import (
-    class_names,
-    embedded_arrays,
-    embedded_file,
-    read_only,
-)
+from rankshot.datasets.embedded import class_names, embedded_arrays, embedded_file, read_only
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import load_imagenet_labels

@@ -4,12 +4,7 @@ from .answers import (
     read_answer_files as read_answer_files,
     read_answers as read_answers,
 )
-from .associations import (
-    dice as dice,
-    pmi as pmi,
-    ppmi as ppmi,
-    read_hit_counts as read_hit_counts,
-)
+from .associations import dice as dice, pmi as pmi, ppmi as ppmi, read_hit_counts as read_hit_counts
 from .corpus import Corpus as Corpus
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .names.labels import ClassLabels as ClassLabels, read_class_labels as read_class_labels
@@ -32,8 +27,4 @@ from .vectors import (
     Embedding as Embedding,
     WordVectors as WordVectors,
 )
-from .wordnet import (
-    Sense as Sense,
-    WordNet as WordNet,
-    write_senses as write_senses,
-)
+from .wordnet import Sense as Sense, WordNet as WordNet, write_senses as write_senses

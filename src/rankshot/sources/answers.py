@@ -522,15 +522,14 @@ class AnswerText:
         # A name with another bullet is a remark on the entry before it, unless it is an item.
         is_alike = marker is not None and current.marker in (None, marker)
         n_entries = sum(map(self.is_entry, names))
+        is_entry = self.is_entry(body) or (is_alike and _is_short(body))
         # A line of items. After a bullet, or with a bracket, what follows a comma is a remark.
         is_line = marker is None and "(" not in body and n_entries > 1
-        if is_line and 2 * n_entries >= len(names):
+        if (is_line or not is_entry) and len(names) > 1 and 2 * n_entries >= len(names):
             current.names.extend(names)
-        elif self.is_entry(body) or (is_alike and _is_short(body)):
+        elif is_entry:
             current.marker = current.marker or marker
             current.names.append(body)
-        elif len(names) > 1 and 2 * n_entries >= len(names):
-            current.names.extend(names)
 
     def _is_heading(self, body: str, marker: str | None, current: FoundList) -> bool:
         """Whether a line names a target, and is not one more entry of the list before it."""

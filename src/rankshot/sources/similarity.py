@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import (
-    RankshotError,
-    prefix_errors,
-    quote_names,
-    short_repr,
-    suggest_name,
-)
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,

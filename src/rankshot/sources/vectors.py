@@ -16,23 +16,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import (
-    RankshotError,
-    format_count,
-    quote_names,
-    short_repr,
-    suggest_name,
-)
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.sources.names.look_up import split_synonyms
 from rankshot.sources.similarity import Similarity
-from rankshot.sources.vector_files import (
-    Vectors,
-    detect_format,
-    read_text,
-    read_word2vec_binary,
-)
+from rankshot.sources.vector_files import Vectors, detect_format, read_text, read_word2vec_binary
 
 Floats = NDArray[np.float64]
 Lookup = Callable[[Collection[str]], Vectors]

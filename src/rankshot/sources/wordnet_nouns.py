@@ -232,9 +232,7 @@ def suggest_noun(nouns: Nouns, name: str) -> str | None:
             near = {text for text in map("_".join, product(*choices)) if text in nouns}
     # The first letter is seldom wrong; and then the more common noun.
     return max(
-        near,
-        key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun),
-        default=None,
+        near, key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun), default=None
     )
 
 

@@ -142,10 +142,11 @@ class Explanation:
             return f"seen classes{of}"
 
         groups = []
-        for heading in sorted({find_heading(name) for name, _ in self.items}):
+        items = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
+        for heading in sorted({find_heading(name) for name, _ in items}):
             shown, rest = (
                 tuple(pair for pair in part if find_heading(pair[0]) == heading)
-                for part in (self.items[:MAX_SHOWN], self.items[MAX_SHOWN:])
+                for part in (items[:MAX_SHOWN], items[MAX_SHOWN:])
             )
             total = sum(value for _, value in shown + rest)
             groups.append(ContributionGroup(heading, total, shown, rest))

@@ -90,15 +90,11 @@ class Leaderboards(Mapping[str, Leaderboard]):
         if len(boards) < 2 or len(common) < 2:
             raise RankshotError("there are no two categories with two items in common to compare")
         at = [[board.items.index(item) for item in common] for board in boards]
-        theta = np.array([board.log_worths[i] for board, i in zip(boards, at, strict=True)])
+        K, both = len(boards), list(zip(boards, at, strict=True))
+        theta = np.array([board.log_worths[i] for board, i in both])
         theta -= theta.mean(axis=1, keepdims=True)
-        variances = np.array(
-            [
-                np.diag(centre(board.covariance[np.ix_(i, i)]))
-                for board, i in zip(boards, at, strict=True)
-            ]
-        )
-        K = len(boards)
+        covariances = (centre(board.covariance[np.ix_(i, i)]) for board, i in both)
+        variances = np.array([np.diag(V) for V in covariances])
         gap = theta - theta.mean(axis=0)
         variance = (1 - 2 / K) * variances + variances.sum(axis=0) / K**2
         error = np.sqrt(np.maximum(variance, np.finfo(float).tiny))

@@ -1,7 +1,10 @@
 """A small study for the tests, and changes of it."""
 
+from contextlib import closing
 from random import Random
 
+from rankshot.survey.overview import read_answers, read_overview
+from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
 from rankshot.survey.study import Question, Study
 
@@ -40,6 +43,15 @@ def prolific_ids(person, study, session):
     return {"platform_id": person, "platform_study": study, "platform_session": session}
 
 
+def read_all(path):
+    """Return the number of answers, as `status` reads them, and why some may be missing."""
+    with (
+        closing(Database(path, read_only=True)) as database,
+        database.begin_read() as connection,
+    ):
+        return len(read_answers(connection)), database.doubt
+
+
 class Visitors:
     """People who take part without a server, with a clock that tests set."""
 
@@ -60,6 +72,10 @@ class Visitors:
             self.now += seconds
             self.submit(rater, asked, rank(asked.question, asked.shown))
         return None
+
+    def view(self, **which):
+        """Return what the researcher sees now."""
+        return read_overview(self.study, self.database, self.now, **which)
 
     def submit(self, rater, asked, order):
         """Send an answer, or a skip if nothing is ranked; raise what is wrong with it."""

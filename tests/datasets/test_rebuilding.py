@@ -1,0 +1,104 @@
+"""The data in the package are those that the script makes of the measurement data."""
+
+import importlib.util
+import json
+import lzma
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reproduction.data import load_data
+
+import rankshot as rs
+from rankshot.datasets import class_names, load_cifar, load_intents, load_thumbnails
+
+pytestmark = pytest.mark.shared_data
+SCRIPT = Path(__file__).parents[2] / "scripts" / "build_datasets.py"
+DATA = Path(rs.__file__).parent / "datasets" / "data"
+
+
+@pytest.fixture(scope="module")
+def build():
+    """The script, as a module."""
+    spec = importlib.util.spec_from_file_location("build_datasets", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def read_arrays(path):
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture
+def stored():
+    return read_arrays(DATA / "cifar_features.npz")
+
+
+@pytest.fixture
+def originals(shared_data):
+    return read_arrays(shared_data / "cifar" / "features.npz")
+
+
+def test_rebuilding_the_features_gives_the_very_same(build, stored, originals):
+    anew = build.features(originals)
+    assert list(anew) == list(stored)
+    for name, array in anew.items():
+        np.testing.assert_array_equal(array, stored[name])
+    assert tuple(originals["seen_classes"]) == class_names("cifar").seen
+    assert tuple(originals["unseen_classes"]) == class_names("cifar").new
+
+
+def test_thumbnails_are_the_images_of_their_rows(shared_data, stored, originals):
+    images, _, rows = load_thumbnails()
+    arrays = read_arrays(shared_data / "cifar" / "images.npz")
+    place = {row: i for i, row in enumerate(arrays["unseen_test_index"].tolist())}
+    of_all = stored["unseen_row"][rows].tolist()
+    expected = arrays["unseen_test_image"][[place[row] for row in of_all]]
+    np.testing.assert_array_equal(images, expected)
+    # The same rows in the file of all features.
+    features = originals["unseen_test"][of_all].astype(np.float32)
+    assert np.abs(load_cifar().new[rows] - features).max() <= stored["step"] / 2
+
+
+@pytest.mark.parametrize("dataset", ["cifar", "animals", "intents"])
+def test_rebuilding_the_panels_gives_the_very_same(
+    build, shared_data, dataset, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(build, "DATA", tmp_path)
+    build.write_panels(dataset, class_names(dataset).seen, shared_data)
+    written = sorted(tmp_path.iterdir())
+    assert len(written) == 2
+    for path in written:
+        assert path.read_bytes() == (DATA / path.name).read_bytes()
+
+
+def test_rebuilding_the_requests_gives_the_very_same(shared_data, build):
+    chosen = build.choose_requests(shared_data / "intents", class_names("intents"))
+    stored = lzma.decompress((DATA / "intents_requests.jsonl.xz").read_bytes()).decode()
+    assert [json.loads(line) for line in stored.splitlines()] == chosen
+    assert build.all_names(shared_data)["intents"] == class_names("intents")
+
+
+def test_the_whole_data_has_the_embedded_part(shared_data):
+    data, whole = load_intents(), load_data("intents", shared_data)
+    assert repr(whole) == (
+        "intents: 12000 + 2400 + 3600 texts of 120 seen classes, 900 of 30 new ones, "
+        "100 + 1000 out of scope"
+    )
+    for part in ("seen_train", "seen_validation", "seen_test", "new"):
+        pairs = [
+            set(zip(getattr(one, part), getattr(one, f"{part}_label"), strict=True))
+            for one in (data, whole)
+        ]
+        assert pairs[0] < pairs[1]
+    assert set(data.out_of_scope_test) < set(whole.out_of_scope_test)
+    assert (whole.seen_classes, whole.new_classes) == (data.seen_classes, data.new_classes)
+    assert whole.held_out_classes == data.held_out_classes
+    for kind in ("panel", "held_out_panel"):
+        mine, theirs = getattr(data, kind), getattr(whole, kind)
+        for target in mine.target_names:
+            for rater in mine.rater_names:
+                pair = [one.select(target=target, rater=rater).orders() for one in (mine, theirs)]
+                assert pair[0] == pair[1]
