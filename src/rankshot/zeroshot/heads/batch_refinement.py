@@ -79,12 +79,13 @@ class BatchRefinement(BaseHead, BaseEstimator):
     probabilities of the head. The factor 1/2 corrects for overconfident densities.
 
     How often the refined answers are right follows from how certain the head is: if its mean
-    confidence has log-odds l, the share of correct answers has log-odds of about 1.5 l + .3. So the
-    temperature t is the smallest number from 1 on at which the mean probability of the answers is
-    at most this share. If the answers are those of the head for less than 55% of the batch (65% if
-    P(z) is estimated), the solution has drifted away from the rankings: a warning is given, and the
-    head's own answers are kept. This happens if many classes do not occur in the batch. Absent
-    classes are not always noticed, so list only classes that may occur.
+    confidence has log-odds l, the share of correct answers has log-odds of about 1.5 l + .3, and is
+    not assumed to be below this confidence. So the temperature t is the smallest number from 1 on
+    at which the mean probability of the answers is at most this share. If the answers are those of
+    the head for less than 55% of the batch (65% if P(z) is estimated), the solution has drifted
+    away from the rankings: a warning is given, and the head's own answers are kept. This happens if
+    many classes do not occur in the batch. Absent classes are not always noticed, so list only
+    classes that may occur.
 
     This is *transductive*: the answers depend on the batch, so report them separately from those
     of other heads.
@@ -260,8 +261,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
             log_share = log_softmax(joint + self.log_prior_, np, 1)
         same = most_probable(log_share) == most_probable(head_log_proba)
         self.agreement_ = float(same.mean())
-        confidence = np.exp(head_log_proba.max(axis=1)).mean()
-        right = expit(CONFIDENCE[0] + CONFIDENCE[1] * logit(min(confidence, SUREST)))
+        confidence = min(np.exp(head_log_proba.max(axis=1)).mean(), SUREST)
+        # The line is below chance for heads of high temperature, and no confidence can be so low.
+        right = max(confidence, expit(CONFIDENCE[0] + CONFIDENCE[1] * logit(confidence)))
         self.calibration_temperature_ = calibrating_temperature(log_share, float(right))
 
     def _maximize(self, projected: Floats, share: Floats, total: Floats) -> None:
