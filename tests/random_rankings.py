@@ -32,19 +32,21 @@ weights = st.floats(0, allow_infinity=False) | st.integers(0, 2**53).map(float)
 
 
 @st.composite
-def any_rankings(draw):
-    """Rankings of all kinds together: ties, cut ties, subsets, weights, labels."""
-    items = draw(names)
-    rows = draw(st.integers(1, 5))
+def rankings_of(draw, items, weights, *, most=5, ties=True, kinds=("top", "subset"), **labels):
+    """Rankings of all kinds together: ties, cut ties, subsets; ``labels`` are other strategies."""
     return Rankings.concatenate(
         Rankings.from_orders(
-            [draw(orders_over(items))],
+            [draw(orders_over(items, ties=ties))],
             items=items,
-            targets=[draw(labels)],
-            sources=[draw(labels)],
-            raters=[draw(labels)],
             weights=[draw(weights)],
-            kind=draw(st.sampled_from(["top", "subset"])),
+            kind=draw(st.sampled_from(kinds)),
+            **{name: [draw(label)] for name, label in labels.items()},
         ).top(draw(st.integers(1, len(items))))
-        for _ in range(rows)
+        for _ in range(draw(st.integers(1, most)))
     )
+
+
+def any_rankings():
+    """Rankings of all kinds, of any names, with any weights and labels."""
+    columns = dict.fromkeys(("targets", "sources", "raters"), labels)
+    return names.flatmap(lambda items: rankings_of(items, weights, **columns))

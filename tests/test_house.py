@@ -5,6 +5,7 @@ import importlib
 import json
 import subprocess
 import sys
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -27,17 +28,19 @@ def module_name(path):
 NAMES = {module_name(path): path for path in MODULES}
 
 
+@cache
 def find_imports(path):
     """The modules that a file imports, at its top or inside a function."""
+    imports = []
     for node in ast.walk(TREES[path]):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             submodules = [f"{node.module}.{alias.name}" for alias in node.names]
             found = [name for name in submodules if name in NAMES]
-            yield from found
-            if {*submodules} - {*found, "rankshot.__version__"}:
-                yield node.module
+            is_rest = {*submodules} - {*found, "rankshot.__version__"}
+            imports += [*found, node.module] if is_rest else found
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            imports += [alias.name for alias in node.names]
+    return imports
 
 
 def floor(name):

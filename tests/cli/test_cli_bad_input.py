@@ -98,9 +98,9 @@ CASES = [
     ),
     (CONSENSUS + " --k 2 --k 3", {}, "--k is given more than once; give one value"),
     (
-        EXPLAIN + " --id x99",
+        EXPLAIN + " --id x99 --id x2 --id x98",
         {},
-        "input 'x99' not found in scores.csv; the first ids are 'x1', 'x2', 'x3'",
+        "input 'x99', 'x98' not found in scores.csv; the first ids are 'x1', 'x2', 'x3'",
     ),
     (EXPLAIN + " --new-class catt", {}, "no class 'catt' (did you mean 'cat'?)"),
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),

@@ -1,10 +1,12 @@
 """`recognise`: the steps that it takes are those of the other functions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rankshot as rs
 from rankshot.inference.recognition import EXPECTED
+from rankshot.ranking.matrices import restrict_items
 from rankshot.zeroshot.heads.base import only_new
 
 NAMES = [f"s{i:02}" for i in range(24)]
@@ -102,3 +104,37 @@ def test_names_are_ranked_by_sources():
     ]
     with pytest.raises(rs.RankshotError, match="without a model, inputs must be Scores"):
         rs.recognise("photos/", ["cat", "truck"])
+
+
+def test_rankings_may_be_a_dict_and_scores_a_table():
+    f, names = np.array([[4.0, 0.5, 0.0], [0.0, 0.5, 3.0]]), ["bus", "fox", "leopard"]
+    lists = {"cat": ["leopard", "fox"], "truck": ["bus"]}
+    rankings = rs.Rankings.from_orders(lists.values(), items=names, targets=list(lists))
+    found = rs.recognise(rs.Scores(f, names), lists)
+    np.testing.assert_array_equal(found.labels, ["truck", "cat"])
+    turned = {"cat": ["bus"], "truck": ["leopard", "fox"]}
+    assert rs.recognise(rs.Scores(f, names), turned).labels.tolist() == ["cat", "truck"]
+    frame = pd.DataFrame(f[:, ::-1], columns=names[::-1])
+    for table in (f, frame):
+        np.testing.assert_array_equal(rs.recognise(table, rankings).proba, found.proba)
+    with pytest.raises(rs.RankshotError, match=r"must be Scores, as in .* not DataFrame"):
+        rs.recognise(frame, lists)
+
+
+def test_a_class_that_no_source_knows_is_an_error():
+    scores = rs.Scores([[4.0, 0.5], [0.5, 4.0]], ["bus", "leopard"])
+    with pytest.raises(rs.RankshotError, match=r"no source knows 'caat'; 'caat' may be 'coat'\."):
+        rs.recognise(scores, ["caat", "truck"])
+    found = rs.recognise(scores, ["caat", "truck"], examples=(scores[1:], ["caat"]))
+    assert found.head.classes_.tolist() == ["caat", "truck"]
+
+
+def test_most_seen_classes_are_left_in_a_rehearsal(rng):
+    """Of 12 classes, two groups of six were held out, and half of the network was missing."""
+    names = NAMES[:12]
+    scores = make_scores(rng, PLACES[:12], 10).select(names)
+    rankings = rs.Rankings.concatenate([rank([2.5, 9.5], ["x", "y"]), rank(PLACES, NAMES)])
+    rankings = rankings[np.isin(rankings.targets, ["x", "y", *names])]
+    rankings = restrict_items(rankings, names)
+    found = rs.recognise(scores, rankings, rehearse=(scores, np.repeat(names, 10)))
+    assert [len(classes) for classes, _ in found.rehearsal.trials_[0].correlations] == [4] * 3

@@ -32,7 +32,7 @@ def texts_of(axes):
 def assert_inside(display):
     """All of the picture is inside the figure."""
     figure = display.figure_
-    figure.draw_without_rendering()
+    figure.get_layout_engine().execute(figure)
     box = figure.get_tightbbox()
     width, height = figure.get_size_inches()
     assert min(box.x0, box.y0) >= -0.01

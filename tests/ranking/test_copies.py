@@ -6,25 +6,14 @@ from hypothesis import given, settings, strategies as st
 from sklearn.base import clone
 
 import rankshot as rs
-from random_rankings import orders_over
+from random_rankings import rankings_of
 
 ITEMS = list("abcde")
 
 
-@st.composite
-def weighted(draw, *, ties=True, kinds=("top", "subset")):
+def weighted(**options):
     """Rankings with small whole weights, of which there may be one line."""
-    parts = [
-        rs.Rankings.from_orders(
-            [draw(orders_over(ITEMS, ties=ties))],
-            items=ITEMS,
-            weights=[draw(st.integers(1, 3))],
-            raters=[draw(st.sampled_from("xyz"))],
-            kind=draw(st.sampled_from(kinds)),
-        ).top(draw(st.integers(1, 5)))
-        for _ in range(draw(st.integers(1, 4)))
-    ]
-    return rs.Rankings.concatenate(parts)
+    return rankings_of(ITEMS, st.integers(1, 3), most=4, raters=st.sampled_from("xyz"), **options)
 
 
 def copy(rankings):

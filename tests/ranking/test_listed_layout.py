@@ -9,23 +9,14 @@ from scipy.sparse import issparse
 
 import rankshot as rs
 from peak_memory import peak_of
-from random_rankings import tied_groups
+from random_rankings import rankings_of
 from rankshot.ranking.matrices import ABSENT, alike_items, levels
 from rankshot.ranking.models import plackett_luce, plackett_luce_likelihood, plackett_luce_stages
 from rankshot.ranking.models.information import require_estimable
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
 ITEMS = list("abcdef")
-
-
-@st.composite
-def mixtures(draw, items=ITEMS, most=4):
-    """Full, top-K and subset rankings, with ties, cut ones among them, and weights."""
-    orders = draw(st.lists(tied_groups(items), min_size=1, max_size=most))
-    kinds = [draw(st.sampled_from(["top", "subset"])) for _ in orders]
-    weights = [draw(st.sampled_from([0.3, 1.0, 2.5])) for _ in orders]
-    rankings = rs.Rankings.from_orders(orders, items=items, kind=kinds, weights=weights)
-    return rankings.top(np.array([draw(st.integers(1, len(items))) for _ in orders]))
+WEIGHTS = st.sampled_from([0.3, 1.0, 2.5])
 
 
 def lay_out_listed(monkeypatch):
@@ -34,7 +25,7 @@ def lay_out_listed(monkeypatch):
 
 
 @settings(max_examples=15)
-@given(rankings=mixtures(), seed=st.integers(0, 2**32 - 1))
+@given(rankings=rankings_of(ITEMS, WEIGHTS, most=4), seed=st.integers(0, 2**32 - 1))
 def test_the_value_is_the_brute_force_likelihood_and_the_others_are_its_derivatives(rankings, seed):
     rng = np.random.default_rng(seed)
     theta, h = rng.normal(size=6), 1e-5
@@ -168,7 +159,7 @@ def test_short_lists_take_the_memory_of_what_they_list(rng):
 
 
 @settings(max_examples=30)
-@given(rankings=mixtures(list("abc"), 8))
+@given(rankings=rankings_of(list("abc"), WEIGHTS, most=8))
 def test_the_estimate_exists_if_the_graph_of_all_pairs_is_strongly_connected(rankings):
     """Against the definition: an edge for each pair of which one item surely came first."""
     rankings = rankings[rankings.lengths == rankings.n_listed]

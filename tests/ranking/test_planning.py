@@ -40,24 +40,25 @@ def find_quality(votes, theta):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:some items always won")
-def test_200_chosen_votes_tell_as_much_as_300_random_ones():
+def test_200_chosen_votes_tell_as_much_as_280_random_ones():
     """The numbers of `Leaderboard.next_pairs`."""
     found = []
-    for seed in range(25):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         theta = rng.normal(size=C)
         start = answer(rng, theta, PAIRS)
         chosen = list(start)
         for _ in range(4):
             chosen += answer(rng, theta, make_board(chosen).next_pairs(50))
-        random = start + answer(rng, theta, draw_at_random(rng, 300))
+        random = start + answer(rng, theta, draw_at_random(rng, 280))
         found.append(
             [find_quality(votes, theta) for votes in (chosen, random[: len(chosen)], random)]
         )
-    (by_choice, same, more), error = np.mean(found, axis=0), np.std(found, axis=0) / 5
-    # As many votes tell less at random, and half as many more about the same.
-    assert np.all(by_choice < same - 2 * error[1])
-    assert np.all(np.abs(by_choice - more) < 2 * np.hypot(error[0], error[2]))
+    gaps = np.array(found)[:, 1:] - np.array(found)[:, :1]
+    (same, more), error = gaps.mean(axis=0), gaps.std(axis=0) / 10
+    # As many votes tell less at random, and two fifths more about the same.
+    assert np.all(same > 2 * error[0])
+    assert np.all(np.abs(more) < 2 * error[1])
 
 
 @pytest.mark.slow

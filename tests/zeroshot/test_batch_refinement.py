@@ -202,6 +202,18 @@ def test_the_calibrating_temperature_solves_its_equation(rng, scale):
     assert calibrating_temperature(log_proba, 0.2) == np.inf
 
 
+@pytest.mark.parametrize("temperature", [1, 30, 1000])
+def test_no_temperature_of_the_head_hides_the_answers(rng, temperature):
+    """A head of low confidence, as after a poor rehearsal, was made uniform: one answer for all."""
+    head, scores, _ = clusters(rng, [20] * 4, "multiclass", 1.2)
+    head.set_params(temperature=temperature)
+    refined = BatchRefinement(head, class_prior="equal").fit(scores)
+    confidence = head.predict_proba(scores).max(axis=1).mean()
+    assert refined.predict_proba(scores).max(axis=1).mean() > confidence - 1e-6
+    plain = BatchRefinement(head, class_prior="equal", temperature=1).fit(scores)
+    np.testing.assert_array_equal(refined.predict(scores), plain.predict(scores))
+
+
 def test_variety_is_the_effective_number_of_answers():
     """By how often two different inputs have the same answer, counted pair by pair."""
     answers = np.array([0, 0, 0, 0, 1, 1, 2])

@@ -117,7 +117,7 @@ def find_inputs(
     from rankshot.zeroshot.files.score_tables import build_scores
 
     score_type = infer_score_type(table, score_type)
-    for name, (row, values) in find_rows(table, set(ids)).items():
+    for name, (row, values) in find_rows(table, dict.fromkeys(ids)).items():
         yield name, build_scores(values, table, score_type, [row])
 
 

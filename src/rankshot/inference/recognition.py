@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
+from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.validation import as_names
 from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import Classes, ScoredInputs, score
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import ClassLabels
-from rankshot.sources.names.look_up import compare_as
+from rankshot.sources.names.look_up import compare_as, find_misspellings
 from rankshot.sources.wordnet import WordNet
 from rankshot.zeroshot.files.saved_heads import add_seen_classes
 from rankshot.zeroshot.heads.base import LEAST_INPUTS, BaseHead, align_to, only_new, source_names
@@ -25,12 +26,15 @@ from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
 from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.scores import Scores, as_scores
 from rankshot.zeroshot.settings import HeadSettings
 
 CLASSES_PER_FOLD = 8
-"""So many classes are held out together, if there are enough; the inputs of the others are the
+"""This many classes are held out together, if there are enough; the inputs of the others are the
 reference."""
+MOST_HELD_OUT = 1 / 3
+"""If possible, no larger share of the seen classes is held out together: all of them are there for
+new classes."""
 TABLES = ("wordnet", "glove", "corpus")
 """How the sources that are neither people nor language models begin, as far as that is known."""
 EXPECTED = (
@@ -90,7 +94,7 @@ class Recognition:
 
 def recognise(
     inputs: Any,
-    new: Rankings | Iterable[str],
+    new: Rankings | Mapping[str, Sequence[str]] | Iterable[str],
     *,
     model: Any = None,
     seen: Classes | None = None,
@@ -113,10 +117,12 @@ def recognise(
     ----------
     inputs : Scores, ScoredInputs, or inputs of the model
         The scores of a classifier, or what `rankshot.inference.score` takes: a folder of images,
-        a file, a list or an array.
-    new : Rankings or iterable of names
-        The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. Or
-        the names of the new classes.
+        a file, a list or an array. With `Rankings` and without a model, also a table of scores
+        with one column per item, as a data frame or an array.
+    new : Rankings, dict or iterable of names
+        The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. A
+        dict has one list of seen classes, most similar first, per class. Or the names of the new
+        classes, which the source ranks.
     model, seen, preprocessing
         As ``model``, ``classes`` and ``preprocessing`` of `rankshot.inference.score`.
     source : source or list of sources, optional
@@ -156,11 +162,14 @@ def recognise(
         if isinstance(given, Scores):
             ids = np.arange(len(given)).astype(str).astype(object)
             return ScoredInputs(given, ids, (), ClassLabels.from_names(given.items))
-        if model is None:
-            raise RankshotError(
-                f"without a model, inputs must be Scores or ScoredInputs, not {short_repr(given)}"
-            )
-        return score(model, given, seen, preprocessing=preprocessing)
+        if model is not None:
+            return score(model, given, seen, preprocessing=preprocessing)
+        if isinstance(new, Rankings):
+            return read(as_scores(given, new.items))
+        raise RankshotError(
+            "without a model, inputs must be Scores, as in Scores(values, names of the seen "
+            f"classes), not {type(given).__name__}"
+        )
 
     scored = read(inputs)
     scores, reference, labels = scored.scores, None, np.array([], str)
@@ -168,8 +177,10 @@ def recognise(
         reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
     known = None if examples is None else (read(examples[0]).scores, examples[1])
     rankings: Any = new
-    if not isinstance(rankings, Rankings):
-        rankings = _rank(source, as_names(new, "new"), np.unique(labels), scored.classes)
+    if isinstance(new, Mapping):
+        rankings = Rankings.from_orders(new.values(), items=scores.items, targets=list(new))
+    elif not isinstance(new, Rankings):
+        rankings = _rank(source, as_names(new, "new"), labels, scored.classes, known)
     rankings = align_to(rankings, scores.items)
     notes: list[str] = []
     evidence = None if scores.evidence is None else scores
@@ -177,13 +188,8 @@ def recognise(
         rankings, reference, labels, notes, examples=known, evidence=evidence
     )
     if classes == "all" or none:
-        if reference is not None and len(reference) < LEAST_INPUTS:
-            reference = None
         settings = HeadSettings() if rehearsal is None else rehearsal.settings_
-        settings = replace(settings, classes=classes, none=none)
-        if settings.gate and settings.gate["none"] is None and none and classes == "all":
-            settings = replace(settings, gate=None)
-        head = add_seen_classes(settings, head).fit(reference)
+        head = _add_seen_classes(replace(settings, classes=classes, none=none), head, reference)
     alone = head.predict(scores)
     head, why = refine_batch(head, scores, known, batch)
     proba = head.predict_proba(scores)
@@ -209,24 +215,45 @@ def _fit_head(
         )
         enough = reference if len(reference) >= LEAST_INPUTS else None
         return WeightedMean().fit(new, enough, **more), None, None
-    n_folds = min(max(n // CLASSES_PER_FOLD, 2), USUAL_FOLDS)
+    least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
+    n_folds = min(max(n // CLASSES_PER_FOLD, least, 2), USUAL_FOLDS)
     rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
     predicted = rehearsal.predict_accuracy(new)
     notes += _describe_rehearsal(rehearsal, predicted, new)
     return rehearsal.fit_head(new, **more), rehearsal, predicted
 
 
+def _add_seen_classes(settings: HeadSettings, head: BaseHead, reference: Scores | None) -> BaseHead:
+    """Return a head that answers seen classes or "none of these" as well."""
+    if (
+        settings.gate
+        and settings.gate["none"] is None
+        and settings.none
+        and settings.classes == "all"
+    ):
+        settings = replace(settings, gate=None)
+    enough = reference is not None and len(reference) >= LEAST_INPUTS
+    return add_seen_classes(settings, head).fit(reference if enough else None)
+
+
 def _rank(
-    source: Any, new: tuple[str, ...], labels: NDArray[np.str_], seen: ClassLabels
+    source: Any,
+    new: tuple[str, ...],
+    labels: NDArray[np.str_],
+    seen: ClassLabels,
+    examples: tuple[Any, ArrayLike] | None,
 ) -> Rankings:
-    """Return the rankings of new classes, and of labelled seen classes, by all sources."""
-    targets = (*new, *(name for name in labels.tolist() if name in seen.names))
+    """Return the rankings of new classes, and of labelled seen classes, by all sources.
+
+    A new class without a ranking and without an example may be misspelt.
+    """
+    targets = (*new, *(name for name in np.unique(labels).tolist() if name in seen.names))
     words = seen.words
     if source is None:
         # A pinned sense needs no words.
         source = WordNet(senses=seen.senses)
         words = {name: text for name, text in words.items() if name not in seen.senses}
-    return Rankings.concatenate(
+    rankings = Rankings.concatenate(
         [
             each.rankings(targets, seen.names)
             if hasattr(each, "rankings")
@@ -234,6 +261,14 @@ def _rank(
             for each in (source if isinstance(source, Sequence) else [source])
         ]
     )
+    shown = () if examples is None else np.asarray(examples[1]).astype(str).tolist()
+    if unknown := [name for name in new if name not in {*rankings.target_names, *shown}]:
+        near = [f"{word!r} may be {noun!r}" for word, noun in find_misspellings(unknown).items()]
+        raise RankshotError(
+            f"no source knows {'; '.join([quote_names(unknown), *near])}. Correct the name, rank "
+            "the class in another way, or leave it out"
+        )
+    return rankings
 
 
 def _describe_sources(rankings: Rankings) -> str:

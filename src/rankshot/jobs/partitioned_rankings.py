@@ -204,7 +204,14 @@ class PartitionedRankings(RankingParts):
         return PartitionedRankings(parts, self.items)
 
     def prepare(self, build: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-        """Return a function that adds up what is asked of the built parts, kept if they fit."""
+        """Return a function that adds up what is asked of built parts, which are kept if they fit.
+
+        Parameters
+        ----------
+        build : callable
+            Makes what is asked, of a part and the ``arguments``.
+        *arguments : object
+        """
         if not self._parts.fit(find_client(), BUILT_GROWTH):
             return super().prepare(build, *arguments)
         return partial(_reduce_kept, import_dask().persist(*self.delay(_build, build, arguments)))

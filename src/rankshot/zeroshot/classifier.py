@@ -297,13 +297,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     @property
     def n_features_in_(self) -> int:
         """The number of features that the estimator was trained on."""
-        check_is_fitted(self)
         return int(self.estimator_.n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """The names of these features, where the estimator was trained on a data frame."""
-        check_is_fitted(self)
         return np.asarray(self.estimator_.feature_names_in_)
 
     def __sklearn_tags__(self) -> Any:

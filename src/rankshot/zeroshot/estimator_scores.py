@@ -221,11 +221,8 @@ _READERS: dict[str, Callable[[Any, Any, Items], Scores]] = {
     "AdaBoostClassifier": _from_probabilities,
     "_BaseNB": _naive_bayes,
 }
-"""Readers by the name of a scikit-learn class; subclasses also use them. All others are multiclass.
-
-The keys are names because importing all these classes would be slow, and because some of them
-are removed from later versions of scikit-learn.
-"""
+"""Readers by the name of a scikit-learn class or of a base class; all others are multiclass. Names,
+because importing all these classes is slow, and later versions of scikit-learn lack some."""
 
 
 def _reader(estimator: Any) -> Callable[[Any, Any, Items], Scores]:

@@ -135,21 +135,22 @@ class Explanation:
         target is compared with. A low score of it usually supports the target. Heads without
         rankings have one group.
         """
-        pairs = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
-        groups: dict[str, list[tuple[int, tuple[str, float]]]] = {}
-        for place, pair in enumerate(pairs):
-            where = "in" if pair[0] in self.listed else "not in"
+
+        def find_heading(name: str) -> str:
+            where = "in" if name in self.listed else "not in"
             of = f" {where} the rankings of {self.target}" if self.listed else ""
-            groups.setdefault(f"seen classes{of}", []).append((place, pair))
-        return [
-            ContributionGroup(
-                heading,
-                sum(value for _, (_, value) in group),
-                tuple(pair for place, pair in group if place < MAX_SHOWN),
-                tuple(pair for place, pair in group if place >= MAX_SHOWN),
+            return f"seen classes{of}"
+
+        groups = []
+        items = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
+        for heading in sorted({find_heading(name) for name, _ in items}):
+            shown, rest = (
+                tuple(pair for pair in part if find_heading(pair[0]) == heading)
+                for part in (items[:MAX_SHOWN], items[MAX_SHOWN:])
             )
-            for heading, group in sorted(groups.items())
-        ]
+            total = sum(value for _, value in shown + rest)
+            groups.append(ContributionGroup(heading, total, shown, rest))
+        return groups
 
 
 class ContributionGroup(NamedTuple):

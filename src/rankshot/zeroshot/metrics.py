@@ -464,9 +464,8 @@ class ScoredTable(NamedTuple):
 
 def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
     """Divide, with NaN where the divisor is 0."""
-    shares = np.full(wholes.shape, np.nan)
-    np.divide(parts, wholes, out=shares, where=wholes > 0)
-    return shares
+    unknown = np.full(wholes.shape, np.nan)
+    return np.asarray(np.divide(parts, wholes, out=unknown, where=wholes > 0))
 
 
 def require_probabilities(
@@ -609,14 +608,11 @@ class Bootstrap:
         return Interval(float(np.average(numbers, weights=weight)), float(low), float(high))
 
     def _sums(self, values: Floats) -> Floats:
-        blocks = [
-            self._counts[start : start + RESAMPLES_PER_BLOCK].astype(np.float64) @ values
-            for start in range(0, len(self._counts), RESAMPLES_PER_BLOCK)
-        ]
-        return np.concatenate(blocks)
+        blocks = row_blocks(*self._counts.shape)
+        return np.concatenate([self._counts[rows].astype(np.float64) @ values for rows in blocks])
 
 
-def class_interval(y_true: ArrayLike, right: ArrayLike, random_state: Seed = 0) -> Interval:
+def class_interval(y_true: ArrayLike, right: ArrayLike) -> Interval:
     """Return the mean class accuracy, with an interval from resamples of *classes*.
 
     It is for statements about classes in general: a few classes differ more from one another
@@ -624,7 +620,7 @@ def class_interval(y_true: ArrayLike, right: ArrayLike, random_state: Seed = 0) 
     """
     _, code = np.unique(np.asarray(y_true).astype(str), return_inverse=True)
     by_class = np.bincount(code, np.asarray(right, np.float64)) / np.bincount(code)
-    return Bootstrap(["class"] * len(by_class), random_state=random_state).interval(by_class)
+    return Bootstrap(["class"] * len(by_class)).interval(by_class)
 
 
 def class_weights(y_true: ArrayLike) -> Floats:

@@ -32,10 +32,6 @@ Probe = tuple[dict[str, NDArray[Any]], NDArray[np.floating]]
 """Random inputs of a graph, and the scores that the head gets of them."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
-CHECKED = 16
-"""The number of random inputs that a head alone is checked with."""
-TRIED = 4
-"""The same for a network, which takes longer."""
 
 
 class Exported(NamedTuple):
@@ -154,8 +150,7 @@ class _Graph:
         self._inputs: dict[str, Any] = {SCORES: scores} | self._features
         self._scores = self._xp.asarray(scores)
         self.metadata: dict[str, str] = {}
-        values = np.random.default_rng(0).normal(scale=5, size=(CHECKED, self._columns))
-        values = values.astype(np.float32)
+        values = 5 * np.random.default_rng(0).standard_normal((16, self._columns), np.float32)
         self._probe: Probe | None = ({SCORES: values}, values)
         self.from_probabilities = False
 
@@ -204,7 +199,7 @@ class _Graph:
         scores = make(values, head.items_, self._kind)
         if head.n_features_:
             shape = len(scores), head.n_features_
-            features = np.random.default_rng(1).normal(size=shape).astype(np.float32)
+            features = np.random.default_rng(1).standard_normal(shape, np.float32)
             scores, inputs = scores._with_columns(features, head), inputs | {FEATURES: features}
         found = _open_session(model).run([PROBABILITIES], inputs)[0]
         return float(np.abs(found - head.predict_proba(scores)).max())
@@ -315,7 +310,7 @@ def _try_network(network: Any, output: str) -> Probe | None:
             return None
         elem_type = value.type.tensor_type.elem_type
         dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(elem_type)
-        inputs[value.name] = rng.normal(size=[batch or TRIED, *shape]).astype(dtype)
+        inputs[value.name] = rng.normal(size=[batch or 4, *shape]).astype(dtype)
     try:
         scores = _open_session(network).run([output], inputs)[0]
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -154,12 +154,11 @@ def _run_block(head: Any, f: Array, kind: Kind, c: Constants, xp: Library) -> Ar
     return result
 
 
-def _full_precision(xp: Library) -> AbstractContextManager[Any]:
+def _full_precision(xp: Library) -> Any:
     """Return a context in which JAX does not round matrix products to TF32 on a GPU."""
     if "jax" not in xp.__name__:
         return nullcontext()
-    precise: AbstractContextManager[Any] = sys.modules["jax"].default_matmul_precision("highest")
-    return precise
+    return sys.modules["jax"].default_matmul_precision("highest")
 
 
 def _convert_constants(head: Any, values: Array, kind: Kind, xp: Library) -> Constants:

@@ -41,8 +41,6 @@ LARGEST_SCORE = 1e30
 SUM_TOLERANCE = 0.02
 """How far the sum of the probabilities of a row may be from one: tables are rounded, and half
 precision has three digits."""
-MAX_INSPECTED_ROWS = 1_000
-"""The rows that show whether scores are probabilities."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,15 +182,17 @@ class Scores:
                 f"{suggest_name(missing[0], self.items)}"
             )
         index = np.array([code[name] for name in names])
-        xp = other_library(self.values)
-        if self.kind != "one-vs-one":
-            values = _take_columns(self.values, index, xp)
-            return Scores(values, names, self.kind, self.features, self.evidence)
-        column, sign = pair_columns(len(self.items))
-        first, second = (index[i] for i in np.triu_indices(len(names), 1))
-        values = _take_columns(self.values, column[first, second], xp)
-        signs: Array = sign[first, second].astype(np.float32)
-        values = values * (signs if xp is None else to_library(signs, xp, values))
+        signs: Array | None = None
+        if self.kind == "one-vs-one":
+            column, sign = pair_columns(len(self.items))
+            first, second = (index[i] for i in np.triu_indices(len(names), 1))
+            index, signs = column[first, second], sign[first, second].astype(np.float32)
+        if (xp := other_library(self.values)) is None:
+            values = np.take(self.values, index, axis=1)
+        else:
+            values = xp.take(self.values, to_library(index, xp, self.values), axis=1)
+            signs = None if signs is None else to_library(signs, xp, values)
+        values = values if signs is None else values * signs
         return Scores(values, names, self.kind, self.features, self.evidence)
 
     def _inputs(self, rows: slice, head: Any) -> Array:
@@ -265,12 +265,6 @@ def _log_of_probabilities(block: Array, names: tuple[tuple[str, ...], Kind]) -> 
     return Scores.from_probabilities(block, *names).values
 
 
-def _take_columns(values: Array, columns: NDArray[np.intp], xp: Library | None) -> Array:
-    if xp is None:
-        return np.take(values, columns, axis=1)
-    return xp.take(values, to_library(columns, xp, values), axis=1)
-
-
 def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     """Return `Scores` of ``items`` from what the caller of a head passes.
 
@@ -336,7 +330,7 @@ def are_probabilities(values: Floats, total: float = 1) -> bool:
     `Scores.from_probabilities` accepts, also those with a single 1, which decision trees return.
     A ``total`` of 100 tells percentages.
     """
-    rows = values[:MAX_INSPECTED_ROWS]
+    rows = values[:1000]
     if rows.size == 0 or rows.shape[1] < 2 or rows.min() < 0 or rows.max() > total:
         return False
     sums = rows.sum(axis=1, dtype=np.float64)

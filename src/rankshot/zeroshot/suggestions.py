@@ -18,10 +18,6 @@ from rankshot.zeroshot.heads.weighted_mean import center_rows
 from rankshot.zeroshot.scores import Scores, as_scores, class_scores
 
 Floats = NDArray[np.floating]
-N_ITERATIONS = 20
-"""K-means changes little after these."""
-N_DIGITS = 6
-"""Digits of scores with variance 1 by which rows are sorted."""
 
 
 class Suggestions(NamedTuple):
@@ -102,13 +98,13 @@ def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np
     table = np.ascontiguousarray(centered / std)
     # K-means begins with random rows of this order. Digits that differ between processors have no
     # influence on it; zeros have no sign, and the first bytes are the most significant ones.
-    digits = (table.round(N_DIGITS) + 0.0).astype(">f8")
+    digits = (table.round(6) + 0.0).astype(">f8")
     order = np.argsort(digits.view(np.dtype((np.void, digits.strides[0]))).ravel(), kind="stable")
     table = table[order]
     with warnings.catch_warnings():
         # Fewer rows than clusters differ.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(min(n, len(table)), n_init=1, max_iter=N_ITERATIONS, random_state=0)
+        model = KMeans(min(n, len(table)), n_init=1, max_iter=20, random_state=0)
         cluster = model.fit_predict(table)
     distance = ((table - model.cluster_centers_[cluster]) ** 2).sum(axis=1)
     nearest = np.lexsort([distance, cluster])

@@ -354,7 +354,7 @@ class Leaderboard:
         """Return the pairs of items whose votes would say most about the ranks that are still open.
 
         Ask for votes on these pairs, and make a new leaderboard from all votes. In simulations with
-        15 items, 200 votes on such pairs said as much about the ranks as 300 on random pairs
+        15 items, 200 votes on such pairs said as much about the ranks as 280 on random pairs
         (``tests/ranking/test_planning.py``).
 
         Parameters

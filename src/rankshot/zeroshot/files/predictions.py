@@ -315,14 +315,13 @@ def classify_to_file(
     Parquet file.
     """
     counts: Counter[str] = Counter()
-    n_rows = 0
     metadata: dict[str, str] = {}
     is_small = len(head.items_) * len(head.classes_) < THREADED_CELLS
     limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
     with limit, open_predictions(output, head.classes_, metadata, top=top) as writer:
         for ids, batch in table.batches():
-            rows = range(n_rows, n_rows + len(batch))
-            if check_first is not None and n_rows == 0:
+            rows = range(writer.n_rows, writer.n_rows + len(batch))
+            if check_first is not None and rows.start == 0:
                 check_first(batch.values)
             scores = build_scores(batch.values, table, score_type, rows)
             log_proba = head.predict_log_proba(scores)
@@ -330,7 +329,6 @@ def classify_to_file(
             counts.update(labels.tolist())
             names = (f"{id_prefix}{row}" for row in rows) if ids is None else ids
             writer.write(names, labels, np.exp(log_proba))
-            n_rows += len(batch)
             if advance is not None:
                 advance(len(batch))
         if describe is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from inspect import signature
 from pathlib import Path
@@ -428,12 +428,12 @@ def compared_rankings(head: Any) -> Rankings | None:
 def group_equal_classes(rankings: Rankings) -> list[list[str]]:
     """Return groups of classes with the same rankings and the same shares of the weight."""
     numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    shares: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    shares: dict[str, Counter[int]] = defaultdict(Counter)
     for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
-        shares[str(target)][int(number)] += float(weight)
+        shares[str(target)][int(number)] += weight
     groups: dict[frozenset[tuple[int, float]], list[str]] = defaultdict(list)
     for target, theirs in sorted(shares.items()):
-        total = sum(theirs.values())
+        total = theirs.total()
         groups[frozenset((n, round(x / total, 9)) for n, x in theirs.items())].append(target)
     return [same for same in groups.values() if len(same) > 1]
 
@@ -441,7 +441,6 @@ def group_equal_classes(rankings: Rankings) -> list[list[str]]:
 # ---- The reference: scores of seen inputs that tell what is usual
 
 
-Function = Callable[[Floats, Kind], Floats]
 LEAST_INPUTS = 10
 """The smallest number of inputs for means and standard deviations."""
 ROUNDING_UNITS = 16
@@ -482,34 +481,14 @@ class Reference:
 
 
 def as_reference(reference: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
-    """Return the scores of a reference in main memory, where heads are fitted."""
+    """Return the scores of a reference, of enough inputs, in main memory."""
     table = as_scores(reference, items)
-    return replace(table, values=np.ascontiguousarray(to_numpy(table.values)))
-
-
-def fit_reference(table: Scores, log_posterior: Function) -> Reference:
-    """Compute the means and standard deviations over some inputs.
-
-    ``log_posterior`` returns log-posteriors, with one row per class, for scores and their kind.
-    """
-    require_enough(table)
-    values = table.values
-    mean, std = mean_and_std(values)
-    blocks = row_blocks(len(values), values.shape[1], CACHED_CELLS)
-    of_targets = np.concatenate(
-        [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks], axis=1
-    )
-    targets = (np.asarray(x, np.float64) for x in mean_and_std(of_targets.T))
-    return Reference(table.kind, mean, std, *targets)
-
-
-def require_enough(reference: Scores) -> None:
-    """Raise if a reference has too few inputs for means and standard deviations."""
-    if len(reference) < LEAST_INPUTS:
+    if len(table) < LEAST_INPUTS:
         raise RankshotError(
-            f"the reference has {len(reference)} inputs: at least {LEAST_INPUTS} are needed, and "
+            f"the reference has {len(table)} inputs: at least {LEAST_INPUTS} are needed, and "
             "several hundred are better"
         )
+    return replace(table, values=np.ascontiguousarray(to_numpy(table.values)))
 
 
 def standardize(values: Array, mean: Array, std: Array) -> Array:

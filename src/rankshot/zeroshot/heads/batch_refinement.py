@@ -56,10 +56,6 @@ CONFIDENCE = (0.3, 1.5)
 """The log-odds of the share of right answers are about .3 plus 1.5 times those of the mean
 confidence of the head: fitted to batches of held-out classes of three data sets, with good and bad
 rankings. How often head and refined answers agree tells much less."""
-SUREST = 1 - 1e-9
-"""A head that is completely sure has infinite log-odds."""
-LONGEST_OFFSET_STEP = 30.0
-"""Newton's steps change no offset by more at a time."""
 MOST_EXCESS = 0.01
 """The largest relative error of the share of the batch that a balanced class may have."""
 
@@ -79,12 +75,13 @@ class BatchRefinement(BaseHead, BaseEstimator):
     probabilities of the head. The factor 1/2 corrects for overconfident densities.
 
     How often the refined answers are right follows from how certain the head is: if its mean
-    confidence has log-odds l, the share of correct answers has log-odds of about 1.5 l + .3. So the
-    temperature t is the smallest number from 1 on at which the mean probability of the answers is
-    at most this share. If the answers are those of the head for less than 55% of the batch (65% if
-    P(z) is estimated), the solution has drifted away from the rankings: a warning is given, and the
-    head's own answers are kept. This happens if many classes do not occur in the batch. Absent
-    classes are not always noticed, so list only classes that may occur.
+    confidence has log-odds l, the share of correct answers has log-odds of about 1.5 l + .3, and is
+    not assumed to be below this confidence. So the temperature t is the smallest number from 1 on
+    at which the mean probability of the answers is at most this share. If the answers are those of
+    the head for less than 55% of the batch (65% if P(z) is estimated), the solution has drifted
+    away from the rankings: a warning is given, and the head's own answers are kept. This happens if
+    many classes do not occur in the batch. Absent classes are not always noticed, so list only
+    classes that may occur.
 
     This is *transductive*: the answers depend on the batch, so report them separately from those
     of other heads.
@@ -209,7 +206,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
         scatter = np.zeros((C, C))
         for f in _feature_blocks(table, C):
             scatter += (f - self._center).T @ (f - self._center) / n
-        std = _column_std(np.sqrt(scatter.diagonal()), table.values, self._center)
+        std = np.sqrt(scatter.diagonal())
+        largest = max(np.abs(table.values).max(), np.abs(self._center).max())
+        std[std <= ROUNDING_UNITS * np.finfo(table.values.dtype).eps * largest] = 1.0
         d = min(C, max(DIRECTIONS_PER_CLASS * len(self.classes_), n // INPUTS_PER_DIRECTION))
         self._variances, self.directions_ = eigh(
             scatter / np.outer(std, std), subset_by_index=[C - d, C - 1]
@@ -260,8 +259,10 @@ class BatchRefinement(BaseHead, BaseEstimator):
             log_share = log_softmax(joint + self.log_prior_, np, 1)
         same = most_probable(log_share) == most_probable(head_log_proba)
         self.agreement_ = float(same.mean())
-        confidence = np.exp(head_log_proba.max(axis=1)).mean()
-        right = expit(CONFIDENCE[0] + CONFIDENCE[1] * logit(min(confidence, SUREST)))
+        # A head that is completely sure has infinite log-odds.
+        confidence = min(np.exp(head_log_proba.max(axis=1)).mean(), 1 - 1e-9)
+        # The line is below chance for heads of high temperature, and no confidence can be so low.
+        right = max(confidence, expit(CONFIDENCE[0] + CONFIDENCE[1] * logit(confidence)))
         self.calibration_temperature_ = calibrating_temperature(log_share, float(right))
 
     def _maximize(self, projected: Floats, share: Floats, total: Floats) -> None:
@@ -325,13 +326,6 @@ def _feature_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
         yield _features(np.asarray(table.values[rows], np.float64), table.kind, n_items, {}, np)
 
 
-def _column_std(deviation: Floats, values: NDArray[np.floating], center: Floats) -> Floats:
-    """Return the standard deviation of each column; 1 if it is only rounding error."""
-    largest = max(float(np.abs(values).max()), float(np.abs(center).max()))
-    rounding = ROUNDING_UNITS * float(np.finfo(values.dtype).eps) * largest
-    return np.where(deviation > rounding, deviation, 1.0)
-
-
 def variety(log_proba: Floats) -> float:
     """Return the effective number of classes in the answers, as a share of all classes.
 
@@ -385,7 +379,7 @@ def balancing_offsets(joint: Floats, start: Floats | None = None) -> Floats:
             np.zeros(L) if start is None else start,
             invariant=np.ones(L),
             tol=1e-20,
-            longest_step=LONGEST_OFFSET_STEP,
+            longest_step=30.0,
         ).parameters
     if impossible or not np.abs(evaluate(found).gradient).max() < MOST_EXCESS:
         raise RankshotError(

@@ -117,13 +117,12 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         member[order, np.arange(len(self.classes_))] = 1
         return {"order": order.astype(np.int64), "member": member}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         """Return minus the distances of strict rankings from scores, which may be equal.
 
         At most one tie is cut by the first k places: ``taken`` of its ``size`` items are among
         them, and every choice is equally likely.
         """
-        del kind, lost
         first = xp.sort(f, axis=1)[:, len(self.items_) - self._k :]
         cut = first[:, :1]
         above, level = (xp.astype(is_so, f.dtype) for is_so in (f > cut, f == cut))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from math import log, perm
 from typing import Any, Literal
@@ -34,7 +34,7 @@ from rankshot.zeroshot.heads.base import (
     BaseHead,
     Reference,
     as_reference,
-    fit_reference,
+    mean_and_std,
     require_k,
     require_targets,
     require_temperature,
@@ -355,7 +355,6 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         k = require_k(self.k, rankings.n_items)
         require_number("decay", self.decay, least=0, below=np.inf)
         require_temperature(self.temperature)
-        require_prior(self.prior)
         is_sum = self.posterior == "sum"
         if is_sum and reference is not None:
             raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
@@ -584,6 +583,21 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             log_proba, errors = self._sum.log_proba_by_target(table.values[rows], table.kind)
             proba[rows], error[rows] = np.exp(log_proba).T, errors.T
         return PosteriorSum(proba, error)
+
+
+def fit_reference(table: Scores, log_posterior: Callable[[Floats, Kind], Floats]) -> Reference:
+    """Compute the means and standard deviations over some inputs.
+
+    ``log_posterior`` returns log-posteriors, with one row per class, for scores and their kind.
+    """
+    values = table.values
+    mean, std = mean_and_std(values)
+    blocks = row_blocks(len(values), values.shape[1], CACHED_CELLS)
+    of_targets = np.concatenate(
+        [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks], axis=1
+    )
+    targets = (np.asarray(x, np.float64) for x in mean_and_std(of_targets.T))
+    return Reference(table.kind, mean, std, *targets)
 
 
 # ---- The priors in a file

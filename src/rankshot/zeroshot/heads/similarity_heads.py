@@ -105,8 +105,7 @@ class DirectSimilarity(BaseHead, BaseEstimator):
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        del lost
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
         return (log_proba - c["log_prior"]) @ c["exponents"]
 
@@ -217,8 +216,7 @@ class ConSE(BaseHead, BaseEstimator):
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        del lost
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         return self._weights(f, kind, c, xp) @ c["cosines"]
 
     def _weights(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:

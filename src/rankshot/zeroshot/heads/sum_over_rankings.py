@@ -26,9 +26,6 @@ MAX_RANKINGS = 20_000
 LEAST_PRODUCT = 1e-280
 """Sums of products below this may have lost terms by underflow. They are computed again with
 logarithms, which takes longer."""
-LEAST_REST = 1e-6
-"""Where the items of a list have all worth but this share, the rest is not computed as a
-difference: it would have too few correct digits."""
 
 
 class PosteriorSum(NamedTuple):
@@ -183,7 +180,8 @@ class _Priors:
         worths = np.exp(log_worths)
         total = (worths @ self._counts)[:, None]
         rest = total - sum(worths[:, items] for items in lists.T)
-        small = rest < LEAST_REST * total
+        # Where this little is left, a difference has too few correct digits.
+        small = rest < 1e-6 * total
         log_rest = np.log(np.where(small, 1.0, rest))
         prior, column = np.nonzero(small)
         for some in row_blocks(prior.size, len(self._counts)):

@@ -41,7 +41,6 @@ from rankshot.zeroshot.heads.base import (
     BaseHead,
     Reference,
     as_reference,
-    require_enough,
     require_k,
     require_targets,
     require_temperature,
@@ -230,9 +229,8 @@ class WeightedMean(BaseHead, BaseEstimator):
         require_number("decay", self.decay, least=0, below=np.inf)
         if self.evidence_weight is not None:
             require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
-        if self.example_prior is not None:
-            for number in self.example_prior:
-                require_number("example_prior", number, above=0, below=np.inf)
+        for number in self.example_prior or ():
+            require_number("example_prior", number, above=0, below=np.inf)
         if evidence is not None and not isinstance(evidence, Scores):
             raise RankshotError(
                 "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
@@ -248,8 +246,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         if reference is not None:
             usual = self._find_usual(as_reference(reference, self.items_))
         rankings = rankings.top(require_k(self.k, rankings.n_items))
-        correlations = None if usual is None else usual[1]
-        self.source_weights_ = self._choose_sources(rankings, correlations)
+        self.source_weights_ = self._choose_sources(rankings, None if usual is None else usual[1])
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
         self.reference_: Reference | None = None
@@ -273,6 +270,8 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     def _prepare(self) -> None:
         self.missing_ = _find_missing(self.rankings_, self.source_weights_)
+        usual = self.reference_
+        self._target_std: Any = 1.0 if usual is None else usual.target_std[:, None]
         if self.example_weights_ is not None:
             # A file has a list.
             self.example_weights_ = (self.example_weights_[0], self.example_weights_[1])
@@ -311,7 +310,6 @@ class WeightedMean(BaseHead, BaseEstimator):
 
         Both hold as far as the reference covers each seen class.
         """
-        require_enough(table)
         C = len(self.items_)
         total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
         for rows in row_blocks(len(table), table.values.shape[1]):
@@ -412,8 +410,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         """The classes of the evidence that inputs need in addition to their scores."""
         return () if self.evidence_weight_ is None else tuple(self.classes_.tolist())
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        del lost
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         if self.reference_ is not None:
             self.reference_.require_kind(kind)
         scores, std = center_rows(class_scores(f, kind, len(self.items_), c, xp), xp)
@@ -439,11 +436,6 @@ class WeightedMean(BaseHead, BaseEstimator):
             f = self._decorrelate(self.reference_.standardize_scores(f, kind))
         return f if self.example_weights_ is None else self.example_weights_[0] * f
 
-    def _target_std(self) -> Doubles:
-        if self.reference_ is None:
-            return np.ones(len(self.classes_))
-        return np.asarray(self.reference_.target_std, np.float64)
-
     def item_contributions(self, values: Floats, kind: Kind) -> Doubles:
         """Return what the rankings add to the log-posteriors of ``values``, scores of a ``kind``.
 
@@ -453,7 +445,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         the scores of the classes that it is correlated with.
         """
         f = self._evidence_of_items(values, kind)
-        return np.asarray(self.weights_ * f[:, None] / self._target_std()[:, None])
+        return np.asarray(self.weights_ * f[:, None] / self._target_std)
 
     def source_log_posteriors(self, values: Floats, kind: Kind) -> tuple[tuple[str, ...], Doubles]:
         """Return the names of the sources, and the log-posteriors by each source alone.
@@ -466,7 +458,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         f = self._evidence_of_items(values, kind)
         weights = np.array([self._mean_weights(self.rankings_[labels == s]) for s in names])
         log_posteriors = np.einsum("szi,ni->nzs", weights.reshape(-1, *self.weights_.shape), f)
-        return names, log_posteriors / self._target_std()[:, None]
+        return names, log_posteriors / self._target_std
 
 
 def listed_weights(rankings: Rankings, decay: float) -> csr_array:

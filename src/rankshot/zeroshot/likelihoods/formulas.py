@@ -25,7 +25,7 @@ from rankshot.core.arrays import (
     logsumexp,
 )
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.matrices import group_by_place
+from rankshot.ranking.matrices import group_by_place, listed_orders
 from rankshot.ranking.models.tie_integral import tie_nodes
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.likelihoods.scorers import BabingtonSmithScorer, log_chance, stage_weights
@@ -71,28 +71,22 @@ class PlackettLuceFormula:
         self._chance = log_chance(rankings, stages)
         begin, size, row = group_by_place(rankings)
         is_placed = begin < rankings.lengths[row]
-        # Nothing is known of the order after the end of a top-K list: the remaining items are the
-        # rest. A subset ranking has no rest; the other items that it lists have no weight.
-        is_listed = is_placed | rankings.is_subset[row]
-        end = np.where(is_listed, begin + size, 0)
-        self._order = np.full((end.max(initial=1), self.n_rankings), self.n_items)
+        # The items after the first K of a top-K list are the rest. A subset ranking has no rest;
+        # the items that it lists after its first K have no weight.
+        self._order = listed_orders(rankings).T.astype(np.int64)
         self._weights = np.zeros(self._order.shape)
-        listed = np.repeat(is_listed, size)
-        place = np.arange(rankings.codes.size) - rankings.starts[rankings.entry_rows]
-        self._order[place[listed], rankings.entry_rows[listed]] = rankings.codes[listed]
         single = is_placed & (size == 1)
         self._weights[begin[single], row[single]] = stages[row[single], begin[single]]
         member = np.zeros((self.n_rankings, self.n_items + 1), bool)
         member[np.arange(self.n_rankings), self._order] = True
         self._member = member[:, :-1]
-        n_listed = self._member.sum(axis=1)
-        self._has_rest = ~rankings.is_subset & (n_listed < self.n_items)
+        self._has_rest = ~rankings.is_subset & (rankings.n_listed < self.n_items)
         # Plain values: a compiler would record operations on arrays.
         self._all_have_rest = bool(self._has_rest.all())
         self._is_padded = bool((self._order == self.n_items).any())
         self._n_places = len(self._order)
         self._is_weighted = (self._weights != 1).any(axis=1).tolist()
-        self._n_largest = 1 + int(n_listed[self._has_rest].max(initial=0))
+        self._n_largest = 1 + int(rankings.n_listed[self._has_rest].max(initial=0))
         tied = is_placed & (size > 1)
         taken = np.minimum(size, rankings.lengths[row] - begin)
         keys = np.column_stack([begin, size, taken])[tied]
@@ -117,7 +111,7 @@ class PlackettLuceFormula:
         """Return the arrays that the formula needs, for one precision."""
         constants = {
             "number": np.arange(self.n_items),
-            "order": self._order.astype(np.int64),
+            "order": self._order,
             "weights": self._weights,
             "chance": self._chance,
             "member": self._member.T,
