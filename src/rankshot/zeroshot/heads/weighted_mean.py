@@ -236,15 +236,13 @@ class WeightedMean(BaseHead, BaseEstimator):
                 "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
                 f"not {short_repr(evidence)}"
             )
-        self.items_ = rankings.items
+        self.items_ = items = rankings.items
         names = rankings.target_names
-        labelled = None if examples is None else as_examples(examples, rankings.items, names)
+        labelled = None if examples is None else as_examples(examples, items, names)
         labels = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*names, *labels])
-        self.coverage_ = np.zeros(len(self.items_))
-        usual = (
-            None if reference is None else self._find_usual(as_reference(reference, self.items_))
-        )
+        self.coverage_ = np.zeros(len(items))
+        usual = None if reference is None else self._find_usual(as_reference(reference, items))
         rankings = rankings.top(require_k(self.k, rankings.n_items))
         self.source_weights_ = self._choose_sources(rankings, None if usual is None else usual[1])
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
