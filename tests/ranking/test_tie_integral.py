@@ -24,7 +24,7 @@ def sum_over_orders(log_worths, log_rest, taken):
 
 def log_choice(log_worths, log_rest, taken):
     """The same, with enough digits for any ratio of worths."""
-    with mpmath.workdps(1500):
+    with mpmath.workdps(60 + int(np.ptp([*log_worths, log_rest]))):
         return float(sum_over_orders(map(float, log_worths), float(log_rest), taken))
 
 

@@ -7,8 +7,8 @@ from random import Random
 
 import httpx
 import pytest
-from asgi_client import run_coroutine
-from server_process import Server, hidden_fields
+from asgi_client import form_of, run_coroutine
+from server_process import Server
 
 from rankshot.survey.answers import order_from_places
 from rankshot.survey.overview import read_answers, read_overview
@@ -67,21 +67,19 @@ class Crowd:
 
     async def _take_part(self, client, name, rng):
         page = await self._send(client, "GET", f"/?participant={name}")
-        started = await self._send(client, "POST", "/start", hidden_fields(page.text))
+        started = await self._send(client, "POST", "/start", form_of(page.text).fields)
         home = started.headers["location"].removesuffix("/instructions")
         while True:
             page = (await self._send(client, "GET", home)).text
-            action = re.search(r'action="(/p/[^"]+)"', page)
-            if action is None:
+            if 'name="place"' not in page:
                 break
-            places = self._places(page.count('name="place"'), rng)
-            data = {**hidden_fields(page), "place": places}
+            form = form_of(page)
+            places = self._places(form.n_items, rng)
+            sent = ("POST", form.action, form.answer(*places))
             # Some click twice.
-            twice = [
-                self._send(client, "POST", action[1], data) for _ in range(rng.choice([1, 1, 2]))
-            ]
-            await asyncio.gather(*twice)
-            self.acknowledged[name, int(action[1].rsplit("/", 1)[1])] = places
+            n_clicks = rng.choice([1, 1, 2])
+            await asyncio.gather(*(self._send(client, *sent) for _ in range(n_clicks)))
+            self.acknowledged[name, int(form.action.rsplit("/", 1)[1])] = places
         self.codes[name] = re.search(r"\b[A-Z2-7]{10}\b", page)[0]
 
     @staticmethod

@@ -11,8 +11,7 @@ import pytest
 from command_line import rankshot
 from rankshot.survey.overview import read_overview
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
-from rankshot.survey.store.participation import Participation
-from rankshot.survey.store.people import read_events, read_state
+from rankshot.survey.store.people import read_events, read_state, withdraw
 from rankshot.survey.study_files import format_study, read_study
 from small_studies import Visitors, prolific_ids, small_study
 
@@ -23,8 +22,8 @@ STUDY = small_study(
 SECRET, OLD = "I was born in Oldenburg", "and my cat is called Mitzi"
 
 
-def take_part(folder, names, *, skip=(), seconds=9.0):
-    """Let people answer everything, except those in ``skip``."""
+def take_part(folder, names, *, skip=(), n=100, seconds=9.0):
+    """Let people answer everything, or ``n`` questions, except those in ``skip``."""
     raters = {}
     with closing(Database(folder / "study.sqlite", create=True)) as database:
         people = Visitors(STUDY, database)
@@ -32,7 +31,7 @@ def take_part(folder, names, *, skip=(), seconds=9.0):
             ids = prolific_ids(name, "study-1", f"session-of-{name}")
             raters[name] = people.start(name, ids=ids)
             said = [] if name in skip else STUDY.items
-            people.answer(raters[name], rank=lambda *_, said=said: said, seconds=seconds)
+            people.answer(raters[name], n, rank=lambda *_, said=said: said, seconds=seconds)
     return raters
 
 
@@ -160,11 +159,9 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     raters = take_part(folder, ["ann", "bob", "none"], skip=["none"])
     take_part(folder, ["fast"], seconds=0.1)
     run(folder, "exclude bob --why '=too(fast)'")
+    away = take_part(folder, ["slow", "away"], n=0)["away"]
     with closing(Database(folder / "study.sqlite")) as database:
-        survey = Participation(read_study(folder / "study.toml"), database)
-        survey.start("prolific:id:slow", ids=prolific_ids("slow", "s", "t"))
-        away = survey.start("prolific:id:away", ids=prolific_ids("away", "s", "u"))
-        survey.withdraw(away)
+        withdraw(database, [away])
     said = run(folder, f"payments --approve -o {folder}/approve.csv")
     assert "1 participant id written" in said
     for line in ("approve: 1 (", "look at: 1 (", "reject: 1 (", "return: 2 (", "wait: 1 ("):
@@ -202,9 +199,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
 
 def test_the_list_of_prolific_is_compared_with_ours(folder):
     take_part(folder, ["ann", "bob", "eve"])
-    with closing(Database(folder / "study.sqlite")) as database:
-        survey = Participation(read_study(folder / "study.toml"), database)
-        survey.start("prolific:id:slow", ids=prolific_ids("slow", "s", "t"))
+    take_part(folder, ["slow"], n=0)
     # As Prolific exports it, with more columns.
     listed = """Submission id,Participant id,Status,Started at
 1,bob,RETURNED,x
