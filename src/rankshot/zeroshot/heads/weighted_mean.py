@@ -242,9 +242,9 @@ class WeightedMean(BaseHead, BaseEstimator):
         labels = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*names, *labels])
         self.coverage_ = np.zeros(len(self.items_))
-        usual = None
-        if reference is not None:
-            usual = self._find_usual(as_reference(reference, self.items_))
+        usual = (
+            None if reference is None else self._find_usual(as_reference(reference, self.items_))
+        )
         rankings = rankings.top(require_k(self.k, rankings.n_items))
         self.source_weights_ = self._choose_sources(rankings, None if usual is None else usual[1])
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
