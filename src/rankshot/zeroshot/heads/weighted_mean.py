@@ -332,9 +332,10 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _fit_reference(self, usual: Reference, correlations: Doubles) -> None:
         """Set the slopes of the log-posteriors by what is usual."""
         C = len(self.items_)
-        factor, _ = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
-        self._factor = factor[np.triu_indices(C)]
-        slopes = self._decorrelate(self.weights_)
+        factor = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
+        # The other half of the matrix is not used.
+        self._factor = factor[0][~np.tri(C, k=-1, dtype=bool)]
+        slopes = cho_solve(factor, self.weights_.T).T
         target_variance = ((slopes @ correlations) * slopes).sum(axis=1)
         target_std = np.sqrt(np.where(target_variance > ROUNDING, target_variance, 1.0))
         self.reference_ = replace(usual, target_std=target_std)
@@ -383,7 +384,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _decorrelate(self, rows: Floats) -> Doubles:
         """Return rows times (R + u C I)^-1."""
         factor = np.zeros((len(self.items_),) * 2, order="F")
-        factor[np.triu_indices(len(factor))] = self._factor
+        factor[~np.tri(len(factor), k=-1, dtype=bool)] = self._factor
         return np.asarray(cho_solve((factor, False), rows.T.astype(np.float64)).T)
 
     def _default_temperature(self) -> float:
