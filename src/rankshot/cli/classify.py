@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -134,14 +135,9 @@ def classify_table(
     score_type = infer_score_type(table, score_type)
     with progress_bar() as bar:
         task = bar.add_task("classifying", total=table.n_rows)
+        advance = partial(bar.advance, task)
         counts = classify_to_file(
-            table,
-            model,
-            score_type,
-            output,
-            reject_below,
-            top,
-            advance=lambda n_rows: bar.advance(task, n_rows),
+            table, model, score_type, output, reject_below, top, advance=advance
         )
     _print_counts(counts, model, str(output))
 
@@ -162,15 +158,8 @@ def _classify_dataset(
             "`rankshot fit`"
         )
     with show_parts("classifying", on_dask=given["workers"] != 1) as show:
-        run = jobs.classify(
-            dataset,
-            options.saved,
-            output,
-            reject_below=reject_below,
-            progress=show,
-            notify=say,
-            **given,
-        )
+        given |= {"reject_below": reject_below, "progress": show, "notify": say}
+        run = jobs.classify(dataset, options.saved, output, **given)
     if run.n_rows:
         _print_counts(run.counts, head, output)
     if reject_below is not None and run.n_rows:
