@@ -52,6 +52,34 @@ def test_a_new_study_is_not_written_over(folder):
     assert read_study(folder / "study.toml") == study
 
 
+def test_ordinary_items_are_one_question_without_a_target(folder):
+    snacks, path = ["chips", "nuts", "olives", "pretzels"], folder / "study.toml"
+    (folder / "items.txt").write_text("\n".join(snacks))
+    question = "Which of these snacks do you like best?"
+    words = f"survey new {path} --items {folder}/items.txt --answers 5".split()
+    done = rankshot([*words, "--prompt", question])
+    assert done.status == 0, done.err
+    assert "1 question with 5 answers, from 5 participants or more" in done.out
+    assert "WordNet" not in done.out
+    study = read_study(path)
+    assert (study.prompt, study.questions[0].items) == (question, tuple(snacks))
+    take_part(folder, 3, lambda person, _question, _shown: snacks if person else snacks[1:])
+    assert rankshot(f"survey export {path} -o {folder}/all.jsonl").status == 0
+    exported = rs.read_rankings(folder / "all.jsonl")
+    assert (exported.items, set(exported.targets)) == (tuple(snacks), {"all items"})
+    assert rs.kemeny(exported).order == tuple(snacks)
+    assert "all items" in rankshot(f"consensus {folder}/all.jsonl").out
+
+
+def test_more_items_than_a_question_shows_are_several_questions(folder):
+    words = f"survey new {folder}/study.toml --items {folder}/seen.txt --prompt Best? --show 4"
+    assert rankshot(words).status == 0
+    study = read_study(folder / "study.toml")
+    assert {(q.target, len(q.items)) for q in study.questions} == {("all items", 4)}
+    assert set().union(*(q.items for q in study.questions)) == set(SEEN)
+    assert study.unshown == "unknown"
+
+
 def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     assert new(folder, "--show 7 --answers 12").status == 0
     rng = np.random.default_rng(2)
@@ -84,6 +112,10 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
             f"the consent still contains {CONSENT_PLACEHOLDER}",
         ),
         ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "known are .toml"),
+        ("new {0}/x.toml --seen {0}/seen.txt", "give --items and --prompt to ask about ordinary"),
+        ("new {0}/x.toml --items {0}/seen.txt", "give --items and --prompt to ask about ordinary"),
+        ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --new {0}/new.txt", "or --seen and"),
+        ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --pool 3", "or --seen and --new"),
         ("serve {0}/study.toml --port {1}", "cannot listen at 127.0.0.1:{1} ("),
     ],
 )

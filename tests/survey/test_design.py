@@ -143,7 +143,7 @@ def test_names_that_wordnet_does_not_know_are_fine_where_nothing_is_to_be_select
     [
         ({"show": 11}, "show must be a whole number from 2 to 10, not 11"),
         ({"show": 5, "pool": 4}, "a pool of 4 is smaller than the 5 items shown"),
-        ({"items": ["fox"]}, "a target needs at least 2 items, and there is 1"),
+        ({"items": ["fox"]}, "a question needs 2 items or more, and there is 1"),
     ],
 )
 def test_a_study_that_cannot_be_made_is_refused(change, message):

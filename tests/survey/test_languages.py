@@ -9,8 +9,8 @@ from command_line import rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.survey.languages import Languages, english_text, load_catalogue, read_catalogue
 from rankshot.survey.overview import read_answers
-from rankshot.survey.study import Translation
-from small_studies import small_study
+from rankshot.survey.study import Question, Translation
+from small_studies import questions_about, small_study
 
 TRANSLATIONS = {
     "de": Translation(
@@ -134,6 +134,30 @@ def test_texts_of_the_study_are_translated_and_answers_are_not(translated):
         mine = [answer for answer in read_answers(connection) if answer.rater == rater]
     assert {answer.order for answer in mine} == {("fox",)}
     assert {answer.question.target for answer in mine} == {"cat", "dog", "car", "van"}
+
+
+GOLD = Question("ant", ("bee", "car"), ("bee",))
+
+
+@pytest.mark.parametrize(
+    ("n_questions", "gold", "key", "n", "twice"),
+    [
+        (1, (), "exactly", 1, False),
+        (1, (GOLD,), "exactly", 2, False),
+        (2, (), "questions", 3, True),
+    ],
+)
+def test_pages_say_how_many_questions_there_can_be(tmp_path, n_questions, gold, key, n, twice):
+    questions = questions_about("cat", "dog")[:n_questions]
+    study = small_study(questions=questions, gold=gold, questions_per_participant=10, repeats=1)
+    with open_survey(study, tmp_path) as (client, _):
+        for tag in ("en", "de", "es", "ar"):
+            texts = load_catalogue(tag).texts
+            consent = client.get(f"/?lang={tag}").text
+            assert f"<p>{texts[f'consent.{key}'].format(n=n)}</p>" in consent
+            home = begin(client, f"participant={tag}&lang={tag}")
+            how = client.get(f"{home}/instructions").text
+            assert (texts["instructions.twice_heading"] in how) == twice
 
 
 # ---- The command that begins a translation

@@ -248,6 +248,18 @@ def test_all_that_participants_see_is_read_from_the_file(tmp_path):
     assert read_study(tmp_path / "study.toml") == plain
 
 
+def test_a_question_about_all_items_needs_neither_target_in_the_prompt_nor_unshown(tmp_path):
+    text = 'title = "T"\nconsent = "C"\nprompt = "Which is best?"\n[plan]\n'
+    text += "questions_per_participant = 1\n[items]\n"
+    text += 'names = ["tea", "beer"]\n[[questions]]\ntarget = "drinks"\nitems = ["beer", "tea"]\n'
+    study = read(tmp_path, text)
+    assert (study.prompt, study.unshown) == ("Which is best?", None)
+    assert read(tmp_path, format_study(study)) == study
+    gold = '[[gold]]\ntarget = "food"\nitems = ["rye", "sand"]\nfirst = ["rye"]\n'
+    with pytest.raises(RankshotError, match="there are several targets: write it in the place"):
+        read(tmp_path, text + gold)
+
+
 # ---- What is wrong is named, in one table for all checks
 
 WRONG = [
@@ -263,7 +275,13 @@ WRONG = [
     ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
     ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),
     # words and texts
-    ("{target}", "it", "prompt is 'What is most like it?': it does not contain {target}"),
+    (
+        "{target}",
+        "it",
+        "prompt is 'What is most like it?': it does not contain {target}, but",
+    ),
+    ('unshown = "after"', "", "[items] unshown is missing: write 'after' if the items that"),
+    ("repeats = 1", "repeats = 2", "[plan] repeats is 2, more than half of the 2 questions"),
     ("https://app", "http://app", "it must be a URL that begins with https://"),
     # names
     ('"fox", "whale"]', '"fox", "fox"]', "it has 'fox' more than once"),

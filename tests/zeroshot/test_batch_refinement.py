@@ -189,6 +189,16 @@ def test_absent_targets_are_noticed(rng):
     assert equal.class_prior_ == "equal"
 
 
+@pytest.mark.parametrize(("sizes", "prior"), [([35] * 4, "equal"), ([60, 30, 25, 25], "estimated")])
+def test_unequal_frequencies_are_noticed_though_all_classes_are_predicted(rng, sizes, prior):
+    """Their variety is .85: the sure answers of the head were overruled to make classes equal."""
+    head, scores, truth = clusters(rng, sizes, "multiclass", 3)
+    assert variety(head.predict_log_proba(scores)) > 0.8
+    refined = BatchRefinement(head).fit(scores)
+    assert refined.class_prior_ == prior
+    assert np.mean(refined.predict(scores) == truth) >= np.mean(head.predict(scores) == truth)
+
+
 # ------------------------------------------------------------------ how certain it is
 
 

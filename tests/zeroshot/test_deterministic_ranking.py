@@ -35,15 +35,6 @@ def test_distances_by_enumeration(rng, k):
         assert head.predict(scores) == [list(consensus)[int(np.argmax(d <= d.min() + 1e-9))]]
 
 
-def test_a_cycle_of_wins_is_broken_by_the_sums():
-    """a beats b by 1, b beats c by 3, c beats a by 2: b has the largest sum."""
-    rankings = rs.Rankings.from_orders(
-        [["a", "b"], ["b", "c"], ["c", "a"]], items=list("abc"), targets=["x", "y", "z"]
-    )
-    scores = rs.Scores([[1.0, -2.0, 3.0]], list("abc"), "one-vs-one")
-    assert rs.DeterministicRanking(k=1).fit(rankings).predict(scores) == ["y"]
-
-
 @pytest.mark.parametrize("columns", list(permutations("abe")))
 def test_classes_with_the_same_pairwise_scores_tie(columns):
     """c and d win by 0.1 and 0.2, lose by 0.3 and 0.1: the order of summation does not decide."""

@@ -39,8 +39,10 @@ ABOUT = "Collect rankings from people with your own web page."
 def new(
     study: Path,
     *,
-    seen: Path,
-    new: Path,
+    items: Path | None = None,
+    prompt: str | None = None,
+    seen: Path | None = None,
+    new: Path | None = None,
     show: int | None = None,
     preselect: Path | None = None,
     pool: int | None = None,
@@ -48,7 +50,11 @@ def new(
 ) -> None:
     """Write the file of a new study.
 
-    The file says which seen classes each question shows, and how many answers are needed.
+    With --items, people put ordinary items in order, all in one question. With --seen and --new,
+    they order the seen classes of a classifier by their similarity to each new class. The file says
+    what each question shows, and how many answers are needed.
+
+    Example: rankshot survey new study.toml --items items.txt --prompt "Which do you like best?"
 
     Example: rankshot survey new study.toml --seen seen.txt --new new.txt
 
@@ -56,12 +62,18 @@ def new(
     ----------
     study : STUDY.toml
         The file to write.
+    items
+        A text file with the items to be ordered, one per line.
+    prompt
+        The question, such as "Which of these do you like best?". With several new classes, it
+        contains {target}, in the place of the new class.
     seen
         A text file with the seen classes, one per line, to be ordered.
     new
         A text file with the new classes, one per line.
     show
-        The number of seen classes in a question. By default 10, if enough.
+        The number of items or seen classes in a question. By default all items, or 10 seen classes,
+        if enough. If not all items are shown, several questions cover them.
     preselect
         A rankings file that says which seen classes are nearest to each new class, for example
         from `rankshot rank`. By default, WordNet selects them.
@@ -77,21 +89,26 @@ def new(
     from rankshot.survey.study_files import format_study
 
     _check_new(study)
-    seen_classes = read_names(seen)
+    listed, *others = (items, seen, preselect, pool) if items and prompt else (seen, items)
+    if not isinstance(listed, Path) or any(others) or (new is None) != (listed is items):
+        raise RankshotError(
+            "give --items and --prompt to ask about ordinary items, or --seen and --new (perhaps "
+            "with --preselect and --pool) to ask about the classes of a classifier"
+        )
+    names = read_names(listed)
     designed = new_study(
-        read_names(new),
-        seen_classes,
+        read_names(new) if new else None,
+        names,
+        prompt=prompt,
         show=show,
         pool=pool,
-        rankings=None
-        if preselect is None
-        else ranking.read_rankings(preselect, items=seen_classes),
+        rankings=ranking.read_rankings(preselect, items=names) if preselect else None,
         answers_per_question=answers,
     )
     with replace_file(study) as stream:
         stream.write(format_study(designed))
     say(f"{study}: {_describe_plan(designed)}")
-    if preselect is None:
+    if new and not preselect and designed.unshown:
         say(
             "WordNet selected the seen classes of each question: please check them. If it uses "
             "the wrong sense of a name, choose the sense with `rankshot rank --names`, and give "
@@ -262,8 +279,8 @@ def _find_untranslated(study: Study) -> Iterator[str]:
 
 def _describe_plan(study: Study) -> str:
     n, each = len(study.questions), study.answers_per_question
-    people = -(-n * each // min(study.questions_per_participant, n))
+    people = -(-n * each // study.n_asked)
     return (
-        f"{format_count(n, 'question')} with {format_count(each, 'answer')} each, from "
-        f"{format_count(people, 'participant')} or more"
+        f"{format_count(n, 'question')} with {format_count(each, 'answer')}"
+        f"{' each' if n > 1 else ''}, from {format_count(people, 'participant')} or more"
     )

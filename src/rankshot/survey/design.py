@@ -17,17 +17,19 @@ from rankshot.survey.study import DEFAULT_PROMPT, MOST_ITEMS, Question, Study
 
 # The default number of items that a question shows, as in the paper; fewer if there are fewer.
 MOST_SHOWN = 10
-DEFAULT_TITLE = "Which of these are alike?"
+# The target of questions about nothing but the items.
+ALL_ITEMS = "all items"
 
 
 def new_study(
-    targets: Iterable[Any],
+    targets: Iterable[Any] | None,
     items: Iterable[Any],
     *,
+    prompt: str | None = None,
     show: int | None = None,
     pool: int | None = None,
     rankings: Rankings | WordNet | None = None,
-    title: str = DEFAULT_TITLE,
+    title: str | None = None,
     answers_per_question: int = 50,
     questions_per_participant: int | None = None,
     seed: int = 0,
@@ -37,17 +39,21 @@ def new_study(
     Parameters
     ----------
     targets, items : iterables of names
-        The new classes, and the seen classes.
+        The new classes, and the seen classes. If ``targets`` is None, people order ordinary items;
+        then the target of the answers is "all items".
+    prompt : str, optional
+        The question, with ``{target}`` in the place of the target. Required without targets.
     show : int, optional
-        How many items a question shows: by default 10, or all if there are fewer.
+        How many items a question shows: by default 10, or all if there are fewer, or no targets.
     pool : int, optional
         How many of the nearest items the questions of a target cover; by default as many as one
-        question shows. A larger pool is split into overlapping sets, one question per set.
+        question shows, or all without targets. A larger pool is split into overlapping sets, one
+        question per set.
     rankings : Rankings or WordNet, optional
         The source of the nearest items of each target: rankings for all targets,
         or WordNet, which must know all names; by default ``WordNet()``. The default is not used if
         the pool has all items.
-    title : str
+    title : str, optional
     answers_per_question : int
         Fifty in the paper.
     questions_per_participant : int, optional
@@ -67,8 +73,17 @@ def new_study(
     >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"], show=2)
     >>> [(question.target, question.items) for question in study.questions]
     [('tiger', ('leopard', 'wolf')), ('dolphin', ('whale', 'mole'))]
+    >>> study = new_study(None, ["tea", "coffee", "juice"], prompt="Which do you like best?")
+    >>> study.questions
+    (Question(target='all items', items=('tea', 'coffee', 'juice'), first=()),)
     """
-    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    item_names = as_names(items)
+    if targets is None:
+        if prompt is None:
+            raise RankshotError("without targets, the prompt is the question: give one")
+        targets, title = [ALL_ITEMS], title or "A survey"
+        show, pool = (len(item_names) if n is None else n for n in (show, pool))
+    target_names = as_names(targets, "targets")
     available = len(item_names) - any(name in item_names for name in target_names)
     show, pool = _require_sizes(show, pool, available)
     pools = _select_pools(target_names, item_names, pool, rankings)
@@ -80,12 +95,12 @@ def new_study(
         questions_per_participant = min(10, len(questions))
     consent = (files("rankshot.survey") / "new_consent.txt").read_text(encoding="utf-8")
     return Study(
-        title=title,
-        prompt=DEFAULT_PROMPT,
+        title=title or "Which of these are alike?",
+        prompt=prompt or DEFAULT_PROMPT,
         consent=consent.strip(),
         items=item_names,
-        unshown="after" if pool == show else "unknown",
         questions=tuple(questions),
+        unshown="unknown" if pool > show else "after" if show < len(item_names) else None,
         answers_per_question=answers_per_question,
         questions_per_participant=questions_per_participant,
         # A participant with one question would get the repeat directly after it.
@@ -96,7 +111,7 @@ def new_study(
 def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int]:
     """Return the number of items shown and the size of a pool, after checking both."""
     if available < 2:
-        raise RankshotError(f"a target needs at least 2 items, and there is {available}: add more")
+        raise RankshotError(f"a question needs 2 items or more, and there is {available}: add more")
     if pool is not None:
         require_whole_number("pool", pool, available, least=2)
     if show is None:

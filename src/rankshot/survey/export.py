@@ -68,7 +68,7 @@ def ranking_records(
     --------
     >>> from rankshot.survey import Answer, Question, Study, ranking_records
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Animals", "Like {target}?", "Yes?", (*cat.items, "cup"), "unknown", (cat,))
+    >>> study = Study("Animals", "Like {target}?", "Yes?", (*cat.items, "cup"), (cat,), "unknown")
     >>> said = Answer("a1", cat, 1, False, ("fox", "bus", "leopard"), ("leopard",), 7.25, 0.0)
     >>> for key, value in ranking_records(study, [said], {})[0].items():
     ...     print(key, value)

@@ -130,7 +130,7 @@ class Overview:
     >>> from tempfile import TemporaryDirectory
     >>> from rankshot.survey import Database, Question, Study, read_overview
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
     ...     view = read_overview(study, database, now=0.0)
@@ -203,7 +203,7 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
     >>> import time
     >>> from rankshot.survey import Database, Question, Study, read_overview
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
     ...     view = read_overview(study, database, time.time())

@@ -68,8 +68,6 @@ _ADVICE = {
     "title": 'write one, such as title = "Which animals are alike?"',
     "consent": "write what participants agree to before they start",
     "items": "list all items that questions may show",
-    "unshown": "write 'after' if the items that a question does not show are less alike than those "
-    "that it shows, 'unknown' if nothing is known of them",
     "questions": "write at least one, with a target and items",
 }
 # How pydantic names the types of TOML, and how we do.
@@ -480,19 +478,21 @@ class Study:
     ----------
     title, prompt, consent : str
         What participants read. The prompt contains ``{target}``, which is optional with
-        ``hide_names``; the consent is Markdown.
+        ``hide_names`` and if all questions have the same target; the consent is Markdown.
     items : tuple of str
         All items (the seen classes). Every question shows some of them.
-    unshown : {"after", "unknown"}
+    questions : tuple of Question
+        The questions to be answered.
+    unshown : {"after", "unknown"}, optional
         Whether the items that a question does not show come after those that it shows, or nothing
-        is known about them.
+        is known about them. Required unless every question shows all items.
     hide_names : bool
         Whether names that have a picture are not shown. Screen readers read its description.
-    questions, gold : tuples of Question
-        The questions to be answered; and questions whose answer is known, with any items.
+    gold : tuple of Question
+        Questions whose answer is known, with any items.
     answers_per_question, questions_per_participant, repeats : int
         How many participants answer each question; how many different questions a participant
-        answers; and how many of them a second time.
+        answers; and how many of them a second time, at most half.
     return_after_minutes : float
         After this idle time, the open questions of a participant are assigned to others; after a
         sixth of it, if nothing was answered yet.
@@ -528,7 +528,7 @@ class Study:
     --------
     >>> from rankshot.survey import Question, Study
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, (cat,))
     >>> study.answers_per_question, study.quality.seconds
     (20, 3.0)
     """
@@ -537,8 +537,8 @@ class Study:
     prompt: Line
     consent: Text
     items: Names
-    unshown: Unshown
     questions: Annotated[tuple[Question, ...], Field(min_length=1, max_length=MOST_QUESTIONS)]
+    unshown: Unshown | None = None
     gold: Annotated[tuple[Question, ...], Field(max_length=MOST_QUESTIONS)] = ()
     answers_per_question: PositiveCount = 20
     questions_per_participant: PositiveCount = 10
@@ -563,6 +563,16 @@ class Study:
     pictures: tuple[Picture, ...] = ()
     extra: Annotated[tuple[ExtraQuestion, ...], Field(max_length=MOST_ITEMS)] = ()
     quality: QualityRules = QualityRules()
+
+    @property
+    def n_asked(self) -> int:
+        """The largest number of different questions of a participant, without gold questions."""
+        return min(self.questions_per_participant, len(self.questions))
+
+    @property
+    def n_repeated(self) -> int:
+        """The largest number of these that a participant answers a second time."""
+        return min(self.repeats, self.n_asked // 2)
 
     @property
     def n_spare(self) -> int:
@@ -593,17 +603,19 @@ class Study:
     @model_validator(mode="after")
     def _check(self) -> Study:
         _require(
-            self.repeats <= self.questions_per_participant // 2,
+            # One repeat, the default, has no effect if there is one question.
+            self.repeats <= max(1, self.questions_per_participant // 2),
             f"[plan] repeats is {self.repeats}, more than half of the "
             f"{self.questions_per_participant} questions_per_participant: lower it, so that "
             "other questions come between a question and its repeat",
         )
         prompts = {f"[translations.{tag}] prompt": t.prompt for tag, t in self.translations.items()}
+        is_optional = self.hide_names or len({q.target for q in (*self.questions, *self.gold)}) == 1
         for place, prompt in {"prompt": self.prompt, **prompts}.items():
             _require(
-                prompt is None or self.hide_names or "{target}" in prompt,
-                f"{place} is {short_repr(prompt)}: it does not contain {{target}}: write it in the "
-                f'place of the target, as in "{DEFAULT_PROMPT}"',
+                prompt is None or is_optional or "{target}" in prompt,
+                f"{place} is {short_repr(prompt)}: it does not contain {{target}}, but there are "
+                f'several targets: write it in the place of the target, as in "{DEFAULT_PROMPT}"',
             )
         self._check_questions()
         self._check_names()
@@ -631,6 +643,11 @@ class Study:
                 f"{place} shows other items than {other}: so the items that a question does "
                 'not show need not come after. Write unshown = "unknown" under [items]',
             )
+        _require(
+            self.unshown or all(known <= set(question.items) for question in self.questions),
+            "[items] unshown is missing: write 'after' if the items that a question does not show "
+            "belong after those that it shows, 'unknown' if nothing is known of them",
+        )
 
     def _places(self) -> Iterator[tuple[str, Question]]:
         """Yield all questions, each with its description for messages."""

@@ -135,21 +135,17 @@ class Explanation:
         target is compared with. A low score of it usually supports the target. Heads without
         rankings have one group.
         """
-
-        def find_heading(name: str) -> str:
-            where = "in" if name in self.listed else "not in"
-            of = f" {where} the rankings of {self.target}" if self.listed else ""
-            return f"seen classes{of}"
-
         groups = []
         items = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
-        for heading in sorted({find_heading(name) for name, _ in items}):
+        for is_listed in sorted({name in self.listed for name, _ in items}, reverse=True):
             shown, rest = (
-                tuple(pair for pair in part if find_heading(pair[0]) == heading)
+                tuple(pair for pair in part if (pair[0] in self.listed) == is_listed)
                 for part in (items[:MAX_SHOWN], items[MAX_SHOWN:])
             )
+            where = "in" if is_listed else "not in"
+            of = f" {where} the rankings of {self.target}" if self.listed else ""
             total = sum(value for _, value in shown + rest)
-            groups.append(ContributionGroup(heading, total, shown, rest))
+            groups.append(ContributionGroup(f"seen classes{of}", total, shown, rest))
         return groups
 
 

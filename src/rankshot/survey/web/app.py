@@ -66,7 +66,7 @@ def create_app(
     >>> from tempfile import TemporaryDirectory
     >>> from rankshot.survey import Database, Question, Study, create_app
     >>> cat = Question("cat", ("leopard", "fox", "bus"))
-    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, "after", (cat,))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, (cat,))
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
     ...     app = create_app(study, database, token="a secret of 16 characters or more")

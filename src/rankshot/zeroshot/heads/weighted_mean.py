@@ -236,15 +236,13 @@ class WeightedMean(BaseHead, BaseEstimator):
                 "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
                 f"not {short_repr(evidence)}"
             )
-        self.items_ = rankings.items
+        self.items_ = items = rankings.items
         names = rankings.target_names
-        labelled = None if examples is None else as_examples(examples, rankings.items, names)
+        labelled = None if examples is None else as_examples(examples, items, names)
         labels = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*names, *labels])
-        self.coverage_ = np.zeros(len(self.items_))
-        usual = None
-        if reference is not None:
-            usual = self._find_usual(as_reference(reference, self.items_))
+        self.coverage_ = np.zeros(len(items))
+        usual = None if reference is None else self._find_usual(as_reference(reference, items))
         rankings = rankings.top(require_k(self.k, rankings.n_items))
         self.source_weights_ = self._choose_sources(rankings, None if usual is None else usual[1])
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
@@ -334,9 +332,10 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _fit_reference(self, usual: Reference, correlations: Doubles) -> None:
         """Set the slopes of the log-posteriors by what is usual."""
         C = len(self.items_)
-        factor, _ = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
-        self._factor = factor[np.triu_indices(C)]
-        slopes = self._decorrelate(self.weights_)
+        factor = cho_factor(correlations + UNCERTAINTY * C * np.eye(C))
+        # The other half of the matrix is not used.
+        self._factor = factor[0][~np.tri(C, k=-1, dtype=bool)]
+        slopes = cho_solve(factor, self.weights_.T).T
         target_variance = ((slopes @ correlations) * slopes).sum(axis=1)
         target_std = np.sqrt(np.where(target_variance > ROUNDING, target_variance, 1.0))
         self.reference_ = replace(usual, target_std=target_std)
@@ -385,7 +384,7 @@ class WeightedMean(BaseHead, BaseEstimator):
     def _decorrelate(self, rows: Floats) -> Doubles:
         """Return rows times (R + u C I)^-1."""
         factor = np.zeros((len(self.items_),) * 2, order="F")
-        factor[np.triu_indices(len(factor))] = self._factor
+        factor[~np.tri(len(factor), k=-1, dtype=bool)] = self._factor
         return np.asarray(cho_solve((factor, False), rows.T.astype(np.float64)).T)
 
     def _default_temperature(self) -> float:

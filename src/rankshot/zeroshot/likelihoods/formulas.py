@@ -77,9 +77,8 @@ class PlackettLuceFormula:
         self._weights = np.zeros(self._order.shape)
         single = is_placed & (size == 1)
         self._weights[begin[single], row[single]] = stages[row[single], begin[single]]
-        member = np.zeros((self.n_rankings, self.n_items + 1), bool)
-        member[np.arange(self.n_rankings), self._order] = True
-        self._member = member[:, :-1]
+        self._member = np.zeros((self.n_rankings, self.n_items), bool)
+        self._member[rankings.entry_rows, rankings.codes] = True
         self._has_rest = ~rankings.is_subset & (rankings.n_listed < self.n_items)
         # Plain values: a compiler would record operations on arrays.
         self._all_have_rest = bool(self._has_rest.all())
