@@ -25,7 +25,13 @@ def folder(folder):
 CASES = [
     # Scores and their types
     (CLASSIFY.replace("scores", "scors"), {}, "scors.csv: No such file or directory (did you me"),
-    (CLASSIFY + " --score-type probabilities", {}, "scores.csv: row 0, column 'bus': -1.0 is no"),
+    (
+        CLASSIFY,
+        {"scores.csv": ",bus,fox\nx1,1,2\n"},
+        "scores.csv: column 1 has no name. If it is the index of pandas, write it with index_label",
+    ),
+    (CLASSIFY, {"scores.csv": "id;bus;fox\nx1;1;2\n"}, "separated by commas, not 'id;bus;fox'"),
+    (CLASSIFY + " --score-type probabilities", {}, "scores.csv:2, column 'bus': -1.0 is no"),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
         {},
@@ -106,15 +112,15 @@ CASES = [
     (EXPLAIN + " --head deterministic", {}, "--head deterministic cannot be explained"),
     (
         REPORT,
-        {"truth.csv": "id,label\n" + "".join(f"{name},cat\n" for name in IDS[:-2])},
-        "truth.csv: no label for 2 of the 7 inputs: 'x6', 'x7'",
+        {"truth.csv": "id,label\nx9,cat\nx1, \n"},
+        "truth.csv: no label for 7 of the 7 inputs: 'x1', 'x2'",
     ),
     (
         REPORT,
         {"truth.csv": "label\n" + "cat\n" * 6 + "trukc\n"},
         (
             "truth.csv: the true class 'trukc' of input 'x7' is none of the predicted classes "
-            "(did you mean 'truck'?)"
+            "(did you mean 'truck'?): 'cat', 'dog', 'truck'"
         ),
     ),
     (REPORT + " --scores scores.csv", {}, "--scores needs --rankings as well"),

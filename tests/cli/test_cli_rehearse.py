@@ -105,7 +105,8 @@ def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     by_lin = in_python.predict_accuracy(new_rankings(folder), trial=lin)
     assert f"  predicted for wordnet-lin alone: {by_lin}\n" in out
     assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
-    assert f"warning: {N_PLAYERS} classes are few for a rehearsal: with 20 or more" in out
+    assert f"warning: {N_PLAYERS} classes are few for a rehearsal: its temperature" in out
+    assert "uncertain unless 20 or more are held out" in out
     assert "predicted for tables such as WordNet alone were often too high" in out
 
 
@@ -213,7 +214,7 @@ def change_settings(folder, **values):
 
 
 BAD_SETTINGS = {
-    "score type": ({}, f"{WHOLE} --score-type probabilities", "seen.csv: row 0"),
+    "score type": ({}, f"{WHOLE} --score-type probabilities", "seen.csv:2"),
     "twice": (
         {},
         f"{WITH_REFERENCE} --set k=4 --set temperature=1 --head probabilistic --set posterior=mean",

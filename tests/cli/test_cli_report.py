@@ -124,6 +124,17 @@ RANKINGS = ["Similar classes", "Consensus"]
 END = "About this report"
 
 
+def test_a_report_of_some_labelled_inputs(folder, predicted):
+    labels = dict(zip(IDS, TRUTH, strict=True))
+    rows = [f"{name},{label}\n" for name, label in labels.items() if name in {"x2", "x5", "x7"}]
+    (folder / "truth.csv").write_text("".join(["id,label\n", *rows, "x1,\n"]))
+    out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
+    assert "truth.csv: labels of 3 of the 7 inputs; the report is about these\n" in out
+    n = sum(predicted.labels[i] == labels[f"x{i + 1}"] for i in (1, 4, 6))
+    assert f"{n / 3:.1%} of 3 inputs right" in out
+    assert {name for name, *_ in examples(page(folder))} <= {"x2", "x5", "x7"}
+
+
 @pytest.mark.parametrize(
     ("options", "sections"),
     [

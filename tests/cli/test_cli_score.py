@@ -64,7 +64,7 @@ def test_what_the_network_itself_says_is_printed(place):
     out = run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
     _, scores = read("s.csv")
     first = np.bincount(scores.values.argmax(axis=1)).max() / 6
-    assert "the network itself says of 6 inputs: " in out
+    assert "the model itself says of 6 inputs: " in out
     assert f" {first:.0%}" in out
     assert "; mean top probability ." in out
     run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} --workers 1 -o parts")
@@ -123,7 +123,7 @@ def test_texts(place):
 
 REFUSED = {
     "photos --model net.onnx -o s.csv": "not known how a picture becomes its input",
-    f"photos --model net.onnx {PLAIN} -o s.csv": "the names of its classes are not in it",
+    f"photos --model net.onnx {PLAIN} -o s.csv": "classes are not in it; give --seen FILE",
     "photos --model net.onnx --preprocessing imagnet -o s.csv": "did you mean 'imagenet'",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
     "photo --model net.onnx -o s.csv": "photo: no such file or folder",

@@ -97,13 +97,14 @@ def test_all_inputs_are_decided_together(zoo):
 
 def test_labelled_inputs_are_rehearsed(zoo):
     out = run_well([*RUN, "--rehearse", "seen.csv", "--batch", "no"])
-    assert "the network's own accuracy on 96 labelled inputs of seen classes: 1.000" in out
+    assert "the model's own accuracy on 96 labelled inputs of seen classes: 1.000" in out
     assert "rankings of 12 of the 12 labelled classes as well" in out
     assert "rehearsal: of 12 held-out seen classes, " in out
     assert "predicted mean accuracy of the 4 new classes, each input alone: " in out
-    assert "warning: 12 classes are few for a rehearsal" in out
+    # The model has only 12 classes.
+    assert "accuracy are uncertain\n" in out.partition("warning: 12 classes are few")[2]
     assert "predicted for tables such as WordNet alone were often too high" in out
-    assert "reference: it covers " in out
+    assert " inputs, which the model assigns to " in out
     found = rs.recognise("t.csv", list(NEW), model="zoo.skops", rehearse=labelled(), batch="no")
     rows = read_csv("p.csv")
     assert found.ids.tolist() == [row["id"] for row in rows]
@@ -127,7 +128,7 @@ def test_few_labelled_classes_are_a_reference(zoo):
     write_table("few.csv", "text,label", [(row["text"], row["label"]) for row in rows])
     out = run_well([*RUN, "--rehearse", "few.csv"])
     assert "of 5 labelled classes by the sources of the new ones, not of 2; the labelled" in out
-    assert "reference: it covers " in out
+    assert " inputs, which the model assigns to " in out
 
 
 def test_answers_beside_are_used(zoo):
@@ -136,6 +137,9 @@ def test_answers_beside_are_used(zoo):
     text = Path(prompt).read_text()
     assert "jaguar" in text
     assert "leopard" in text
+    # The 12 seen classes are asked about as well.
+    assert "list only other items" in text
+    assert "Give the 11 items that" in text
     groups = list(GROUPS.values())
     group_of = NEW | {name: g for g, names in enumerate(groups) for name in names}
     turned = [[name for names in [*groups[g:], *groups[:g]] for name in names] for g in range(4)]

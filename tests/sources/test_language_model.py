@@ -99,6 +99,11 @@ def test_rankings_are_the_hidden_preference(make, oracle, capsys):
     assert 'shown many ordinary photographs of "cat". Which items will it say' in oracle.prompts[0]
 
 
+def test_a_seen_class_is_not_asked_about_itself(make, oracle):
+    make(k=len(ITEMS) + 1).rankings(["cat"], [*ITEMS, "cat"])
+    assert all(sorted(understand(prompt)[2]) == sorted(ITEMS) for prompt in oracle.prompts)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

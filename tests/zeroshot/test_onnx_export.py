@@ -183,11 +183,36 @@ def test_a_network_with_several_outputs(tmp_path):
     path, _ = attach(tmp_path, head, names=("y", "other"), output="other")
     expected = head.predict_proba(INPUTS @ WEIGHTS)
     np.testing.assert_allclose(run(path, x=INPUTS)[0], expected, atol=1e-5)
-    with pytest.raises(RankshotError, match=r"named 'z'; found 'y' \(any, 5\)"):
+    with pytest.raises(RankshotError, match=r"named 'z'; found 'y' float \(\w+, 5\)"):
         attach(tmp_path, head, output="z")
-    message = r"needs the scores of 5 seen classes.*\(inputs, 5\); found 'y' \(any, 6\)"
+    message = r"needs the scores of 5 seen classes.*\(inputs, 5\); found 'y' float \(\w+, 6\)"
     with pytest.raises(RankshotError, match=message):
         attach(tmp_path, head, columns=6)
+
+
+def test_the_outputs_of_a_scikit_learn_model_are_named(tmp_path):
+    """By default, skl2onnx writes the probabilities as a sequence of dictionaries."""
+    of_labels = helper.make_map_type_proto(
+        TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    )
+    network = onnx.load(write_network(tmp_path / "network.onnx"))
+    network.graph.node.add(
+        op_type="ZipMap", domain="ai.onnx.ml", input=["y"], output=["z"]
+    ).attribute.append(helper.make_attribute("classlabels_int64s", range(5)))
+    network.opset_import.add(domain="ai.onnx.ml", version=1)
+    network.graph.output[0].CopyFrom(
+        helper.make_value_info("z", helper.make_sequence_type_proto(of_labels))
+    )
+    onnx.save(network, tmp_path / "zipped.onnx")
+    message = r'found \'z\' a sequence\. With skl2onnx, options={"zipmap": False}'
+    with pytest.raises(RankshotError, match=message):
+        rs.export_onnx(
+            fitted("weighted", "multiclass", False),
+            tmp_path / "h.onnx",
+            network=tmp_path / "zipped.onnx",
+        )
+    with pytest.raises(RankshotError, match=r'one output must be .*"zipmap": False'):
+        rs.inference.open_model(tmp_path / "zipped.onnx")
 
 
 @pytest.mark.slow

@@ -256,6 +256,13 @@ def test_true_labels_without_ids_by_row(tmp_path, ending):
     assert read_truth(tmp_path / "t.csv", ["x", "y"]).tolist() == ["a", "b"]
 
 
+def test_inputs_without_a_label(tmp_path):
+    (tmp_path / "t.csv").write_text("id,label\nx,a\ny, \n")
+    assert read_truth(tmp_path / "t.csv", ["z", "y", "x"], partial=True).tolist() == ["", "", "a"]
+    with pytest.raises(RankshotError, match="no label for 2 of the 2 inputs"):
+        read_truth(tmp_path / "t.csv", ["z", "y"], partial=True)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

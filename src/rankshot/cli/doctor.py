@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
+from rankshot.cli.examples import describe_reference
 from rankshot.cli.heads import HeadOptions, read_new_rankings
 from rankshot.cli.rank import ANSWERS
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
@@ -97,17 +98,20 @@ def doctor(
         if rehearsal is not None:
             some = _choose_rows(len(labels))
             of_seen = read_rankings_of(rehearsal, table, quiet=True)
-            tried = zeroshot.Rehearsal().fit(seen[some], labels[some], of_seen)
+            if {*labels} & {*of_seen.target_names} or not again:
+                tried = zeroshot.Rehearsal().fit(seen[some], labels[some], of_seen)
+            else:
+                say(f"rehearsal: left out, since {rehearsal} has no rankings of labelled classes")
         _print_sources(new, tried)
         if rankings and not new.rater_names:
             steps.append(_propose_answers(new, rankings, path, again))
         steps += _propose_batch(head, inputs, [path, "--rankings", rankings], again)
         words = ["suggest", path, "--rankings", rankings, "-o", "labels.csv"]
         steps.append((_find_labels(head, names, inputs), words))
-        lacking = _examine_reference(head, reference)
+        lacking = _examine_reference(head, reference, seen)
         files = ["--truth", truth, "--rankings", rehearsal, "--new-rankings", rankings]
         known = ["rehearse", reference, *files, "-o", "settings.json"]
-        steps += _propose_labelled(tried, lacking, path, known, again)
+        steps += _propose_labelled(tried, lacking, table, known, again)
     say("what would help most next")
     for number, (text, words) in enumerate(steps, 1):
         say(f"  {number}. {text}\n     rankshot {shlex.join(map(str, words))}")
@@ -172,7 +176,7 @@ def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, A
 def _examine_network(
     path: Path, given: tuple[Any, zeroshot.Scores], labelled: tuple[Any, zeroshot.Scores | None]
 ) -> list[str]:
-    """Print what the network says, and how accurate it is; return what is doubtful."""
+    """Print what the model says, and how accurate it is; return what is doubtful."""
     from rankshot.jobs.score_parts import read_origin
 
     check = inference.check_scores([given])
@@ -183,7 +187,7 @@ def _examine_network(
         check = check_labelled(seen, labels)
         lines += check.describe()[1:]
         doubts |= dict.fromkeys(check.doubts)
-    _print("network", lines)
+    _print("model", lines)
     return list(doubts)
 
 
@@ -227,15 +231,16 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     return f"labels of a few inputs, first of {chosen} ({which}), for --examples labels.csv"
 
 
-def _examine_reference(head: zeroshot.WeightedMean, path: Path | None) -> str:
-    """Print how far the reference covers the seen classes; return the classes that it lacks."""
+def _examine_reference(
+    head: zeroshot.WeightedMean, path: Path | None, reference: zeroshot.Scores
+) -> str:
+    """Print how many seen classes a reference has; return those that it lacks."""
     import numpy as np
 
     weight = head.weights_.sum(axis=0)
     share = float(weight @ head.coverage_ / weight.sum())
-    text = f"{path}: covers {head.coverage_.mean():.0%} of the seen classes, {share:.0%} by weight"
     missing = "none, so it is not known which scores are usual"
-    _print("reference", [missing if path is None else text])
+    _print("reference", [missing if path is None else f"{path}: {describe_reference(reference)}"])
     if share >= LEAST_COVERAGE:
         return ""
     lacking = np.argsort(-weight * (1 - head.coverage_), kind="stable")[:SHOWN]
@@ -280,14 +285,16 @@ def _propose_batch(
 
 
 def _propose_labelled(
-    tried: zeroshot.Rehearsal | None, lacking: str, path: Path, known: list[Any], again: list[Any]
+    tried: zeroshot.Rehearsal | None, lacking: str, table: Any, known: list[Any], again: list[Any]
 ) -> list[Step]:
     """Return how labelled inputs of seen classes would help, as a reference and to rehearse."""
     from rankshot.zeroshot.rehearsal import ENOUGH_CLASSES
 
-    are_enough = tried is not None and len(tried.classes_) >= ENOUGH_CLASSES
+    enough = min(ENOUGH_CLASSES, len(table.items))
+    are_enough = tried is not None and len(tried.classes_) >= enough
     finds = "which finds the best sources and settings, and predicts the accuracy"
-    few = f"a rehearsal of at least {ENOUGH_CLASSES} labelled seen classes"
+    all_of = "all" if enough == len(table.items) else "at least"
+    few = f"a rehearsal of {all_of} {enough} labelled seen classes"
     if again:
         # It has rehearsed all labelled inputs already.
         first = f", first of {lacking}" if lacking else ""
@@ -298,5 +305,5 @@ def _propose_labelled(
     if are_enough:
         text = "the settings, the temperature and the weights of sources as rehearsed"
         return [*steps, (text, known)]
-    known = ["rank", "--seen", path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
+    known = ["rank", "--seen", table.path, "--rehearse", "NAMES", "-o", "rehearsal.jsonl"]
     return [*steps, (f"{few}, {finds}", known)]

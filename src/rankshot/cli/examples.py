@@ -214,15 +214,25 @@ def sample_scores(
 # ---- What is printed
 
 
-def print_coverage(coverage: float) -> None:
-    """Print how much of the seen classes a reference covers."""
-    say(f"reference: it covers {coverage:.0%} of the seen classes; what it lacks is left as it was")
+def describe_reference(reference: zeroshot.Scores) -> str:
+    """Return how many inputs of how many seen classes a reference has, as the model sees them."""
+    from rankshot.zeroshot.heads.weighted_mean import count_predictions, standardize_rows
+
+    n, C = len(reference), len(reference.items)
+    counts = count_predictions(standardize_rows(reference.values, reference.kind, C))
+    n_classes = int((counts > 0).sum())
+    return (
+        f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
+        f"{n / n_classes:.0f} each on average; the fewer of a class, the less its scores are "
+        "standardised"
+    )
 
 
-def print_weights(head: Any, n_examples: int) -> None:
+def print_weights(head: Any, n_examples: int, reference: zeroshot.Scores | None) -> None:
     """Print in a line each how much a reference, examples and evidence count."""
-    if getattr(head, "reference_", None) is not None and hasattr(head, "coverage_"):
-        print_coverage(head.coverage_.mean())
+    is_used = getattr(head, "reference_", None) is not None and hasattr(head, "coverage_")
+    if reference is not None and is_used:
+        say(f"reference: {describe_reference(reference)}")
     if getattr(head, "example_weights_", None) is not None:
         by_rankings, by_examples = head.example_weights_
         n = head.n_features_ - len(head.evidence_classes_)

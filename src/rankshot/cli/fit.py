@@ -223,6 +223,7 @@ def export(
         network's metadata or a file preprocessor_config.json next to it describes this.
     """
     from rankshot.inference.model import PREPROCESSING_KEY, find_preprocessing
+    from rankshot.zeroshot.onnx_export import describe_value
 
     check_output(output, (".onnx",), head, attach)
     refuse(network_output and attach is None, "--network-output is for --attach FILE")
@@ -246,7 +247,7 @@ def export(
     graph = exported.model.graph
     for what, values in (("input", graph.input), ("output", graph.output)):
         for value in values:
-            say(f"{what} {value.name!r}: {_describe_type(value)}")
+            say(f"{what} {value.name!r}: {describe_value(value)}")
     names = quote_names(fitted.classes_.tolist(), NAMES_SHOWN)
     say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
     say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
@@ -258,14 +259,6 @@ def export(
     if made is not None:
         say(f"preprocessing: {made}; the same in Python, for an image without transparent parts:")
         say("\n".join(f"  {line}" for line in made.to_python()))
-
-
-def _describe_type(value: Any) -> str:
-    from onnx import TensorProto
-
-    tensor = value.type.tensor_type
-    shape = [str(dim.dim_value or dim.dim_param or "any") for dim in tensor.shape.dim]
-    return f"{TensorProto.DataType.Name(tensor.elem_type).lower()} ({', '.join(shape)})"
 
 
 def _describe_scores(known: str | None, kind: Kind, network: Path | None, *, ends_so: bool) -> str:

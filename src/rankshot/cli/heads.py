@@ -10,7 +10,7 @@ from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.examples import (
     add_evidence,
-    print_coverage,
+    describe_reference,
     print_weights,
     read_examples,
     sample_scores,
@@ -306,7 +306,7 @@ def fit_head(
     with prefix_errors(*options.files.values()):
         fitted: zeroshot.BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
     print_remarks(fitted, options)
-    print_weights(fitted, len(given.get("examples", ("", ""))[1]))
+    print_weights(fitted, len(given.get("examples", ("", ""))[1]), reference)
     if settings.classes == "new" and not settings.none:
         return fitted, score_type
     refuse(
@@ -315,7 +315,7 @@ def fit_head(
     )
     both = add_seen_classes(settings, fitted).fit(reference)
     if reference is not None and not options.fits_reference:
-        print_coverage(both.coverage_)
+        say(f"reference: {describe_reference(reference)}")
     return both, score_type
 
 

@@ -29,7 +29,7 @@ from rankshot.cli.console import (
     say,
     write_folder,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, join_some, quote_names, suggest_name
 
 SOURCES = {
     "wordnet": "measure",
@@ -318,8 +318,7 @@ def _read_source(spec: str, classes: ClassLists) -> sources.Similarity:
     elif kind == "vectors":
         compare = sources.WordVectors.from_file(detail).similarity
     elif kind == "corpus":
-        corpus = sources.Corpus(detail, verbose=sys.stderr.isatty())
-        compare = corpus.similarity
+        compare = sources.Corpus(detail, verbose=sys.stderr.isatty()).similarity
     else:
         read = sources.read_similarity if kind == "table" else sources.read_hit_counts
         table = _use_class_names(read(Path(detail)), classes)
@@ -403,10 +402,9 @@ def _print_misspellings(classes: ClassLists) -> None:
     words = dict.fromkeys(classes.words.get(name, name) for name in names)
     if found := sources.find_misspellings(words) if words else {}:
         pairs = [f"{word!r} (did you mean {noun!r}?)" for word, noun in found.items()]
-        more = f" and {len(pairs) - MISSPELT_SHOWN} more" if len(pairs) > MISSPELT_SHOWN else ""
         say(
-            f"warning: not in WordNet, and perhaps misspelt: {', '.join(pairs[:MISSPELT_SHOWN])}"
-            f"{more}. Words to look up can be given with --names FILE"
+            f"warning: not in WordNet, and perhaps misspelt: {join_some(pairs, MISSPELT_SHOWN)}. "
+            "Words to look up can be given with --names FILE"
         )
 
 

@@ -172,7 +172,8 @@ def recognise(
         )
         inner = innermost_head(found.head)
         print_remarks(inner, options)
-        print_weights(inner, 0 if examples is None else len(examples[1]))
+        reference = None if seen_inputs is None else seen_inputs[0]
+        print_weights(inner, 0 if examples is None else len(examples[1]), reference)
         for note in found.notes:
             say(note)
         check_rejection(reject_below, found.head.classes_)

@@ -113,8 +113,9 @@ def report(
         The page to write (.html).
     truth
         A table of the true classes: with columns id and label, or with a column label alone and
-        the same rows as the predictions (.csv, .parquet). Without it, the page shows how often
-        each class was predicted, and with which probability.
+        the same rows as the predictions (.csv, .parquet). If only some inputs have a label, the
+        page is about these. Without it, the page shows how often each class was predicted, and
+        with which probability.
     scores
         The scores that `classify` read (.csv, .parquet, .npz, or a folder of parts). They need
         --rankings, or a fitted --head.
@@ -140,8 +141,10 @@ def report(
         "weighted-mean and --head probabilistic are",
     )
     predicted = zeroshot.read_predictions(predictions)
+    labels = None
+    if truth is not None:
+        predicted, labels = _read_labels(truth, predicted)
     ids = [str(name) for name in predicted.ids]
-    labels = None if truth is None else _read_labels(truth, predicted)
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
         page = _build_page(title, outcomes)
@@ -187,17 +190,25 @@ def report(
     say(f"{result}; report written to {output}")
 
 
-def _read_labels(path: Path, predicted: Predictions) -> NDArray[np.str_]:
+def _read_labels(path: Path, predicted: Predictions) -> tuple[Predictions, NDArray[np.str_]]:
+    """Return the predictions of labelled inputs, and their labels."""
     import numpy as np
 
-    labels = zeroshot.read_truth(path, predicted.ids.tolist()).astype(str)
-    for row in np.flatnonzero(~np.isin(labels, predicted.targets)):
+    labels = zeroshot.read_truth(path, predicted.ids.tolist(), partial=True).astype(str)
+    rows = np.flatnonzero(labels != "")
+    if len(rows) < len(labels):
+        n = format_count(len(labels), "input")
+        say(f"{path}: labels of {len(rows):,} of the {n}; the report is about these")
+        chosen = {name: getattr(predicted, name)[rows] for name in ("ids", "labels", "proba")}
+        predicted, labels = replace(predicted, **chosen), labels[rows]
+    classes = predicted.targets
+    for row in np.flatnonzero(~np.isin(labels, classes)):
         name = str(labels[row])
         raise RankshotError(
             f"{path}: the true class {name!r} of input {predicted.ids[row]!r} is none of the "
-            f"predicted classes{suggest_name(name, predicted.targets)}"
+            f"predicted classes{suggest_name(name, classes)}: {quote_names(classes)}"
         )
-    return labels
+    return predicted, labels
 
 
 def _find_predicted(options: HeadOptions) -> Interval | None:

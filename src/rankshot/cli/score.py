@@ -141,9 +141,15 @@ def score(
 
 def open_plan(model: str, classes: str | None, preprocessing: str | None) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
-    from rankshot.inference.scoring import plan_scoring
+    from rankshot.inference.scoring import plan_scoring, set_preprocessing
 
-    plan = plan_scoring(model, classes, preprocessing)
+    opened = set_preprocessing(inference.open_model(model), preprocessing)
+    refuse(
+        classes is None and opened.classes is None,
+        f"{opened.name}: the names of its classes are not in it{opened.odd}; give --seen FILE, "
+        "with one name per line in the order of its outputs, or --seen imagenet-1k",
+    )
+    plan = plan_scoring(opened, classes)
     for line in plan.describe():
         say(line)
     return plan

@@ -48,8 +48,9 @@ def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) ->
     remark = "see --score-type"
     if score_type == LOGITS and values.min() >= 0 and values.max() <= 1:
         remark = (
-            "although all are between 0 and 1: if each is the probability of a separate yes-no "
-            "question, give --score-type one-vs-rest-probabilities"
+            "although all are between 0 and 1: if they are probabilities whose rows do not add up "
+            "to 1 because they were rounded, write more digits; if each is the probability of a "
+            "separate yes-no question, give --score-type one-vs-rest-probabilities"
         )
     say(f"{table.path}: the scores are interpreted as {score_type} ({remark})")
     return score_type

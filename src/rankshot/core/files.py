@@ -53,7 +53,8 @@ def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]
         try:
             yield number, line.decode()
         except UnicodeDecodeError as error:
-            raise RankshotError(f"{path}:{number}: not UTF-8 text ({error.reason})") from None
+            problem = f"not UTF-8 text ({error.reason}); save it as UTF-8 (in Excel: CSV UTF-8)"
+            raise RankshotError(f"{path}:{number}: {problem}") from None
 
 
 def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:

@@ -117,11 +117,18 @@ def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int
         return columns.index(name)
     if count:
         raise RankshotError(f"{path}: the column {name!r} occurs {count} times")
-    odd = len(columns) == 1 and any(separator in columns[0] for separator in ";\t")
+    require_commas(columns, path)
     raise RankshotError(
         f"{path}: no column {name!r}{suggest_name(name, columns)}; the columns are "
-        f"{quote_names(columns)}{'. They must be separated by commas' if odd else ''}"
+        f"{quote_names(columns)}"
     )
+
+
+def require_commas(columns: Sequence[str], path: object) -> None:
+    """Raise if a single column looks like several that are separated in another way."""
+    if len(columns) == 1 and {*columns[0]} & {";", "\t"}:
+        header = short_repr(columns[0])
+        raise RankshotError(f"{path}: columns are separated by commas, not {header}")
 
 
 def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
@@ -650,9 +657,7 @@ class ColumnReader:
         if self._path:
             require_ending(self._path, TABLE_ENDINGS)
             self.columns = read_columns(self._path, strip=True)[0]
-            if len(self.columns) == 1 and {*self.columns[0]} & {";", "\t"}:
-                header = short_repr(self.columns[0])
-                raise RankshotError(f"{source}: columns are separated by commas, not {header}")
+            require_commas(self.columns, source)
         elif self._frame is not None:
             self.columns = [str(name).strip() for name in self._frame.columns]
         else:

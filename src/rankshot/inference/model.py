@@ -25,7 +25,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import require_module
 from rankshot.inference.pictures import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.onnx_export import CLASS_KEYS, load_network
+from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
 
 Takes = Literal["pictures", "texts", "values"]
@@ -288,7 +288,7 @@ def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
     described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in outputs)
     raise RankshotError(
         f"{path}: one output must be a table of scores, with one row per input and one column per "
-        f"class; it has {described}"
+        f"class; it has {described}{ZIPMAP_HINT if 'seq(' in described else ''}"
     )
 
 

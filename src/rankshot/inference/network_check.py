@@ -77,7 +77,7 @@ class NetworkCheck(NamedTuple):
         lowest = max(LOWEST_ACCURACY, 2 / max(self.n_classes, 1))
         if enough and self.accuracy is not None and self.accuracy.high < lowest:
             found.append(
-                "the network recognises hardly any inputs of its own classes: check the "
+                "the model recognises hardly any inputs of its own classes: check the "
                 "preprocessing, and the order of the seen classes"
             )
         return tuple(found)
@@ -88,12 +88,10 @@ class NetworkCheck(NamedTuple):
         is_known = not np.isnan(self.mean_probability)
         probability = f"; mean top probability {format_share(self.mean_probability)}" * is_known
         inputs = format_count(self.n_inputs, "input")
-        lines = [f"the network itself says of {inputs}: {', '.join(shares)}{probability}"]
+        lines = [f"the model itself says of {inputs}: {', '.join(shares)}{probability}"]
         if self.accuracy is not None:
             labelled = format_count(self.n_labelled, "labelled input")
-            lines.append(
-                f"the network's own accuracy on {labelled} of seen classes: {self.accuracy}"
-            )
+            lines.append(f"the model's own accuracy on {labelled} of seen classes: {self.accuracy}")
         return lines + [f"warning: {doubt}" for doubt in self.doubts]
 
 
@@ -116,8 +114,8 @@ def check_scores(
     >>> scores = rs.Scores([[3, 1, 0], [0, 2, 1], [1, 4, 0]], ["cat", "dog", "fox"])
     >>> found = rs.inference.check_scores([(["a", "b", "c"], scores)], {"a": "cat", "b": "fox"})
     >>> print("\n".join(found.describe()))
-    the network itself says of 3 inputs: dog 67%, cat 33%; mean top probability .815
-    the network's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
+    the model itself says of 3 inputs: dog 67%, cat 33%; mean top probability .815
+    the model's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
     """
     known = labels or {}
     items: tuple[str, ...] = ()

@@ -144,7 +144,8 @@ def recognise(
     Returns
     -------
     Recognition
-        Its ``labels``, ``proba``, ``head`` and ``notes``.
+        Its ``labels``, ``proba``, ``head`` and ``notes``. Labels are text: compare them with
+        ``y.astype(str)`` if your labels are numbers.
 
     Examples
     --------

@@ -250,12 +250,13 @@ class LanguageModel:
                 "rater": f"{self.model}#{number}",
                 "model": self.model,
                 "prompt": template,
-                "k": k,
+                "k": min(k, len(others)),
                 "temperature": self.temperature,
                 "seed": self.seed,
-                "items": shuffle_names(items, [self.seed, target, number]),
+                "items": shuffle_names(others, [self.seed, target, number]),
             }
             for target in targets
+            for others in [[name for name in items if name != target]]
             for number in range(1, self.raters + 1)
         ]
 

@@ -74,6 +74,10 @@ nothing else:
 
 {end}
 """
+OWN_ITEMS = """
+
+Some of the new classes below are items themselves. For each of these, imagine that the classifier \
+was trained without it, and list only other items."""
 FIELDS = ("target", "items", "k")
 
 
@@ -92,12 +96,15 @@ class Question:
 
     def ask_many(self, targets: Sequence[str], items: Sequence[str], k: int) -> str:
         """Return the prompt that asks for the lists of several targets, for a chat window."""
+        own = {*targets} & {*items}
+        k = min(k, len(items) - bool(own))
         fields = {"target": "the new class", "items": as_json(items), "k": k}
         if self.text is None or self.order is None:
             question, order = self.template.format(**fields), f"such a list of {k} items"
         else:
             question = f"{self.text.format(**fields)}\n\nItems: {fields['items']}"
             order = f"the {self.order.format(k=k)},"
+        question += OWN_ITEMS if own else ""
         return MANY_LISTS.format(
             question=question, targets=as_json(targets), order=order, end=PROMPT_END
         )

@@ -25,6 +25,7 @@ from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_c
 SCORES, FEATURES, PROBABILITIES, LABEL = "scores", "features", "probabilities", "label"
 CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
 """Entries of the metadata of an ONNX file that may hold the names of the classes, as JSON."""
+ZIPMAP_HINT = '. With skl2onnx, options={"zipmap": False} writes probabilities as a table'
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
 """Nodes that may follow a softmax, and leave probabilities as they are."""
 MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
@@ -206,7 +207,8 @@ class _Graph:
 
     def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
         """Return the name of the output that has the scores."""
-        shapes = {value.name: _shape(value) for value in network.graph.output if _is_float(value)}
+        outputs = network.graph.output
+        shapes = {value.name: _shape(value) for value in outputs if _is_float(value)}
         fitting = [
             name
             for name, shape in shapes.items()
@@ -216,12 +218,12 @@ class _Graph:
         if len(fitting) == 1:
             return str(fitting[0])
         several = f"several outputs may be the scores ({quote_names(fitting)}): name one; "
-        found = ", ".join(f"{name!r} {_describe(shape)}" for name, shape in shapes.items())
+        found = ", ".join(f"{value.name!r} {describe_value(value)}" for value in outputs)
         raise RankshotError(
             f"{path}: {several if fitting else ''}the head needs the scores of "
             f"{len(self._head.items_)} seen classes, one output of shape "
             f"(inputs, {self._columns}){'' if wanted is None else f' named {wanted!r}'}; found "
-            f"{found}"
+            f"{found}{ZIPMAP_HINT if 'a sequence' in found else ''}"
         )
 
     def build(self) -> Any:
@@ -345,10 +347,14 @@ def _shape(value: Any) -> tuple[int | None, ...] | None:
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
 
 
-def _describe(shape: tuple[int | None, ...] | None) -> str:
-    if shape is None:
-        return "of unknown shape"
-    return f"({', '.join('any' if n is None else str(n) for n in shape)})"
+def describe_value(value: Any) -> str:
+    """Return the type and the shape of an input or output of a graph."""
+    tensor = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        return "a sequence"
+    shape = [str(dim.dim_value or dim.dim_param or "any") for dim in tensor.shape.dim]
+    kind = _module("onnx").TensorProto.DataType.Name(tensor.elem_type).lower()
+    return f"{kind} ({', '.join(shape)})"
 
 
 def _type_of(value: Any, spox: Any) -> Any:

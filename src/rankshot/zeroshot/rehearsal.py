@@ -364,11 +364,12 @@ def fit_with(
 def list_doubts(rehearsal: Rehearsal, new: Semantics | None) -> list[str]:
     """Return warnings about what a rehearsal says of new classes; often none."""
     found = []
-    n = len(rehearsal.classes_)
+    n, n_seen = len(rehearsal.classes_), len(rehearsal._reference.items)
     if n < ENOUGH_CLASSES:
+        remedy = f" unless {ENOUGH_CLASSES} or more are held out" * (n_seen >= ENOUGH_CLASSES)
         found.append(
-            f"warning: {n} classes are few for a rehearsal: with {ENOUGH_CLASSES} or more, its "
-            "temperature and the predicted accuracy are better known"
+            f"warning: {n} classes are few for a rehearsal: its temperature and the predicted "
+            f"accuracy are uncertain{remedy}"
         )
     if isinstance(new, Rankings) and not new.rater_names:
         found.append(

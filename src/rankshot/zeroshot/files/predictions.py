@@ -234,7 +234,9 @@ class PredictionWriter:
 # -------------------------------------------------------------------- true labels
 
 
-def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
+def read_truth(
+    path: str | Path, ids: Sequence[str], *, partial: bool = False
+) -> NDArray[np.object_]:
     r"""Read the true labels of some inputs.
 
     Parameters
@@ -245,6 +247,8 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
         the rows must be those of the inputs, in the same order.
     ids : sequence of str
         The ids of the inputs, as `read_predictions` returns them. The result has their order.
+    partial : bool
+        Whether some of the inputs may have no label. Theirs is an empty text.
 
     Examples
     --------
@@ -261,28 +265,27 @@ def read_truth(path: str | Path, ids: Sequence[str]) -> NDArray[np.object_]:
     require_ending(path, TABLE_ENDINGS)
     has_ids = ID in read_columns(path)[0]
     table = read_table(path, [LABEL, ID] if has_ids else [LABEL])
-    labels = table.texts[0]
-    for row, label in enumerate(labels):
-        if not label.strip():
-            raise RankshotError(f"{table.where(row)}: the label is empty")
-    if not has_ids:
-        if len(labels) != len(ids):
-            raise RankshotError(
-                f"{path}: {len(labels)} labels for {len(ids)} inputs; without a column {ID!r} "
-                "there must be one label per input"
-            )
-        return as_text_array(labels)
-    row_of: dict[str, int] = {}
-    for row, name in enumerate(table.require_text(1)):
-        if (before := row_of.setdefault(name, row)) != row:
-            raise RankshotError(
-                f"{table.where(row)}: the id {short_repr(name)} is also in {table.where(before)}"
-            )
-    if missing := [name for name in ids if name not in row_of]:
+    labels = [label if label.strip() else "" for label in table.texts[0]]
+    if "" in labels and not partial:
+        raise RankshotError(f"{table.where(labels.index(''))}: the label is empty")
+    if has_ids:
+        row_of: dict[str, int] = {}
+        for row, name in enumerate(table.require_text(1)):
+            if (before := row_of.setdefault(name, row)) != row:
+                problem = f"the id {short_repr(name)} is also in {table.where(before)}"
+                raise RankshotError(f"{table.where(row)}: {problem}")
+        labels = [labels[row_of[name]] if name in row_of else "" for name in ids]
+    elif len(labels) != len(ids):
+        raise RankshotError(
+            f"{path}: {len(labels)} labels for {len(ids)} inputs; without a column {ID!r} "
+            "there must be one label per input"
+        )
+    missing = [name for name, label in zip(ids, labels, strict=True) if not label]
+    if missing and (not partial or len(missing) == len(ids)):
         raise RankshotError(
             f"{path}: no label for {len(missing)} of the {len(ids)} inputs: {quote_names(missing)}"
         )
-    return as_text_array([labels[row_of[name]] for name in ids])
+    return as_text_array(labels)
 
 
 # -------------------------------------------------------------------- a table of scores

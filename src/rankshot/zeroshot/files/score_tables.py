@@ -33,6 +33,7 @@ from rankshot.core.tables import (
     ID,
     TABLE_ENDINGS,
     Batch,
+    ColumnReader,
     Rule,
     as_text_array,
     import_pyarrow,
@@ -40,6 +41,7 @@ from rankshot.core.tables import (
     open_writer,
     read_batches,
     read_columns,
+    require_commas,
     require_numbers,
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
@@ -238,6 +240,12 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
         raise RankshotError(
             f"{path}: expected one column per seen class, and at most one named {ID!r}; the "
             f"columns are {quote_names(columns)}"
+        )
+    require_commas(columns, path)
+    if "" in columns:
+        raise RankshotError(
+            f"{path}: column {columns.index('') + 1} has no name. If it is the index of pandas, "
+            f"write it with index_label={ID!r}, or leave it out with index=False"
         )
     with prefix_errors(path):
         return as_names(items, "the header")
@@ -449,9 +457,11 @@ def _on_logarithmic_scale(
     try:
         return Scores.from_probabilities(values, table.items, kind)
     except RowError as error:
+        row, path = rows[error.row], table.path
+        where = ColumnReader(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
         raise RankshotError(
-            f"{table.path}: row {rows[error.row]}{error.problem}; give the right score type "
-            "(one-vs-rest-probabilities if each answers a separate yes-no question)"
+            f"{where}{error.problem}; if they were rounded, write more digits, and if not, give "
+            "the right score type (one-vs-rest-probabilities for separate yes-no questions)"
         ) from None
 
 

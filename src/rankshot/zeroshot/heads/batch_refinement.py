@@ -22,7 +22,7 @@ from rankshot.core.arrays import (
     row_blocks,
     with_prefix,
 )
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.newton import Point, maximize
 from rankshot.core.validation import require_choice
 from rankshot.zeroshot.evidence import as_examples, find_log_factor
@@ -428,6 +428,6 @@ def refine_batch(
     frequencies = "equally frequent" if refined.class_prior_ == "equal" else "of unequal frequency"
     return refined, (
         f"batch: the {n:,} inputs are decided together, the classes assumed to be {frequencies}: "
-        f"{n_changed:,} labels ({n_changed / n:.0%}) are not those of each input alone. Classes "
+        f"this changes {format_count(n_changed, 'label')} ({n_changed / n:.0%}). Classes "
         "that do not occur do harm: leave them out, or decide each input alone"
     )
