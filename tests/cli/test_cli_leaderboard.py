@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_table_of_votes_becomes_a_leaderboard(folder):
     out = run_well(f"{BOARD} -o board.csv")
-    assert "3 items, 24 rankings by 3 raters, 95 % comparison intervals" in out
+    assert "3 items, 24 votes by 3 raters, 95 % comparison intervals" in out
     assert "leaderboard written to board.csv" in out
     wanted = rs.leaderboard("votes.csv")
     rows = read_csv("board.csv")
@@ -94,7 +94,7 @@ def test_boards_by_category_and_covariates(folder):
     rows = [f"{line},{'day' if i % 2 else 'night'},{i % 5}" for i, line in enumerate(lines[1:])]
     (folder / "more.csv").write_text("\n".join([f"{lines[0]},time,length", *rows]))
     out = run_well("leaderboard more.csv --category time --ties half -o boards.csv")
-    assert out.index("day: 3 items, 12 rankings") < out.index("night: 3 items, 12 rankings")
+    assert out.index("day: 3 items, 12 votes") < out.index("night: 3 items, 12 votes")
     assert "No item differs clearly between the categories" in out
     assert [row["category"] for row in read_csv("boards.csv")] == ["day"] * 3 + ["night"] * 3
     out = run_well("leaderboard more.csv --covariates length,position --ties half")
@@ -105,10 +105,15 @@ def test_boards_by_category_and_covariates(folder):
 def test_ballots_are_read(folder):
     (folder / "ballots.csv").write_text("name,first,second\nann,tea,milk\nbob,milk,tea\ncy,tea,\n")
     assert "2 items, 3 rankings" in run_well("leaderboard ballots.csv")
+    read_as = "read as items in order, best first; items: milk, tea"
+    for command in ("consensus", "leaderboard"):
+        assert read_as in run_well(f"{command} ballots.csv")
     assert "tea > milk" in run_well("consensus ballots.csv")
     assert "tea 0.67 > milk 0.33" in run_well("consensus ballots.csv --method plackett-luce")
     (folder / "places.csv").write_text("tea,milk,rum\n1,2,2\n2,1,3\n")
-    assert "tea = milk > rum" in run_well("consensus places.csv --layout places")
+    out = run_well("consensus places.csv --layout places")
+    assert "read as places, 1 is best; items: tea, milk, rum" in out
+    assert "tea = milk > rum" in out
     assert "3 items, 2 rankings" in run_well("leaderboard places.csv --layout places")
     for command in ("consensus", "leaderboard"):
         message = "say which with --layout places or --layout scores"
@@ -150,6 +155,18 @@ def test_a_picture_is_written(folder, name, begin):
         (f"{BOARD} --column winer=x", {}, "not 'winer' (did you mean 'winner'?)"),
         (f"{BOARD} --column a=x --layout votes", {}, "--column is for votes, and --layout for"),
         (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
+        (f"{BOARD} --target math", {}, "votes have no targets: use --category COLUMN"),
+        (f"{BOARD} --category rater --layout orders", {}, "--category needs a table of votes"),
+        (
+            "leaderboard b.csv --category region",
+            {"b.csv": "voter,region,1,2\nann,north,x,y\n"},
+            "'voter', 'region', '1', '2'. Categories need votes between two",
+        ),
+        (
+            BOARD,
+            {"votes.csv": "model_a,model_b,judge\nx,y,ann\n"},
+            "votes.csv: no column 'winner'; the columns are 'model_a'",
+        ),
         (f"{BOARD} --regularization -1", {}, "--regularization must be 0 or more, not -1"),
         ("leaderboard ballots.jsonl", {}, "several targets ('autumn', 'spring'); choose one with"),
         ("leaderboard ballots.jsonl --target sprung", {}, "no target 'sprung' (did you mean"),

@@ -94,6 +94,18 @@ def test_the_elo_scale_is_400_points_for_odds_of_ten():
     assert 10 ** ((points[0] - points[1]) / 400) == pytest.approx(np.exp(gap))
     assert np.mean(points) == pytest.approx(1000)
     assert "elo" in repr(elo)
+    # Errors and differences have the same scale; probabilities have none.
+    unit = 400 / np.log(10)
+    errors = [row.standard_error for row in elo]
+    assert errors == pytest.approx(unit * plain.standard_errors)
+    mine, other = (board.compare("a", "b") for board in (elo, plain))
+    assert mine.difference == pytest.approx(elo["a"].rating - elo["b"].rating)
+    assert mine.standard_error == pytest.approx(unit * other.standard_error)
+    assert mine.interval == pytest.approx(tuple(unit * end for end in other.interval))
+    assert mine.certainty == pytest.approx(other.certainty)
+    chances = [board.probability("a", "b") for board in (elo, plain)]
+    assert chances[0].value == pytest.approx(chances[1].value)
+    assert chances[0].interval == pytest.approx(chances[1].interval)
 
 
 @pytest.mark.parametrize("ties", ["outcome", "half"])
@@ -205,6 +217,11 @@ def test_boards_by_category_say_what_differs(plain):
     assert found["two", "a"].difference == pytest.approx((two - one) / 2)
     errors = [boards[name].standard_errors[boards[name].items.index("a")] for name in truth]
     assert found["two", "a"].standard_error == pytest.approx(np.hypot(*errors) / 2)
+    points = rs.leaderboards(rs.Rankings.concatenate(parts), scale="elo").differences()
+    for elo, plain_scale in zip(points, boards.differences(), strict=True):
+        assert elo[2] == pytest.approx(400 / np.log(10) * plain_scale[2])
+        assert elo[3] == pytest.approx(400 / np.log(10) * plain_scale[3])
+        assert elo.p_value == pytest.approx(plain_scale.p_value)
     with pytest.raises(rs.RankshotError, match="the votes have no categories"):
         rs.leaderboards(plain)
     with pytest.raises(rs.RankshotError, match=r"no category 'on' \(did you mean 'one'\?\)"):

@@ -318,3 +318,12 @@ def test_equal_rows_have_equal_numbers(rng, k):
         assert np.array_equal(numbers[:, None] == numbers, expected)
         first = find_first(numbers)
         assert first.tolist() == [np.flatnonzero(numbers == i)[0] for i in range(first.size)]
+
+
+def test_labels_may_be_whole_numbers():
+    found = Rankings.from_orders(
+        [[1, 2], [2, 1]], targets=[7, np.int64(8)], sources=[0, None], raters=["ann", 3]
+    )
+    assert found.targets.tolist() == ["7", "8"]
+    assert found.sources.tolist() == ["0", None]
+    assert found.raters.tolist() == ["ann", "3"]

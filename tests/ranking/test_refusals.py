@@ -67,6 +67,10 @@ ARGUMENTS = [
     (orders([["a"], []]), "ranking 1: the ranking is empty"),
     (orders([["a"], "abc"]), "ranking 1: expected a list of items, not 'abc'"),
     (orders([["a", ["b", ["c"]]]], None), "ranking 0: an item must be a name, not ['c']"),
+    (
+        orders([["a"], ["b", NAN]], None),
+        "ranking 1: an item must be a name, not nan: leave missing",
+    ),
     (orders([["a"]], ["a", "b", "a"]), "items names 'a' more than once"),
     (orders([["a"]], "abc"), "items must be a sequence of names, not 'abc'"),
     (orders([], None), "items is empty"),
@@ -74,7 +78,7 @@ ARGUMENTS = [
     (orders(TWO, weights=[1, -2]), "ranking 1: the weight -2.0 is not a finite number of 0 or"),
     (orders(TWO, weights=[1, 2, 3]), "weights must have one entry for each of 2 rankings, not 3"),
     (orders(TWO, weights=np.ma.array([1, 2], mask=[0, 1])), "weights: row 1 is masked"),
-    (orders(TWO, targets=["x", 5]), "ranking 1: target must be text, not 5"),
+    (orders(TWO, targets=["x", 0.5]), "ranking 1: target must be text or a whole number, not 0.5"),
     (orders(TWO, kind="bottom"), "ranking 0: kind must be 'top' or 'subset', not 'bottom'"),
     # Tables of numbers
     (positions([[1, 2, np.inf]]), "ranking 0, item 'c': positions must be 0 (not listed) or more"),

@@ -140,6 +140,17 @@ PLACES = "name,tea,beer,juice\nann,1,2,3\nbob,2,1,\n"
 SCORES = "tea,beer,juice,weight\n9,5,5,2\n1,,4,1\n"
 
 
+MANY = "voter,1,2,3\n" + "ann,tea,beer,juice\nbob,beer,juice,tea\n" * 6
+RATINGS = "voter,tea,beer,juice\n" + "ann,.1,.3,.2\nbob,.3,,.4\n" * 3
+
+
+def add_column(text, name, *values):
+    """Add a column, whose values are repeated if there are more rows."""
+    header, *rows = text.splitlines()
+    both = zip([header, *rows], [name, *(values * len(rows))[: len(rows)]], strict=True)
+    return "".join(f"{line},{cell}\n" for line, cell in both)
+
+
 def read_ballots(tmp_path, text, **options):
     return rs.read_rankings(write(tmp_path / "ballots.csv", text), **options)
 
@@ -175,6 +186,15 @@ def test_places_and_scores_that_look_alike_must_be_named(tmp_path):
     [
         ("who,1st,2nd\nann,tea,beer\nbob,beer,tea\neve,tea,juice\n", "the names in 'who'"),
         ("left,right,by\ntea,beer,ann\nbeer,tea,bob\njuice,tea,eve\n", "the names in 'by'"),
+        (add_column(MANY, "region", "north", "south"), "any of the names in 'region'. Delete"),
+        (add_column(MANY, "comment", "", "", *([""] * 8), "nice"), "the names in 'comment'"),
+        (add_column(MANY, "who", *"ABCDEFGHIJK", "tea"), "no other column has many of the names"),
+        (add_column(PLACES, "region", "north", "south"), "in 'tea', 'beer', 'juice', and text in"),
+        (add_column(MANY, "age", "20", "20"), "there are numbers in 'age', and text in '1', '2'"),
+        (add_column(PLACES, "age", "25", "44"), "the numbers in 'age' are unlike"),
+        (add_column(PLACES, "children", "0", "2"), "the numbers in 'children' are unlike"),
+        (add_column(RATINGS, "age", *"5678"), "the numbers in 'age' are unlike"),
+        ("model_a,model_b,judge\nx,y,ann\ny,x,bob\n", "no column 'winner'"),
         ("1st;2nd\ntea;beer\nbeer;tea\n", "separated by commas, not '1st;2nd'"),
         (
             "tea,beer,cola\nbeer,tea,juice\n",
@@ -190,6 +210,27 @@ def test_places_and_scores_that_look_alike_must_be_named(tmp_path):
 def test_ballots_that_cannot_be_read_are_refused(tmp_path, text, problem):
     with pytest.raises(RankshotError, match=problem):
         read_ballots(tmp_path, text)
+
+
+def test_what_may_be_ballots_is_read(tmp_path):
+    """Places on which all agree, few ballots, and columns that are named otherwise."""
+    orders = read_ballots(tmp_path, add_column(MANY, "4", "cola")).orders()
+    assert orders[0] == ["tea", "beer", "juice", "cola"]
+    few = "1,2,3\ntea,beer,juice\nbeer,tea,\ntea,beer,cola\n"
+    assert read_ballots(tmp_path, few).items == ("beer", "cola", "juice", "tea")
+    assert read_ballots(tmp_path, "tea,beer,rum\n9,3,4\n8,4,3\n").orders()[0][0] == "tea"
+    found = read_ballots(tmp_path, PLACES.replace("name", "Voter"))
+    assert found.raters.tolist() == ["ann", "bob"]
+
+
+def test_items_tell_columns_apart(tmp_path):
+    with_age = add_column(PLACES, "age", "25", "44")
+    found = read_ballots(tmp_path, with_age, items=["juice", "tea", "beer"])
+    assert found == read_ballots(tmp_path, PLACES).with_items(["juice", "tea", "beer"])
+    with_region = add_column(MANY, "region", "", "north")
+    message = r"ballots\.csv:3, column 'region': unknown item 'north'"
+    with pytest.raises(RankshotError, match=message):
+        read_ballots(tmp_path, with_region, items=["juice", "tea", "beer"])
 
 
 def test_items_and_places_may_both_be_numbers(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from rankshot.cli.console import (
     say,
     silence_dask,
 )
-from rankshot.core.errors import format_count, prefix_errors
+from rankshot.core.errors import format_count, join_some, prefix_errors
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -83,7 +83,7 @@ def consensus(
     import numpy as np
 
     from rankshot.core.validation import require_whole_number
-    from rankshot.ranking.ranking_files import ENDINGS
+    from rankshot.ranking.ranking_files import ENDINGS, read_with_layout
 
     if k is not None:
         require_whole_number("--k", k)
@@ -96,7 +96,9 @@ def consensus(
         opened = _open_parts(rankings, items, workers, scheduler)
     else:
         with name_options():
-            opened = nullcontext(ranking.read_rankings(rankings, items=items, layout=layout))
+            found, read_as = read_with_layout(rankings, items, "top", layout)
+        say_layout(read_as, found.items)
+        opened = nullcontext(found)
     with opened as given, prefix_errors(rankings):
         summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
@@ -120,6 +122,14 @@ def consensus(
         say(f"The table shows the first {PLACES_SHOWN} places; -o FILE writes all.")
     if output is not None:
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
+
+
+def say_layout(layout: str | None, items: Iterable[str]) -> None:
+    """Print what was read from a table; nothing for other files."""
+    from rankshot.ranking.ranking_files import LAYOUTS
+
+    if layout is not None:
+        say(f"read as {LAYOUTS[layout]}; items: {join_some(items)}")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rankshot import ranking
-from rankshot.cli.consensus import Layout
+from rankshot.cli.consensus import Layout, say_layout
 from rankshot.cli.console import check_output, name_options, print_table, refuse, say
 from rankshot.core.errors import prefix_errors, quote_names, suggest_name
 from rankshot.core.files import replace_file
@@ -98,6 +98,7 @@ def leaderboard(
         require_module("matplotlib", "plots", "plot").use("Agg")
     columns = _parse_columns(column or [])
     refuse(layout and columns, "--column is for votes, and --layout for other tables: give one")
+    refuse(category and layout not in (None, "votes"), "--category needs a table of votes")
     options = {
         "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
         "min_votes": min_votes, "scale": scale,
@@ -156,7 +157,8 @@ def _make_boards(
 ) -> dict[str, ranking.Leaderboard]:
     """Return the leaderboard of each category, or a single one without a name."""
     from rankshot.core.validation import require_number
-    from rankshot.ranking.models.leaderboard import as_rankings, choose_model
+    from rankshot.ranking.models.leaderboard import choose_model
+    from rankshot.ranking.ranking_files import read_with_layout
 
     if regularization is not None:
         require_number("--regularization", regularization, least=0)
@@ -165,21 +167,24 @@ def _make_boards(
             refuse(category or target, "--covariates are for one leaderboard of a table of votes")
             refuse(regularization is not None, "--regularization is not for --covariates")
             names = [name.strip() for name in covariates.split(",")]
-            return {"": ranking.leaderboard(path, **{"covariates": names, **options, **columns})}
-        given = {**columns, **({"category": category} if category else {})}
-        rankings = (
-            ranking.read_rankings(path, layout=layout) if layout else as_rankings(path, **given)
-        )
+            board = ranking.leaderboard(path, **{"covariates": names, **options, **columns})
+            say_layout("votes", sorted(board.items))
+            return {"": board}
+        if given := {**columns, **({"category": category} if category else {})}:
+            rankings, layout = ranking.Rankings.from_votes(path, **given), "votes"
+        else:
+            rankings, layout = read_with_layout(path, None, "top", layout)
+    say_layout(layout, rankings.items)
     with prefix_errors(path):
         if target is not None:
+            refuse(layout == "votes", "votes have no targets: use --category COLUMN")
             rankings = rankings.select(target=target)
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
         if category:
             return dict(ranking.leaderboards(rankings, model, **options))
-        names = list(rankings.target_names)
-        several = f"has rankings of several targets ({quote_names(names)}); choose one with"
-        refuse(len(names) > 1, f"{several} --target")
+        several = f"has rankings of several targets ({quote_names(rankings.target_names)})"
+        refuse(len(rankings.target_names) > 1, f"{several}; choose one with --target")
         return {"": ranking.leaderboard(rankings, model, **options)}
 
 
@@ -192,9 +197,8 @@ def _print_board(board: ranking.Leaderboard, title: str) -> None:
     for note in board.iterate_notes():
         say(note)
     unless_tied = ", if they do not tie" if board.tie_parameter else ""
-    unit = "The difference of two log-worths is the log-odds"
-    if board.scale == "elo":
-        unit = "A difference of 400 points is odds of 10 to 1"
+    points = "A difference of 400 points is odds of 10 to 1"
+    unit = points if board.scale == "elo" else "The difference of two log-worths is the log-odds"
     say(
         f"{unit} that the one is preferred to the other{unless_tied}. Items whose intervals do not "
         "overlap differ clearly. The column ranks contains the true rank with a probability of at "
@@ -203,20 +207,19 @@ def _print_board(board: ranking.Leaderboard, title: str) -> None:
 
 
 def _print_differences(boards: dict[str, ranking.Leaderboard]) -> None:
-
     clear = [found for found in ranking.Leaderboards(boards).differences() if found.p_value < 0.05]
+    digits = 0 if next(iter(boards.values())).scale == "elo" else 2
     if not clear:
         say("No item differs clearly between the categories.")
         return
     rows = [
-        (each.category, each.item, f"{each.difference:+.2f}", f"{each.p_value:.2g}")
+        (each.category, each.item, f"{each.difference:+.{digits}f}", f"{each.p_value:.2g}")
         for each in clear[:DIFFERENCES_SHOWN]
     ]
     print_table("What differs", ["category", "*item", ">from the mean", ">p"], rows)
 
 
 def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
-
     from rankshot.core.tables import open_csv_writer
 
     several = list(boards) != [""]
@@ -231,9 +234,7 @@ def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
             writer.writerow(rows[0])
             writer.writerows(row.values() for row in rows)
             return
-        first = next(iter(boards.values()))
-        value: dict[str, Any] = {name: getattr(first, name) for name in ("level", "scale")}
-        value["weight"] = sum(board.weight for board in boards.values())
-        value["items"] = rows
+        first, weight = next(iter(boards.values())), sum(board.weight for board in boards.values())
+        value = {"level": first.level, "scale": first.scale, "weight": weight, "items": rows}
         json.dump(value, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

@@ -36,7 +36,7 @@ Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
 Kind = Literal["top", "subset"]
 Labels = Sequence[str | None] | NDArray[np.object_] | str | None
-"""One text for all rankings, or one text or None for each."""
+"""One text for all rankings, or one text, whole number or None for each."""
 Column = NDArray[Any]
 Where = Callable[[int], str]
 """A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
@@ -106,7 +106,11 @@ def number_items(
         index = int(np.argmax(numbers < 0))
         label, name = labels[codes[index]], found[codes[index]]
         if name is None:
-            raise RankshotError(f"{where(index)}: an item must be a name, not {short_repr(label)}")
+            is_missing = label is None or (isinstance(label, float) and np.isnan(label))
+            raise RankshotError(
+                f"{where(index)}: an item must be a name, not {short_repr(label)}"
+                f"{': leave missing items out of the list' if is_missing else ''}"
+            )
         raise UnknownItemError(
             f"{where(index)}: unknown item {short_repr(name)}{suggest_item(name, names)}"
         )
@@ -281,13 +285,9 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
         return column
     values = _require_length(labels, n, what)
     if not set(map(type, values)) <= {str, type(None)} or "" in values:
-        refuse_first(
-            values,
-            lambda label: label is None or (isinstance(label, str) and bool(label)),
-            f"{what[:-1]} must be text, not {{}}",
-            where,
-        )
-        values = [None if label is None else str(label) for label in values]
+        rule = f"{what[:-1]} must be text or a whole number, not {{}}"
+        refuse_first(values, lambda label: label is None or as_name(label) is not None, rule, where)
+        values = [as_name(label) for label in values]
     column[:] = values
     return column
 

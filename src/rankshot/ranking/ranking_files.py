@@ -13,7 +13,7 @@ from contextlib import closing
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TextIO
+from typing import Any, BinaryIO, Literal, NoReturn, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +41,7 @@ from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import RATERS, is_votes
+from rankshot.ranking.votes import RATERS, SIDES, is_votes, read_votes
 
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
@@ -53,13 +53,20 @@ ITEMS_KEY = b"rankshot.items"
 """The metadata in which a file names all its items, also those that no ranking lists."""
 GROUP_ENTRIES = 2**22
 """Items listed in a row group that is written, and at most in one part of a file."""
-LAYOUTS = ("votes", "orders", "places", "scores")
+LAYOUTS = {
+    "votes": "votes between two items",
+    "orders": "items in order, best first",
+    "places": "places, 1 is best",
+    "scores": "scores, the highest is best",
+}
+FEW_BALLOTS = 5
+"""In fewer ballots, a column may differ from all others by chance."""
 ASIDE = (
     ("raters", (*RATERS, "name", "id")),
     ("targets", ("target",)),
     ("weights", ("weight",)),
 )
-"""The columns of a table of ballots that are not of places or items."""
+"""The columns of a table of ballots that are not of places or items, in upper or lower case."""
 
 
 def read_rankings(
@@ -86,11 +93,13 @@ def read_rankings(
 
         A CSV file is a table of votes between two items (`Rankings.from_votes`) or of ballots, one
         row per rater; so is a Parquet file of votes, or with ``layout``. Columns ``rater`` (or
-        ``judge``, ``voter``, ``name``, ``id``), ``target`` and ``weight`` are optional.
+        ``judge``, ``voter``, ``name``, ``id``), ``target`` and ``weight`` are optional. Every
+        other column is a place or an item: a column that differs from all others is an error.
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
-        `write_rankings`, name all their items; these are the default then.
+        `write_rankings`, name all their items; these are the default then. Of a table of places or
+        scores, only the columns of these items are read.
     kind : {"top", "subset"}
         What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
         ranking, or one of a subset of the items.
@@ -120,6 +129,13 @@ def read_rankings(
     Rankings: 1 ranking of 4 items, 1 target
       cat: leopard > lion = tiger > fox
     """
+    return read_with_layout(path, items, kind, layout)[0]
+
+
+def read_with_layout(
+    path: str | Path, items: Iterable[Any] | None, kind: Kind, layout: str | None
+) -> tuple[Rankings, str | None]:
+    """Return what `read_rankings` does, and the layout of a table; None for other files."""
     path = Path(path)
     require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
@@ -132,7 +148,7 @@ def read_rankings(
     if layout is not None:
         raise RankshotError(f"{path}: layout= is for tables of votes and ballots, not rankings")
     readers = {".parquet": _read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
-    return readers.get(ending, _read_jsonl)(path, items, kind)
+    return readers.get(ending, _read_jsonl)(path, items, kind), None
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -504,13 +520,17 @@ def _to_lists(rankings: Rankings) -> Any:
 
 def _read_table(
     path: Path, items: Iterable[Any] | None, kind: Kind, layout: str | None
-) -> Rankings:
-    """Read votes between two items, or ballots with one row per rater."""
+) -> tuple[Rankings, str]:
+    """Read votes between two items, or ballots with one row per rater; return also the layout."""
     table = ColumnReader(path)
     if layout == "votes" or (layout is None and is_votes(table.columns)):
-        return Rankings.from_votes(path, items=items)
-    names = {what: next((n for n in usual if n in table.columns), "") for what, usual in ASIDE}
+        return Rankings.from_votes(path, items=items), "votes"
+    lower = {name.lower(): name for name in reversed(table.columns)}
+    names = {what: next((lower[n] for n in usual if n in lower), "") for what, usual in ASIDE}
     columns = [name for name in table.columns if name not in names.values()]
+    known = () if items is None else as_names(items)
+    if known and layout != "orders" and {*known} <= {*columns}:
+        columns = list(known)
     if not columns:
         raise RankshotError(f"{path}: the ballots have no columns besides {quote_names(names)}")
     read = dict(zip(table.columns, table.read_texts(table.columns), strict=True))
@@ -520,18 +540,22 @@ def _read_table(
     }
     if names["weights"]:
         beside["weights"] = table.read_numbers([names["weights"]])[:, 0]
-    ballots = [read[name] for name in columns]
-    numbers = None if layout == "orders" else _read_cells(ballots)
-    is_inferred, layout = layout is None, layout or _recognise(numbers, path)
+    ballots = {name: read[name] for name in columns}
+    numbers = None if layout == "orders" else _read_cells(ballots.values())
+    is_inferred, layout = (
+        layout is None,
+        layout or _recognise(numbers, [] if known else columns, path),
+    )
     if layout == "orders":
-        _require_header(columns, ballots, path)
-        if is_inferred:
-            _require_orders(dict(zip(columns, ballots, strict=True)), path)
-        cells = zip(*(ballot.expand() for ballot in ballots), strict=True)
+        _require_header(ballots, path)
+        if known:
+            _require_items(ballots, known, table)
+        elif is_inferred:
+            _require_orders(ballots, table)
+        cells = zip(*(ballot.expand() for ballot in ballots.values()), strict=True)
         orders = [[name for name in row if name] for row in cells]
-        return Rankings.from_orders(
-            orders, items=items, kind=[kind] * n, where=table.where, **beside
-        )
+        beside |= {"items": [*known] or None, "kind": [kind] * n, "where": table.where}
+        return Rankings.from_orders(orders, **beside), layout
     if numbers is None:
         raise RankshotError(
             f"{path}: {layout} must be numbers. The column of the raters must be called "
@@ -542,33 +566,62 @@ def _read_table(
     else:
         kind = "subset" if np.isnan(numbers).any() else kind
         found = Rankings.from_scores(numbers, items=columns, kind=kind, **beside)
-    return found if items is None else found.with_items(items)
+    return found.with_items(known) if known else found, layout
 
 
-def _require_header(columns: list[str], ballots: list[Coded], path: Path) -> None:
+def _require_header(ballots: dict[str, Coded], path: Path) -> None:
     """Raise if the columns have the names of items: then the first row is a ballot."""
-    items = {name for ballot in ballots for name in ballot.labels}
-    has_numbers = columns == [str(i) for i in range(1, len(columns) + 1)]
-    if (same := [name for name in columns if name in items]) and not has_numbers:
+    items = {name for ballot in ballots.values() for name in ballot.labels}
+    has_numbers = [*ballots] == [str(i) for i in range(1, len(ballots) + 1)]
+    if (same := [name for name in ballots if name in items]) and not has_numbers:
         raise RankshotError(
             f"{path}:1: the first row names the columns, but the ballots have {quote_names(same)} "
             "as well: add a header above the first ballot, such as 1,2,3 or rater,1,2,3"
         )
 
 
-def _require_orders(ballots: dict[str, Coded], path: Path) -> None:
-    """Raise if a column has several names that no other place has, as raters and winners do."""
-    times = Counter(name for ballot in ballots.values() for name in ballot.labels)
-    for column, ballot in ballots.items():
-        names = [name for name in ballot.labels if name]
-        if len(names) > 2 and len(ballots) > 1 and all(times[name] == 1 for name in names):
-            raise RankshotError(
-                f"{path}: no other column has any of the names in {column!r}: call a column of "
-                "raters 'rater', or give layout='orders' if each row is an order"
-            )
+def _require_items(ballots: dict[str, Coded], items: tuple[str, ...], table: ColumnReader) -> None:
+    """Raise for a name that is not an item; the message has its row and its column."""
+    for column, (codes, labels) in ballots.items():
+        names = [name or items[0] for name in labels]
+        number_items(names, codes, items, lambda row: f"{table.where(row)}, column {column!r}")  # noqa: B023
 
 
-def _read_cells(ballots: list[Coded]) -> NDArray[np.float64] | None:
+def _require_orders(ballots: dict[str, Coded], table: ColumnReader) -> None:
+    """Raise for a column that is not a place: others have hardly any of its names.
+
+    One that has a single name in most rows may be the place on which everybody agrees.
+    """
+    if {*SIDES[0]} <= {*ballots}:
+        read_votes(table)  # an error: there is no winner
+    filled = {column: ballot for column, ballot in ballots.items() if any(ballot.labels)}
+    if numbers := [name for name, ballot in filled.items() if _read_cells([ballot]) is not None]:
+        texts = quote_names([column for column in filled if column not in numbers], 3)
+        what = f"there are numbers in {quote_names(numbers, 3)}, and text in {texts}"
+        _refuse_column(what, "layout='orders'", table)
+    times = Counter(name for ballot in filled.values() for name in ballot.labels if name)
+    counts = [
+        np.array([(name != "", times[name] > 1) for name in labels])[codes].sum(axis=0)
+        for codes, labels in filled.values()
+    ]
+    places_share = any(2 * n_shared >= n_cells for n_cells, n_shared in counts)
+    for (column, (codes, labels)), (n_cells, n_shared) in zip(filled.items(), counts, strict=True):
+        n_names = sum(map(bool, labels))
+        enough = FEW_BALLOTS if n_names > 1 else max(2 * FEW_BALLOTS, 2 * n_cells + 1)
+        is_odd = places_share and 10 * n_shared < n_cells and len(codes) >= enough
+        if is_odd or (n_names > 2 and n_shared == 0 and len(ballots) > 1):
+            what = f"no other column has {'many' if n_shared else 'any'} of the names in {column!r}"
+            _refuse_column(what, "layout='orders'", table)
+
+
+def _refuse_column(what: str, layouts: str, table: object) -> NoReturn:
+    raise RankshotError(
+        f"{table}: {what}. Delete columns that are not places or items, and call that of the "
+        f"raters 'rater'; or give {layouts} to read all columns. In Python, items= names the items"
+    )
+
+
+def _read_cells(ballots: Iterable[Coded]) -> NDArray[np.float64] | None:
     """Return the cells of ballots as numbers, NaN where they are empty; None if some are text."""
     try:
         columns = [
@@ -580,18 +633,44 @@ def _read_cells(ballots: list[Coded]) -> NDArray[np.float64] | None:
     return np.column_stack(columns)
 
 
-def _recognise(numbers: NDArray[np.float64] | None, path: Path) -> str:
+def _recognise(numbers: NDArray[np.float64] | None, columns: list[str], path: Path) -> str:
     """Return what the cells of ballots are: names in order, places or scores."""
     if numbers is None:
         return "orders"
-    listed = np.where(numbers > 0, numbers, np.inf)
-    places = np.sort(listed, axis=1)
-    counted = np.isin(places, np.inf) | (places == np.arange(1, numbers.shape[1] + 1))
-    if counted.all() and not np.any(numbers < 0):
+    if _are_places(numbers):
         return "places"
-    if np.any((numbers % 1 > 0) | (numbers < 1) | (numbers > numbers.shape[1])):
+    if _are_scores(numbers):
+        _require_alike(numbers, columns, path)
         return "scores"
     raise RankshotError(
         f"{path}: the numbers may be places (1 is best) or scores (the highest is best): say "
         "which with layout='places' or layout='scores'"
     )
+
+
+def _are_places(numbers: NDArray[np.float64]) -> bool:
+    """Whether each row has the numbers 1, 2, … and otherwise zeros or empty cells."""
+    places = np.sort(np.where(numbers > 0, numbers, np.inf), axis=1)
+    counted = np.isin(places, np.inf) | (places == np.arange(1, numbers.shape[1] + 1))
+    return bool(counted.all() and not np.any(numbers < 0))
+
+
+def _are_scores(numbers: NDArray[np.float64]) -> bool:
+    """Whether a number cannot be a place."""
+    return bool(np.any((numbers % 1 > 0) | (numbers < 1) | (numbers > numbers.shape[1])))
+
+
+def _require_alike(numbers: NDArray[np.float64], columns: list[str], path: Path) -> None:
+    """Raise for a column without which the others are places, or that is far from all others."""
+    low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+    if np.isfinite(low[: len(columns)]).sum() < 3:
+        return
+    # The first row is mostly enough to see that the others are not places.
+    tried = [j for j in range(len(columns)) if _are_places(np.delete(numbers[:1], j, axis=1))]
+    for j in (int(np.nanargmax(low)), int(np.nanargmin(high)), *tried):
+        rest = np.delete(numbers, j, axis=1)
+        least, most = np.nanmin(rest), np.nanmax(rest)
+        is_far = max(low[j] - most, least - high[j]) > most - least
+        if _are_places(rest) or (is_far and (len(rest) >= FEW_BALLOTS or not _are_scores(rest))):
+            what = f"the numbers in {columns[j]!r} are unlike those in all other columns"
+            _refuse_column(what, "layout='places' or layout='scores'", path)

@@ -22,7 +22,7 @@ class Difference(NamedTuple):
     ----------
     category, item : str
     difference : float
-        The log-worth in this category minus the mean over the categories.
+        The rating in this category minus the mean over the categories, in log-worths or Elo points.
     standard_error : float
     p_value : float
         Of no difference, adjusted by Holm's method for all differences together.
@@ -99,6 +99,7 @@ class Leaderboards(Mapping[str, Leaderboard]):
         variance = (1 - 2 / K) * variances + variances.sum(axis=0) / K**2
         error = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
         p = 2 * ndtr(-np.abs(gap / error)).ravel()
+        gap, error = boards[0].unit * gap, boards[0].unit * error
         order = np.argsort(p)
         held = np.empty_like(p)
         held[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))

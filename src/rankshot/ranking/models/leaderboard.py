@@ -78,8 +78,8 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     difference : float
-        The log-worth of the first item minus that of the second: the log-odds that the first is
-        placed before the second.
+        The rating of the first item minus that of the second, on the scale of the leaderboard. For
+        log-worths, these are the log-odds that the first is placed before the second.
     standard_error : float
     interval : tuple of float
         Two numbers that the difference lies between, at the level of the leaderboard.
@@ -140,7 +140,7 @@ class Standing(NamedTuple):
         How often it came before, or tied with, another item; and the share of wins among all
         comparisons, a tie as half a win.
     standard_error : float
-        That of the log-worth.
+        That of the rating.
 
     Examples
     --------
@@ -169,7 +169,9 @@ class Standing(NamedTuple):
 class Leaderboard:
     """Items sorted by worth, best first, with intervals; `leaderboard` makes one.
 
-    ``len``, iteration and ``board["item"]`` give its rows (`Standing`).
+    ``len``, iteration and ``board["item"]`` give its rows (`Standing`). Rows, `compare`,
+    `votes_needed` and what is printed have the scale of the leaderboard; all arrays are of
+    log-worths.
 
     Attributes
     ----------
@@ -187,19 +189,21 @@ class Leaderboard:
         How often the item of the row came before that of the column, and how often the two tied.
     weight : float
         The number of rankings, or the sum of their weights.
+    counted : {"vote", "ranking"}
+        What ``weight`` counts: votes between two items, or other rankings.
     n_raters : int
         The number of raters, if intervals treat the rankings of one rater as dependent; otherwise
         0.
     tie_parameter : float
         δ of `DavidsonLuce` for ties of two items; 0 where a tie is not an outcome.
     effects : dict
-        The coefficient of each covariate, as an `Estimate`.
+        The coefficient of each covariate in the log-odds, as an `Estimate`.
     thin : dict
         The items that have too few votes to be ranked, with their votes.
     level : float
         The level of all intervals, such as 0.95.
     scale : {"log-worth", "elo"}
-        The scale of ratings.
+        The scale of ratings and their differences.
     n_draws, seed : int
         For intervals of ranks.
 
@@ -224,6 +228,7 @@ class Leaderboard:
     wins: Floats
     ties: Floats
     weight: float
+    counted: str
     n_raters: int
     tie_parameter: float
     effects: dict[str, Estimate]
@@ -296,6 +301,7 @@ class Leaderboard:
         i, j = self._find(first), self._find(second)
         difference = float(self.log_worths[i] - self.log_worths[j])
         error = float(np.sqrt(variances_of_differences(self.covariance)[i, j]))
+        difference, error = self.unit * difference, self.unit * error
         reach = self._quantile * error
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.float64(difference) / error
@@ -322,7 +328,8 @@ class Leaderboard:
         (0.75, (0.59, 0.86))
         """
         found = self.compare(first, second)
-        value, low, high = self._win_probability(np.array([found.difference, *found.interval]))
+        ratings = np.array([found.difference, *found.interval])
+        value, low, high = self._win_probability(ratings / self.unit)
         return Estimate(float(value), (float(low), float(high)))
 
     @property
@@ -435,7 +442,7 @@ class Leaderboard:
         compared = wins + ties + self.wins.sum(axis=0)
         share = (wins + ties / 2) / np.where(compared > 0, compared, np.nan)
         columns = (*ratings.T, *self.rank_intervals.T, self.votes, wins, ties, share)
-        lists = (column.tolist() for column in (*columns, self.standard_errors))
+        lists = (column.tolist() for column in (*columns, self.unit * self.standard_errors))
         return map(Standing, self.ranks.tolist(), self.items, *lists)
 
     def __getitem__(self, item: str) -> Standing:
@@ -466,11 +473,9 @@ class Leaderboard:
     def summary(self) -> str:
         """The numbers of items and rankings, and what the intervals are, in words."""
         by = f" by {format_count(self.n_raters, 'rater')}" if self.n_raters else ""
-        return (
-            f"{format_count(len(self), 'item')}, {self.weight:,.12g} "
-            f"ranking{'' if self.weight == 1 else 's'}{by}, {100 * self.level:g} % comparison "
-            "intervals"
-        )
+        rankings = f"{self.weight:,.12g} {self.counted}{'' if self.weight == 1 else 's'}{by}"
+        intervals = f"{100 * self.level:g} % comparison intervals"
+        return f"{format_count(len(self), 'item')}, {rankings}, {intervals}"
 
     def iterate_rows(self, most: int | None = None) -> Iterator[tuple[str, ...]]:
         """Yield the cells of each item as text, as the table prints them.
@@ -504,8 +509,13 @@ class Leaderboard:
     def _around_log_worths(self, errors: Floats) -> Floats:
         return np.asarray(self.log_worths[:, None] + self._quantile * np.outer(errors, [-1, 1]))
 
+    @property
+    def unit(self) -> float:
+        """What a difference of log-worths of 1 is on the scale of ratings."""
+        return float(ELO_UNIT) if self.scale == "elo" else 1.0
+
     def _to_scale(self, log_worths: Floats) -> Floats:
-        return ELO_MEAN + ELO_UNIT * log_worths if self.scale == "elo" else log_worths
+        return self.unit * log_worths + (ELO_MEAN if self.scale == "elo" else 0.0)
 
     def _find(self, item: str) -> int:
         if item not in self.items:
@@ -556,7 +566,7 @@ def leaderboard(
         Items with fewer votes are listed apart. By default 10, or a tenth of the median if that is
         less.
     scale : {"log-worth", "elo"}
-        The scale of the table: log-worths, or Elo points with the mean 1000.
+        The scale of ratings and their differences: log-worths, or Elo points with the mean 1000.
     level : float
         The level of the intervals.
     n_draws : int
@@ -695,7 +705,9 @@ def _fit(
                 "again, not what other raters would say",
                 stacklevel=3,
             )
-    counts = votes, wins, tied, weight, units.n_raters * by_rater
+    are_votes = np.all(counted.is_subset & (counted.n_listed == 2))
+    what = "vote" if are_votes else "ranking"
+    counts = votes, wins, tied, weight, what, units.n_raters * by_rater
     delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
     items, theta = fitted.items_, fitted.log_worths_
     return Leaderboard(items, theta, covariance, degrees, *counts, delta, {}, {}, **settings)
@@ -755,7 +767,7 @@ def _fit_with_covariates(
     }
     delta = float(np.exp(b[-1])) if ties == "outcome" else 0.0
     counted = merge_copies(keep_counted_part(rankings))[0]
-    counts = *_count(counted), weight, units.n_raters
+    counts = *_count(counted), weight, "vote", units.n_raters
     return Leaderboard(
         read.items, b[:C], V[:C, :C], degrees, *counts, delta, effects, {}, **settings
     )
