@@ -153,10 +153,14 @@ def test_a_picture_is_written(folder, name, begin):
         (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
         (f"{BOARD} --column winner=victor", {}, "with --column a=, --column b= and --column winn"),
         (f"{BOARD} --column winer=x", {}, "not 'winer' (did you mean 'winner'?)"),
-        (f"{BOARD} --column a=x --layout votes", {}, "--column is for votes, and --layout for"),
+        (
+            f"{BOARD} --column a=x --layout votes",
+            {},
+            "are for votes, and --layout for other tables",
+        ),
         (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
         (f"{BOARD} --target math", {}, "votes have no targets: use --category COLUMN"),
-        (f"{BOARD} --category rater --layout orders", {}, "--category needs a table of votes"),
+        (f"{BOARD} --category rater --layout orders", {}, "--category are for votes, and --layout"),
         (
             "leaderboard b.csv --category region",
             {"b.csv": "voter,region,1,2\nann,north,x,y\n"},

@@ -96,9 +96,9 @@ def leaderboard(
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
-    columns = _parse_columns(column or [])
-    refuse(layout and columns, "--column is for votes, and --layout for other tables: give one")
-    refuse(category and layout not in (None, "votes"), "--category needs a table of votes")
+    columns = _parse_columns(column or []) | ({"category": category} if category else {})
+    other = "and --layout for other tables: give one"
+    refuse(layout and columns, f"--column and --category are for votes, {other}")
     options = {
         "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
         "min_votes": min_votes, "scale": scale,
@@ -112,7 +112,6 @@ def leaderboard(
             layout=layout,
             regularization=regularization,
             covariates=covariates,
-            category=category,
             target=target,
         )
     if plot is not None:
@@ -152,7 +151,6 @@ def _make_boards(
     layout: Any,
     regularization: float | None,
     covariates: str | None,
-    category: str | None,
     target: str | None,
 ) -> dict[str, ranking.Leaderboard]:
     """Return the leaderboard of each category, or a single one without a name."""
@@ -164,14 +162,17 @@ def _make_boards(
         require_number("--regularization", regularization, least=0)
     with name_options(*COLUMNS):
         if covariates:
-            refuse(category or target, "--covariates are for one leaderboard of a table of votes")
+            refuse(
+                "category" in columns or target,
+                "--covariates are for one leaderboard of a table of votes",
+            )
             refuse(regularization is not None, "--regularization is not for --covariates")
             names = [name.strip() for name in covariates.split(",")]
             board = ranking.leaderboard(path, **{"covariates": names, **options, **columns})
             say_layout("votes", sorted(board.items))
             return {"": board}
-        if given := {**columns, **({"category": category} if category else {})}:
-            rankings, layout = ranking.Rankings.from_votes(path, **given), "votes"
+        if columns:
+            rankings, layout = ranking.Rankings.from_votes(path, **columns), "votes"
         else:
             rankings, layout = read_with_layout(path, None, "top", layout)
     say_layout(layout, rankings.items)
@@ -181,7 +182,7 @@ def _make_boards(
             rankings = rankings.select(target=target)
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
-        if category:
+        if "category" in columns:
             return dict(ranking.leaderboards(rankings, model, **options))
         several = f"has rankings of several targets ({quote_names(rankings.target_names)})"
         refuse(len(rankings.target_names) > 1, f"{several}; choose one with --target")

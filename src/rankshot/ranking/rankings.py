@@ -21,27 +21,8 @@ from rankshot.core.errors import (
 )
 from rankshot.core.tables import ColumnReader
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import (
-    Kind,
-    Labels,
-    Order,
-    Where,
-    describe_pair,
-    describe_row,
-    distinct_values,
-    encode_item_numbers,
-    encode_orders,
-    encode_pair_counts,
-    encode_pairs,
-    encode_positions,
-    number_labels,
-    read_item_table,
-    refuse_cells,
-    require_lengths,
-    validate_columns,
-    warn_of_counting_from_zero,
-    warn_of_votes,
-)
+from rankshot.ranking import construction
+from rankshot.ranking.construction import Kind, Labels, Order, Where, describe_row
 from rankshot.ranking.entries import Entries, find_first
 from rankshot.ranking.votes import Votes, read_votes
 
@@ -140,11 +121,11 @@ class Rankings:
         where : callable, optional
             ``where(i)`` is how an error message names row ``i``.
         """
-        names, entries = encode_orders(list(orders), items, where)
+        names, entries = construction.encode_orders(list(orders), items, where)
         if items is None and targets is None and kind == "top":
-            warn_of_votes(entries, names)
+            construction.warn_of_votes(entries, names)
         n = entries.sizes.size
-        beside = validate_columns(n, targets, sources, raters, weights, kind, where)
+        beside = construction.validate_columns(n, targets, sources, raters, weights, kind, where)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -168,12 +149,13 @@ class Rankings:
         Rankings: 1 ranking of 4 items
           b = d > a
         """
-        names, table = read_item_table(positions, items, "positions")
-        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        names, table = construction.read_item_table(positions, items, "positions")
+        n = len(table)
+        beside = construction.validate_columns(n, targets, sources, raters, weights, kind)
         # A subset ranking of all items but one also has such positions.
-        warn_of_counting_from_zero(table[~beside[0]])
-        refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
-        entries = encode_positions(table, placed=table > 0)
+        construction.warn_of_counting_from_zero(table[~beside[0]])
+        construction.refuse_cells(np.isinf(table) | (table < 0), table, names, "positions")
+        entries = construction.encode_positions(table, placed=table > 0)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
@@ -204,11 +186,12 @@ class Rankings:
         Rankings: 1 ranking of 3 items
           a > c (subset)
         """
-        names, table = read_item_table(scores, items, "scores")
-        beside = validate_columns(len(table), targets, sources, raters, weights, kind, describe_row)
+        names, table = construction.read_item_table(scores, items, "scores")
+        n = len(table)
+        beside = construction.validate_columns(n, targets, sources, raters, weights, kind)
         placed = ~np.isnan(table)
-        refuse_cells(~placed & ~beside[0][:, None], table, names, "scores")
-        entries = encode_positions(-table, placed)
+        construction.refuse_cells(~placed & ~beside[0][:, None], table, names, "scores")
+        entries = construction.encode_positions(-table, placed)
         full = cls(names, *entries, entries.sizes, *beside)
         return full if k is None else full.top(k)
 
@@ -229,8 +212,9 @@ class Rankings:
           c > a
         """
         names = as_names(items)
-        entries = encode_item_numbers(lists, names, trusted=trusted)
-        return cls(names, *entries, entries.sizes, *validate_columns(entries.sizes.size))
+        entries = construction.encode_item_numbers(lists, names, trusted=trusted)
+        beside = construction.validate_columns(entries.sizes.size)
+        return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
     def from_pairs(
@@ -244,7 +228,7 @@ class Rankings:
         raters: Labels = None,
         sources: Labels = None,
         targets: Labels = None,
-        where: Where = describe_pair,
+        where: Where = construction.describe_pair,
     ) -> Rankings:
         """Build from comparisons of two items: subset rankings, one for each pair.
 
@@ -260,10 +244,10 @@ class Rankings:
           a > b (subset)
           b = c (subset)
         """
-        names, entries = encode_pairs(winners, losers, items, ties, where)
-        sizes = entries.sizes
-        beside = validate_columns(sizes.size, targets, sources, raters, weights, "subset", where)
-        return cls(names, *entries, sizes, *beside)
+        names, entries = construction.encode_pairs(winners, losers, items, ties, where)
+        columns = targets, sources, raters, weights
+        beside = construction.validate_columns(entries.sizes.size, *columns, "subset", where)
+        return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
     def from_votes(
@@ -358,8 +342,8 @@ class Rankings:
           b > a (subset)
           a = b (subset, weight 2)
         """
-        names, entries, weights = encode_pair_counts(wins, items, ties)
-        beside = validate_columns(weights.size, weights=weights, kind="subset")
+        names, entries, weights = construction.encode_pair_counts(wins, items, ties)
+        beside = construction.validate_columns(weights.size, weights=weights, kind="subset")
         return cls(names, *entries, entries.sizes, *beside)
 
     @property
@@ -385,17 +369,17 @@ class Rankings:
     @property
     def target_names(self) -> tuple[str, ...]:
         """The targets that occur, sorted."""
-        return distinct_values(self.targets)
+        return construction.distinct_values(self.targets)
 
     @property
     def source_names(self) -> tuple[str, ...]:
         """The sources that occur, sorted."""
-        return distinct_values(self.sources)
+        return construction.distinct_values(self.sources)
 
     @property
     def rater_names(self) -> tuple[str, ...]:
         """The raters that occur, sorted."""
-        return distinct_values(self.raters)
+        return construction.distinct_values(self.raters)
 
     @property
     def lists(self) -> Entries:
@@ -465,10 +449,10 @@ class Rankings:
 
     def __repr__(self) -> str:
         """Return a summary line and the first rankings, one per line."""
-        names = {"target": self.target_names, "source": self.source_names}
         counts = [f"{format_count(len(self), 'ranking')} of {format_count(self.n_items, 'item')}"]
-        for what, found in {**names, "rater": self.rater_names}.items():
-            counts += [format_count(len(found), what)] if found else []
+        for what in ("target", "source", "rater"):
+            n = len(getattr(self, f"{what}_names"))
+            counts += [format_count(n, what)] if n else []
         first = self[:ROWS_SHOWN]
         lines = [f"Rankings: {', '.join(counts)}", *map(_format_ranking, first)]
         if len(self) > len(first):
@@ -484,7 +468,7 @@ class Rankings:
             if wanted is None:
                 continue
             labels = getattr(self, f"{what}s")
-            known = distinct_values(labels)
+            known = construction.distinct_values(labels)
             if not isinstance(wanted, str) or wanted not in known:
                 raise RankshotError(f"no {what} {short_repr(wanted)}{suggest_name(wanted, known)}")
             keep &= labels == wanted
@@ -508,7 +492,7 @@ class Rankings:
         (Rankings: 1 ranking of 5 items
           a > b = c (first 2), array([2]))
         """
-        lengths = np.minimum(self.lengths, require_lengths(k, len(self), self.n_items))
+        lengths = np.minimum(self.lengths, construction.require_lengths(k, len(self), self.n_items))
         lists = self.lists.cut(lengths, keep_rest=self.is_subset)
         return replace(self, lengths=lengths, **lists._asdict())
 
@@ -525,7 +509,7 @@ class Rankings:
         >>> votes.unique().weights
         array([2., 1.])
         """
-        columns = [number_labels(self.targets), self.lengths, self.is_subset]
+        columns = [construction.number_labels(self.targets), self.lengths, self.is_subset]
         first = find_first(number := self.lists.number_equal_rows(columns))
         weights = np.bincount(number, self.weights, minlength=first.size).astype(float)
         by_first = np.argsort(first)
@@ -557,14 +541,11 @@ class Rankings:
         """
         if items == self.items:
             return self
-        code = {name: i for i, name in enumerate(items)}
-        codes = np.array([code.get(name, -1) for name in self.items], np.int32)[self.codes]
-        if np.any(codes < 0):
-            first = int(np.argmax(codes < 0))
-            name, row = self.items[self.codes[first]], int(self.entry_rows[first])
-            raise UnknownItemError(
-                f"{where(row)}: unknown item {name!r}{suggest_item(name, items)}"
-            )
+
+        def where_entry(entry: int) -> str:
+            return where(int(self.entry_rows[entry]))
+
+        _, codes = construction.number_items([*self.items], self.codes, items, where_entry)
         codes = self.lists._replace(codes=codes).sort_ties().codes
         return replace(self, items=items, codes=codes)
 

@@ -93,7 +93,7 @@ def read_votes(
     rater = rater or next((name for name in RATERS if name in columns), None)
     weight = weight or ("weight" if "weight" in columns and count is None else None)
     told = ("tie" if "tie" in columns else None) if loser else winner
-    _require_votes(columns, [first, second, *([] if loser else [winner])], category, table)
+    _require_votes([first, second, *([] if loser else [winner])], category, table)
     names = [name for name in (first, second, told, rater, category) if name]
     read = dict(zip(names, table.read_texts(names), strict=True))
     for name in (first, second, told):
@@ -113,21 +113,16 @@ def read_votes(
     return Votes(found, codes[0], codes[1], outcome, weights, *labels)
 
 
-def _require_votes(
-    columns: list[str], wanted: list[str], category: str | None, table: ColumnReader
-) -> None:
-    if missing := [name for name in wanted if name not in columns]:
-        try:
-            find_column(columns, missing[0], str(table))
-        except RankshotError as error:
-            hint = "Categories need votes between two items; in ballots, call their column 'target'"
-            if category is None or missing != wanted:
-                hint = (
-                    "For votes between two items, name the columns of the two items and of the "
-                    "winner with a=, b= and winner=, or those of the winner and the loser with "
-                    "winner= and loser="
-                )
-            raise RankshotError(f"{error}. {hint}") from None
+def _require_votes(wanted: list[str], category: str | None, table: ColumnReader) -> None:
+    try:
+        for name in wanted:
+            find_column(table.columns, name, str(table))
+    except RankshotError as error:
+        raise RankshotError(
+            f"{error}. {'Categories need' if category else 'For'} votes between two items: name "
+            "the columns of the two items and of the winner with a=, b= and winner=, or those of "
+            "the winner and the loser with winner= and loser="
+        ) from None
 
 
 def _refuse_empty(read: dict[str, Coded], name: str | None, table: ColumnReader) -> None:

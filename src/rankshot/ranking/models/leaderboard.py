@@ -705,8 +705,7 @@ def _fit(
                 "again, not what other raters would say",
                 stacklevel=3,
             )
-    are_votes = np.all(counted.is_subset & (counted.n_listed == 2))
-    what = "vote" if are_votes else "ranking"
+    what = "vote" if np.all(counted.is_subset & (counted.n_listed == 2)) else "ranking"
     counts = votes, wins, tied, weight, what, units.n_raters * by_rater
     delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
     items, theta = fitted.items_, fitted.log_worths_
