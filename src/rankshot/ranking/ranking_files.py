@@ -542,10 +542,8 @@ def _read_table(
         beside["weights"] = table.read_numbers([names["weights"]])[:, 0]
     ballots = {name: read[name] for name in columns}
     numbers = None if layout == "orders" else _read_cells(ballots.values())
-    is_inferred, layout = (
-        layout is None,
-        layout or _recognise(numbers, [] if known else columns, path),
-    )
+    is_inferred = layout is None
+    layout = layout or _recognise(numbers, [] if known else columns, path)
     if layout == "orders":
         _require_header(ballots, path)
         if known:
