@@ -286,7 +286,9 @@ class _Kept:
         self.value = value
 
     def __sizeof__(self) -> int:
-        return len(pickle.dumps(self.value))
+        arrays: list[pickle.PickleBuffer] = []  # which are not copied
+        rest = pickle.dumps(self.value, protocol=5, buffer_callback=arrays.append)
+        return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
 def _keep_part(part: Loader, items: Items | None) -> _Kept | None:
