@@ -21,14 +21,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import count, product
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import psycopg
 from fastapi import FastAPI, Form as FormField
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment
@@ -55,11 +58,14 @@ FILES = ("survey.css", "question.js", "icon.svg", "survey.css", "question.js")
 FAST = 300
 """Up to this many participants have only one connection each."""
 TOKEN = "a token of the benchmark"
-RATIO = {"SQLite": 2.0, "PostgreSQL": 2.5}
-SHARE, GROWTH, PAGE_SECONDS = 0.6, 1.15, 0.05
-"""CPU per answer and, for SQLite, answers per second against the plain handler, which has SQLite;
-memory at the end of a run against its start; and the time of a page (95 % are faster) if people
-answer at their own pace."""
+RATIO, SHARE, GROWTH, PAGE_SECONDS = 2.0, 0.6, 1.15, 0.05
+"""CPU per answer and answers per second against a plain handler with the same database, both asked
+of SQLite only: with PostgreSQL, most of the time goes into talking to its server; memory at the end
+of a run against its start; and the time of a page (95 % are faster) if people answer at their own
+pace."""
+N_TURNS = 2
+"""All are measured in turns, and the fastest turn of each is compared: a machine that is shared
+changes its speed."""
 IS_BUSY = os.getloadavg()[0] > 0.5
 """Whether other work ran when this began: then elapsed times are printed, but not judged."""
 N_PEOPLE, N_EACH = 1_650, 8
@@ -102,21 +108,31 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-def make_plain_app(path: Path, page_size: int) -> FastAPI:
-    app = FastAPI()
-    page = Environment(autoescape=True).from_string(PAGE)
-    # One connection, as SQLite has one writer; a lock costs less than opening another one.
-    database = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+def open_plainly(place: str) -> tuple[Any, str]:
+    """Return one connection for all threads, and how it marks a value.
+
+    SQLite has one writer; a lock costs less than opening another connection.
+    """
+    if "://" in place:
+        return psycopg.connect(place, autocommit=True), "%s"
+    database = sqlite3.connect(place, isolation_level=None, check_same_thread=False)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
+    return database, "?"
+
+
+def make_plain_app(place: str, page_size: int) -> FastAPI:
+    app = FastAPI()
+    page = Environment(autoescape=True).from_string(PAGE)
+    database, mark = open_plainly(place)
     database.execute("CREATE TABLE answer (link TEXT, number INTEGER, form TEXT, answer TEXT)")
-    values: dict[str, Any] = {"title": "Plain", "form": "0" * 32, "names": ITEMS[:N_SHOWN]}
-    bare = page.render(**values, link="0" * 48, number=1, filler="")
-    values["filler"] = "x" * (page_size - len(bare))
+    shown: dict[str, Any] = {"title": "Plain", "form": "0" * 32, "names": ITEMS[:N_SHOWN]}
+    bare = page.render(**shown, link="0" * 48, number=1, filler="")
+    shown["filler"] = "x" * (page_size - len(bare))
 
     @app.get("/p/{link}/{number}")
     def question(link: str, number: int) -> HTMLResponse:
-        return HTMLResponse(page.render(**values, link=link, number=number))
+        return HTMLResponse(page.render(**shown, link=link, number=number))
 
     @app.post("/p/{link}/{number}")
     def answer(
@@ -125,9 +141,8 @@ def make_plain_app(path: Path, page_size: int) -> FastAPI:
         form: Annotated[str, FormField()],
         place: Annotated[list[str], FormField()],
     ) -> RedirectResponse:
-        database.execute(
-            "INSERT INTO answer VALUES (?, ?, ?, ?)", (link, number, form, json.dumps(place))
-        )
+        values = link, number, form, json.dumps(place)
+        database.execute(f"INSERT INTO answer VALUES ({', '.join([mark] * 4)})", values)
         return RedirectResponse(f"/p/{link}/{number + 1}", 303)
 
     return app
@@ -140,7 +155,7 @@ def run_server(options: argparse.Namespace) -> None:
     """Serve until a signal comes; the first line of the output is the port."""
     with open_port("127.0.0.1", 0) as port, ExitStack() as stack:
         if options.serve == "plain":
-            app = make_plain_app(Path(options.place), options.size)
+            app = make_plain_app(options.place, options.size)
         else:
             place = options.place if "://" in options.place else Path(options.place)
             database = stack.enter_context(closing(Database(place, create=True)))
@@ -333,39 +348,35 @@ async def load_server(server: Server, n_people: int, n_questions: int, *, plain:
 def compare_loads(folder: Path, people: list[int]) -> list[bool]:
     """Load the survey on each database, and the plain handler; return which limits are kept."""
     kept: list[bool] = []
-    loads: dict[tuple[str, int], Load] = {}
-    page_size = 0
+    loads: defaultdict[tuple[str, str, int], list[Load]] = defaultdict(list)
+    page_size, number = 0, count()
     with ExitStack() as stack:
-        places = {"SQLite": lambda: str(folder / f"{len(loads)}.sqlite")}
+        places = {"SQLite": lambda: str(folder / f"{next(number)}.sqlite")}
         try:
             places["PostgreSQL"] = stack.enter_context(running_server(durable=True))
         except MissingProgramsError as error:
             print(f"PostgreSQL is not measured: {error}")
-        for name, new_place in {**places, "plain": places["SQLite"]}.items():
-            print(f"{name} handler" if name == "plain" else f"survey, {name}")
-            for n_people in people:
-                n_questions = ANSWERS.get(n_people, 4)
-                kind = "plain" if name == "plain" else "survey"
-                with start_server(kind, new_place(), n_questions, page_size) as server:
-                    load = asyncio.run(
-                        load_server(server, n_people, n_questions, plain=kind == "plain")
-                    )
-                loads[name, n_people] = load
-                page_size = load.page_size
-                kept += [load.failed == 0, kind == "plain" or load.growth <= GROWTH]
-    for name in places:
-        for n_people in people:
-            load, plain = loads[name, n_people], loads["plain", n_people]
-            ratio, share = load.cpu / plain.cpu, load.rate / plain.rate
-            print(
-                f"{name}, {n_people:,} participants: {ratio:.2f} times the CPU of the plain "
-                f"handler (at most {RATIO[name]:g} is asked), {share:.2f} of its answers per "
-                f"second ({SHARE:g}), a page in {1e3 * load.calm_page:.0f} ms (at most "
-                f"{1e3 * PAGE_SECONDS:.0f})"
-            )
-            kept.append(ratio <= RATIO[name])
-            is_fast = load.calm_page <= PAGE_SECONDS and (share >= SHARE or name != "SQLite")
-            kept.append(IS_BUSY or is_fast)
+        for kind, name, n_people in [*product(("survey", "plain"), places, people)] * N_TURNS:
+            print(f"{kind}, {name}")
+            n_questions, is_plain = ANSWERS.get(n_people, 4), kind == "plain"
+            with start_server(kind, places[name](), n_questions, page_size) as server:
+                load = asyncio.run(load_server(server, n_people, n_questions, plain=is_plain))
+            loads[kind, name, n_people].append(load)
+            page_size = load.page_size
+            kept += [load.failed == 0, is_plain or load.growth <= GROWTH]
+    for name, n_people in product(places, people):
+        found, plain = loads["survey", name, n_people], loads["plain", name, n_people]
+        ratio = min(load.cpu for load in found) / min(load.cpu for load in plain)
+        share = max(load.rate for load in found) / max(load.rate for load in plain)
+        page = min(load.calm_page for load in found)
+        print(
+            f"{name}, {n_people:,} participants: {ratio:.2f} times the CPU of the plain "
+            f"handler (at most {RATIO:g} is asked of SQLite), {share:.2f} of its answers per "
+            f"second ({SHARE:g}), a page in {1e3 * page:.0f} ms (at most {1e3 * PAGE_SECONDS:.0f})"
+        )
+        kept.append(IS_BUSY or page <= PAGE_SECONDS)
+        if name == "SQLite":
+            kept += [ratio <= RATIO, IS_BUSY or share >= SHARE]
     return kept
 
 
