@@ -226,12 +226,8 @@ def _fit_head(
 
 def _add_seen_classes(settings: HeadSettings, head: BaseHead, reference: Scores | None) -> BaseHead:
     """Return a head that answers seen classes or "none of these" as well."""
-    if (
-        settings.gate
-        and settings.gate["none"] is None
-        and settings.none
-        and settings.classes == "all"
-    ):
+    answers_all = settings.none and settings.classes == "all"
+    if answers_all and settings.gate and settings.gate["none"] is None:
         settings = replace(settings, gate=None)
     enough = reference is not None and len(reference) >= LEAST_INPUTS
     return add_seen_classes(settings, head).fit(reference if enough else None)

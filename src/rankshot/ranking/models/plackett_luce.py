@@ -27,11 +27,7 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import invert_information, require_estimable
-from rankshot.ranking.models.plackett_luce_likelihood import (
-    SMALL,
-    BaseLikelihood,
-    build_likelihood,
-)
+from rankshot.ranking.models.plackett_luce_likelihood import SMALL, BaseLikelihood, build_likelihood
 from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
 from rankshot.ranking.parts import (
     AnyRankings,

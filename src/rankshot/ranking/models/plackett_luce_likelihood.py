@@ -34,19 +34,9 @@ from scipy.sparse import coo_array, csr_array
 from rankshot.core.arrays import BLOCK_CELLS
 from rankshot.core.newton import Point
 from rankshot.ranking.entries import Entries, row_starts
-from rankshot.ranking.models.plackett_luce_stages import (
-    Block,
-    TiedStages,
-    add_up,
-    split_by_width,
-)
+from rankshot.ranking.models.plackett_luce_stages import Block, TiedStages, add_up, split_by_width
 from rankshot.ranking.models.tie_integral import TiedClasses
-from rankshot.ranking.parts import (
-    AnyRankings,
-    RankingParts,
-    keep_counted,
-    keep_counted_part,
-)
+from rankshot.ranking.parts import AnyRankings, RankingParts, keep_counted, keep_counted_part
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
