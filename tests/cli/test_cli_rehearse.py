@@ -162,7 +162,7 @@ def test_the_weights_of_the_sources_are_printed(folder):
     assert "weights of the sources: 'wordnet-lin' 1, 'wordnet-path' 0.3\n" in printed
     change_settings(folder, source_weights={"wordnet-lin": 1.0, "crowd": 1.0})
     printed = run_well(WITH_REFERENCE)
-    assert "warning: there are no rankings by 'crowd', which the rehearsal used" in printed
+    assert "warning: no rankings by 'crowd', which the rehearsal used" in printed
 
 
 # ---- Bad input

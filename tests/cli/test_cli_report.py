@@ -243,7 +243,7 @@ def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
     (shots / "x5.png").symlink_to(outside)
     out = run_well(f"{REPORT} --images {shots}")
     for text in (out, unescape(page(folder))):
-        assert "There is no image for 2 of 7 ids: 'x6', 'x7'." in text
+        assert "Images are missing for 2 of 7 ids: 'x6', 'x7'." in text
         assert "2 images cannot be shown: " in text
         assert "'x2' (damaged (" in text
         assert "'x5' (not a file, or a link that leads out of the folder)" in text

@@ -376,7 +376,7 @@ def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None
     used = {source for source, weight in weights.items() if weight > 0}
     if missing := sorted(used - set(source_names(rankings))):
         say(
-            f"{path}: warning: there are no rankings by {quote_sources(missing)}, which the "
+            f"{path}: warning: no rankings by {quote_sources(missing)}, which the "
             "rehearsal used: its settings may not fit the other sources alone"
         )
 

@@ -277,16 +277,15 @@ def rank_by_sources(
 
 def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Refuse new classes that no source knows: their names may be misspelt."""
+    from rankshot.sources.names.look_up import describe_unknown
+
     unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
-    if not unknown:
-        return
-    near = sources.find_misspellings([classes.words.get(name, name) for name in unknown])
-    hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
-    raise RankshotError(
-        f"no source knows {quote_names(unknown)}{'; ' if hints else ''}{', '.join(hints)}. Correct "
-        "the name (here or in saved answers), give words to look up with --names FILE, or leave it "
-        "out (`rankshot rank --skip-unknown` does)"
-    )
+    if unknown:
+        raise RankshotError(
+            f"{describe_unknown(unknown, classes.words)}. Correct the name (here or in saved "
+            "answers), give words to look up with --names FILE, or leave it out (`rankshot rank "
+            "--skip-unknown` does)"
+        )
 
 
 def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:

@@ -215,7 +215,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
         place = inputs if column == ID else path.parent
         values = [place / text if takes == "pictures" else text for text in texts]
         pairs = [pair for pair in zip(values, map(str.strip, names), strict=True) if pair[1]]
-    refuse(not pairs, f"--rehearse {path}: there are no labelled inputs in it")
+    refuse(not pairs, f"--rehearse {path}: no input in it has a label")
     meant = match_seen(dict.fromkeys(name for _, name in pairs), plan.classes)
     if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
@@ -314,7 +314,7 @@ def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
         classes, run.prompts, command, overwrite=True, question=question, max_tokens=MAX_TOKENS
     )
     say(
-        "rankings: from WordNet, since there are no answers of a language model yet. For better "
+        "rankings: from WordNet, since the answers of a language model are missing. For better "
         f"ones, in two minutes: paste {run.prompts / names[0]} into any chat window, save the "
         f"answer as {run.prompts / ANSWERS / names[0]}, and give the same command again (each of "
         f"the {format_count(len(names), 'prompt')} there makes them still better)"

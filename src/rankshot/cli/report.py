@@ -321,7 +321,7 @@ def _read_pictures(
     missing = [name for name, row in rows.items() if row not in files][::-1]
     refuse(
         not files,
-        f"{images}: there is no image of any input; ids must be paths below this folder, "
+        f"{images}: no input has an image there; ids must be paths below this folder, "
         f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}",
     )
     candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
@@ -334,7 +334,7 @@ def _read_pictures(
     notes = []
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
-        notes.append(f"There is no image for {some}: {quote_names(missing, 3)}.")
+        notes.append(f"Images are missing for {some}: {quote_names(missing, 3)}.")
     if unreadable:
         some = format_count(len(unreadable), "image")
         notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")

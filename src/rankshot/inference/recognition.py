@@ -17,7 +17,7 @@ from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import Classes, ScoredInputs, score
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import ClassLabels
-from rankshot.sources.names.look_up import compare_as, find_misspellings
+from rankshot.sources.names.look_up import compare_as, describe_unknown
 from rankshot.sources.wordnet import WordNet
 from rankshot.zeroshot.files.saved_heads import add_seen_classes
 from rankshot.zeroshot.heads.base import LEAST_INPUTS, BaseHead, align_to, only_new, source_names
@@ -260,10 +260,9 @@ def _rank(
     )
     shown = () if examples is None else np.asarray(examples[1]).astype(str).tolist()
     if unknown := [name for name in new if name not in {*rankings.target_names, *shown}]:
-        near = [f"{word!r} may be {noun!r}" for word, noun in find_misspellings(unknown).items()]
         raise RankshotError(
-            f"no source knows {'; '.join([quote_names(unknown), *near])}. Correct the name, rank "
-            "the class in another way, or leave it out"
+            f"{describe_unknown(unknown, {})}. Correct the name, rank the class in another way, or "
+            "leave it out"
         )
     return rankings
 

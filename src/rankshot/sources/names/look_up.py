@@ -7,13 +7,13 @@ misspelt. The user can say which words a source should look up instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rankshot.core.errors import RankshotError, prefix_errors, suggest_name
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
 from rankshot.core.tables import read_batches
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 from rankshot.sources.similarity import Similarity
@@ -154,6 +154,13 @@ def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
     nouns = load_nouns()
     suggestions = {name: suggest_noun(nouns, name) for name in as_names(names, "names")}
     return {name: noun for name, noun in suggestions.items() if noun is not None}
+
+
+def describe_unknown(names: Sequence[str], words: Mapping[str, str]) -> str:
+    """Return what a message says of classes that no source knows; ``words`` are looked up."""
+    near = find_misspellings([words.get(name, name) for name in names])
+    hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
+    return f"no source knows {'; '.join([quote_names(names), *hints])}"
 
 
 # ---- Rehearsal
