@@ -21,7 +21,7 @@ from rankshot.sources.wordnet import WordNet
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark, Task, load_benchmark
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep, ClassifierCache
-from reproduction.data import find_folder, load_data
+from reproduction.data import describe_missing, find_folder, load_data
 from reproduction.paper_methods import rank_items
 
 Labels = NDArray[np.str_]
@@ -84,7 +84,10 @@ def load_scored_tasks(
         folder = find_folder("sounds", directory)
         for name, files in SOUND_SPLITS.items():
             if _is_wanted(name, parts):
-                yield read_sounds(name, *(folder / file for file in files))
+                try:
+                    yield read_sounds(name, *(folder / file for file in files))
+                except FileNotFoundError as error:
+                    raise describe_missing(dataset, error) from None
         return
     if dataset not in STRENGTH:
         raise RankshotError(f"no data set {dataset!r}; there are {quote_names(TABLES)}")
