@@ -34,11 +34,15 @@ MISSING = {
 def load_data(name: str, directory: Path) -> ImageData | TextData:
     """Load a data set from ``DIRECTORY/<name>`` or from the directory itself."""
     load = {"cifar": load_cifar, "animals": load_animals, "intents": load_intents}[name]
-    folder = directory / name if (directory / name).is_dir() else directory
     try:
-        return load(folder)
+        return load(find_folder(name, directory))
     except FileNotFoundError as error:
         raise RankshotError(f"{error.filename}: no such file; {MISSING[name]}") from None
+
+
+def find_folder(name: str, directory: Path) -> Path:
+    """Return ``DIRECTORY/<name>`` if it exists, or else the directory itself."""
+    return directory / name if (directory / name).is_dir() else directory
 
 
 def load_cifar(folder: Path) -> ImageData:
