@@ -116,23 +116,39 @@ def test_a_number_is_set_in_every_module_that_imported_it(monkeypatch):
     assert weighted_mean.A_NUMBER == evidence.A_NUMBER == 0.123
 
 
-def gains(*values):
-    """Four classes of two data sets, whose measurements differ by class and little by value."""
-    noise = np.array([0.0, 0.3, 0.1, 0.2])
-    wobble = np.array([0.01, -0.01, 0.01, -0.01])
-    return [{"a": value + noise + n * wobble, "b": value + noise} for n, value in enumerate(values)]
+NOISE = np.array([0.0, 0.3, 0.1, 0.2])
+WOBBLE = np.array([0.01, -0.01, 0.01, -0.01])
+
+
+def make_tables(*means):
+    """Four classes of two data sets, whose measurements differ much by class, little by value."""
+    return [{"a": mean + NOISE + n * WOBBLE, "b": mean + NOISE} for n, mean in enumerate(means)]
 
 
 def test_a_value_is_changed_only_if_another_is_clearly_better():
     number = Number("x", (1, 2, 3), None, "accuracy")
-    kept = choose(number, 2, gains(0.5, 0.503, 0.504))
+    kept = choose(number, 2, make_tables(0.5, 0.503, 0.504))
     assert (kept.value, kept.best) == ("2", "3")
     assert kept.lost == pytest.approx(0.001)
-    # The difference of the last two values: ±.01 in four classes of one of two data sets.
-    wobble = np.array([0.01, -0.01, 0.01, -0.01])
-    assert kept.standard_error == pytest.approx(wobble.std(ddof=1) / 2 / 2)
-    changed = choose(number, 1, gains(0.5, 0.6, 0.51))
+    # The difference of the last two values is ±.01 in the four classes of one of two data sets.
+    assert kept.standard_error == pytest.approx(WOBBLE.std(ddof=1) / 2 / 2)
+    changed = choose(number, 1, make_tables(0.5, 0.6, 0.51))
     assert (changed.value, changed.equal) == ("2", ("2",))
+
+
+def test_a_small_gain_changes_nothing():
+    number = Number("x", (1, 2), None, "accuracy")
+    tables = [{"a": NOISE, "b": NOISE}, {"a": NOISE + 0.004, "b": NOISE + 0.004}]
+    assert choose(number, 1, tables).value == "1"
+
+
+def test_what_helps_on_one_data_set_alone_is_not_clearly_better():
+    number = Number("x", (1, 2), None, "accuracy")
+    tables = [{"a": NOISE, "b": NOISE}, {"a": NOISE + 0.1, "b": NOISE - 0.02}]
+    kept = choose(number, 1, tables)
+    assert (kept.value, kept.best) == ("1", "2")
+    # The mean gain is .04; those of the two data sets are .06 above and below.
+    assert kept.standard_error == pytest.approx(0.06)
 
 
 def test_a_number_is_measured_with_its_values_in_place():
