@@ -477,25 +477,30 @@ def _read_matrix(
 
 # -------------------------------------------------------------------- writing
 
-PutRows = Callable[[Sequence[Sequence[str]], NDArray[np.floating]], None]
-"""Writes some rows: columns of text and, after them, the other columns as a table of numbers."""
+PutRows = Callable[..., None]
+"""Writes some rows: columns of text; after them, the other columns as a table of numbers; and, if
+given, vectors, which become a column of lists in Parquet."""
 
 
 @contextmanager
 def open_writer(
-    path: Path, columns: Sequence[str], metadata: Mapping[str, str] | None = None
+    path: Path,
+    columns: Sequence[str],
+    metadata: Mapping[str, str] | None = None,
+    vector: str = "vector",
 ) -> Iterator[PutRows]:
     """Yield the function that writes rows to a CSV or Parquet file, which appears when it is whole.
 
     CSV has as many digits as tell numbers apart in their precision, and Parquet the precision of
     the first rows; NaN becomes an empty cell. A Parquet file is written in row groups, and its
-    footer gets what ``metadata`` holds when the block ends.
+    footer gets what ``metadata`` holds when the block ends. Its column of lists is called
+    ``vector``.
     """
     with replace_file(path) as stream, ExitStack() as stack:
         if path.suffix != ".parquet":
             lines = open_csv_writer(stream)
             lines.writerow(columns)
-            yield lambda texts, numbers: _put_csv_rows(lines, texts, numbers)
+            yield lambda texts, numbers, _=None: _put_csv_rows(lines, texts, numbers)
             return
         arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
         writer: Any = None
@@ -506,11 +511,20 @@ def open_writer(
                 writer.write_table(arrow.concat_tables(held))
                 held.clear()
 
-        def put(texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]) -> None:
+        def put(
+            texts: Sequence[Sequence[str]],
+            numbers: NDArray[np.floating],
+            vectors: NDArray[np.floating] | None = None,
+        ) -> None:
             nonlocal writer
             arrays = [arrow.array(column, arrow.string()) for column in texts]
             arrays += [arrow.array(column, from_pandas=True) for column in numbers.T]
-            table = arrow.Table.from_arrays(arrays, names=list(columns))
+            names, width = list(columns), len(columns)
+            if vectors is not None:
+                flat, n = arrow.array(vectors.ravel()), vectors.shape[1]
+                arrays.append(arrow.FixedSizeListArray.from_arrays(flat, n))
+                names, width = [*names, vector], width + n
+            table = arrow.Table.from_arrays(arrays, names=names)
             if writer is None:
                 # Numbers are nearly all different: a dictionary would make the file larger.
                 options = {"use_dictionary": list(columns[: len(texts)])}
@@ -520,7 +534,7 @@ def open_writer(
                 # Closed also after a failure: otherwise it would write when it is deleted.
                 writer = stack.enter_context(new)
             held.append(table.cast(writer.schema))
-            if sum(some.num_rows for some in held) * len(columns) >= GROUP_CELLS:
+            if sum(some.num_rows for some in held) * width >= GROUP_CELLS:
                 flush()
 
         yield put
