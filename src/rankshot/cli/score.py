@@ -31,7 +31,7 @@ def score(
     output: str,
     seen: str | None = None,
     preprocessing: str | None = None,
-    features: bool = True,
+    no_features: bool = False,
     text_column: str | None = None,
     id_column: str | None = None,
     batch: int = 16,
@@ -74,9 +74,9 @@ def score(
     preprocessing : <name or file>
         How images are preprocessed: imagenet, efficientnet-lite, clip, or a file
         preprocessor_config.json (one next to the model is found automatically).
-    features
-        Keep the input of the model's last layer beside the scores, as features: labelled examples
-        of new classes are then compared by them. They need .parquet, or a folder.
+    no_features
+        Do not keep the input of the model's last layer beside the scores. Labelled examples are
+        compared by these features, which need .parquet, or a folder.
     text_column
         The column with the inputs. The default is text, or path.
     id_column
@@ -109,7 +109,7 @@ def score(
     else:
         workers = choose_workers(workers, scheduler)
     workers = None if workers == 1 else workers
-    plan = open_plan(model, seen, preprocessing, features=features)
+    plan = open_plan(model, seen, preprocessing, features=not no_features)
     keep = output if update else None
     listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
     with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:

@@ -36,7 +36,7 @@ from rankshot.core.files import (
 )
 from rankshot.core.validation import require_module
 
-ID, LABEL = "id", "label"
+ID, LABEL, FEATURES = "id", "label", "features"
 TABLE_ENDINGS = (".csv", ".parquet")
 BATCH_CELLS = 2**19
 """Cells in a batch, about: four megabytes of numbers."""
@@ -479,22 +479,18 @@ def _read_matrix(
 
 PutRows = Callable[..., None]
 """Writes some rows: columns of text; after them, the other columns as a table of numbers; and, if
-given, vectors, which become a column of lists in Parquet."""
+given, features, which become a column of lists in Parquet."""
 
 
 @contextmanager
 def open_writer(
-    path: Path,
-    columns: Sequence[str],
-    metadata: Mapping[str, str] | None = None,
-    vector: str = "vector",
+    path: Path, columns: Sequence[str], metadata: Mapping[str, str] | None = None
 ) -> Iterator[PutRows]:
     """Yield the function that writes rows to a CSV or Parquet file, which appears when it is whole.
 
     CSV has as many digits as tell numbers apart in their precision, and Parquet the precision of
     the first rows; NaN becomes an empty cell. A Parquet file is written in row groups, and its
-    footer gets what ``metadata`` holds when the block ends. Its column of lists is called
-    ``vector``.
+    footer gets what ``metadata`` holds when the block ends.
     """
     with replace_file(path) as stream, ExitStack() as stack:
         if path.suffix != ".parquet":
@@ -514,16 +510,16 @@ def open_writer(
         def put(
             texts: Sequence[Sequence[str]],
             numbers: NDArray[np.floating],
-            vectors: NDArray[np.floating] | None = None,
+            features: NDArray[np.floating] | None = None,
         ) -> None:
             nonlocal writer
             arrays = [arrow.array(column, arrow.string()) for column in texts]
             arrays += [arrow.array(column, from_pandas=True) for column in numbers.T]
             names, width = list(columns), len(columns)
-            if vectors is not None:
-                flat, n = arrow.array(vectors.ravel()), vectors.shape[1]
+            if features is not None:
+                flat, n = arrow.array(features.ravel()), features.shape[1]
                 arrays.append(arrow.FixedSizeListArray.from_arrays(flat, n))
-                names, width = [*names, vector], width + n
+                names, width = [*names, FEATURES], width + n
             table = arrow.Table.from_arrays(arrays, names=names)
             if writer is None:
                 # Numbers are nearly all different: a dictionary would make the file larger.

@@ -30,6 +30,7 @@ from rankshot.core.errors import RankshotError, RowError, format_count, prefix_e
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     BATCH_CELLS,
+    FEATURES,
     ID,
     TABLE_ENDINGS,
     Batch,
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.heads.base import BaseHead
 
 ENDINGS = (".csv", ".parquet", ".npz")
-FEATURES = "features"
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
 RULE = Rule("scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE)
@@ -453,7 +453,7 @@ def write_score_table(
     own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
     columns = [ID, *_name_columns(items, kind)]
     about = ChainMap(own, {} if metadata is None else metadata)
-    with open_writer(path, columns, about, FEATURES) as put:
+    with open_writer(path, columns, about) as put:
         for ids, scores in blocks:
             if len(ids):
                 put([ids], scores.values, scores.features)
