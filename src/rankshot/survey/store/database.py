@@ -55,6 +55,11 @@ QUESTION = sa.Table(
     sa.Column("target", sa.Text, nullable=False),
     sa.Column("items", sa.Text, nullable=False),
     sa.Column("first", sa.Text, nullable=False),
+    # How many of the items are drawn for each participant, 0 if all are shown; which of the sets
+    # that a participant may get; and the condition of an experiment.
+    sa.Column("show", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("part", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("condition", sa.Text, nullable=False, server_default=""),
 )
 PARTICIPANT = sa.Table(
     "participant",
@@ -126,7 +131,7 @@ EVENT = sa.Table(
     sa.Column("rater", sa.Text),
     sa.Column("detail", sa.Text, nullable=False),
 )
-NEWEST_VERSION = 3
+NEWEST_VERSION = 4
 # What else rankshot 0.1.0, which wrote version 1, had in its tables.
 FROM_VERSION_1 = (
     # Of a platform that is not supported any more.
