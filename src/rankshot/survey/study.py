@@ -334,15 +334,6 @@ class Question:
         """How many sets a participant can get: as many as show each item twice, or one."""
         return -(-2 * len(self.items) // self.show) if self.show else 1
 
-    def split(self, conditions: Collection[str]) -> Iterator[Question]:
-        """Yield what may be assigned: each part in each condition."""
-        if not self.show and (self.condition or not conditions):
-            yield self
-            return
-        for condition in [self.condition] if self.condition else conditions or [""]:
-            for part in range(1, self.n_parts + 1) if self.show else [0]:
-                yield replace(self, condition=condition, part=part)
-
 
 @validated
 class QualityRules:
@@ -630,12 +621,20 @@ class Study:
     @cached_property
     def asked(self) -> tuple[Question, ...]:
         """What may be assigned: the parts of all questions, in each condition."""
-        return tuple(part for q in self.questions for part in q.split(self.conditions))
+        return tuple(part for q in self.questions for part in self._split(q))
 
     @cached_property
     def asked_gold(self) -> tuple[Question, ...]:
         """The gold questions, in each condition."""
-        return tuple(part for q in self.gold for part in q.split(self.conditions))
+        return tuple(part for q in self.gold for part in self._split(q))
+
+    def _split(self, question: Question) -> Iterator[Question]:
+        """Yield each part of a question in each condition."""
+        own = question.condition
+        for condition in [own] if own else self.conditions or [""]:
+            for part in range(1, question.n_parts + 1) if question.show else [0]:
+                is_same = (condition, part) == (own, question.part)
+                yield question if is_same else replace(question, condition=condition, part=part)
 
     @property
     def n_asked(self) -> int:
