@@ -37,7 +37,7 @@ class Difference(NamedTuple):
     ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
     >>> found = rs.leaderboards(votes).differences()[0]
     >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
-    ('dinner', 'a', -0.49, 0.0)
+    ('dinner', 'a', -0.49, 0.001)
     """
 
     category: str

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
-from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.estimators import clone
 from rankshot.core.tables import ColumnReader, as_frame
 from rankshot.core.validation import (
     Seed,
@@ -113,17 +113,23 @@ def leaderboard(
 
     Notes
     -----
-    If raters gave several rankings, these may be correlated, and errors are clustered by rater (a
-    sandwich, with Student's distribution of G - 1 degrees of freedom for G raters). The same holds,
-    with single rankings in place of raters, for half wins and for weights that are not whole
-    numbers; only ratios of such weights count. A whole weight w counts as w rankings. Otherwise
-    errors are those of the model, with 2 n degrees of freedom for n rankings.
+    If raters gave several rankings, these may be correlated, and errors are clustered by rater: a
+    sandwich, corrected for raters of unequal volume (CR2), with Satterthwaite's degrees of freedom
+    for each item (Bell and McCaffrey 2002). G raters of equal volume have G - 1. Rankings without a
+    rater, among those of several raters, count as those of further raters. The same holds, with
+    single rankings in place of raters, for half wins and for weights that are not whole numbers;
+    only ratios of such weights count. A whole weight w counts as w rankings. Otherwise, and for a
+    single rater, errors are those of the model, with 2 n degrees of freedom for n rankings.
 
     The rank interval of an item contains its true rank with at least the probability ``level``,
     however close the worths are (Mogstad et al. 2024, with the step-down of their section 4).
 
     References
     ----------
+    Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with
+    multi-stage samples. Survey Methodology 28. Holm (1979), A simple sequentially rejective
+    multiple test procedure. Scandinavian Journal of Statistics 6. Cameron, Gelbach and Miller
+    (2011), Robust inference with multiway clustering. Journal of Business & Economic Statistics 29.
     Mogstad, Romano, Shaikh and Wilhelm (2024), Inference for ranks with applications to mobility
     across neighbourhoods and academic achievement across countries. Review of Economic Studies 91.
 
@@ -134,10 +140,10 @@ def leaderboard(
     ...     [["a", "b", "c"], ["b", "a", "c"], ["c", "a", "b"]], weights=[50, 20, 10])
     >>> rs.leaderboard(votes)
     Leaderboard: 3 items, 80 rankings, 95 % comparison intervals
-      rank  item  log-worth        interval   ranks  votes  share
-         1  a          1.24    0.88 to 1.61  1 to 1     80   0.81
-         2  b          0.39    0.13 to 0.64  2 to 2     80   0.56
-         3  c         -1.63  -2.25 to -1.01  3 to 3     80   0.12
+      rank  item  log-worth        interval   ranks  better  votes  share
+         1  a          1.24    0.88 to 1.61  1 to 1       2     80   0.81
+         2  b          0.39    0.13 to 0.64  2 to 2       1     80   0.56
+         3  c         -1.63  -2.25 to -1.01  3 to 3       0     80   0.12
     """
     require_number("level", level, above=0, below=1)
     require_whole_number("n_draws", n_draws, least=2)
