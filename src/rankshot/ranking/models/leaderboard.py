@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -24,7 +25,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.estimators import clone
-from rankshot.core.tables import ColumnReader, as_frame
+from rankshot.core.tables import as_frame
 from rankshot.core.validation import (
     Seed,
     require_choice,
@@ -652,10 +653,8 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
 
 def as_rankings(votes: Any, **columns: Any) -> Rankings:
     """Return rankings as they are, or those of a file or of a table of votes."""
-    if isinstance(votes, (str, Path)) and not columns:
-        return read_rankings(votes)
-    if isinstance(votes, (str, Path)) or as_frame(votes) is not None:
-        return Rankings.from_votes(votes, **columns)
+    if isinstance(votes, (str, Path, list, dict)) or as_frame(votes) is not None:
+        return read_rankings(votes, **columns)
     if columns:
         raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
     return require_rankings(votes)
@@ -751,12 +750,12 @@ def _fit_with_covariates(
         raise RankshotError(
             "covariates need a table of votes, a data frame or a file, and no model"
         )
-    table = ColumnReader(votes)
+    table = ColumnReader(votes, on_error=columns.pop("on_error", "raise"))
     read = read_votes(table, **columns)
     rankings = Rankings.of_votes(read)
     weight = require_some(rankings).weight
     ties = ties or ("outcome" if rankings.has_ties else "ignore")
-    X, eta = read_covariates(table, names), PlackettLuce().regularization
+    X, eta = read_covariates(table, names, read.rows), PlackettLuce().regularization
     b, V, units = fit_matches(read, X, names, ties=ties, regularization=eta)
     C, degrees = len(read.items), max(units.n - 1, 1.0)
     reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
