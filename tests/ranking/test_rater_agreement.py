@@ -118,6 +118,7 @@ def slow_durbin(drawn, order):
     return [x @ np.linalg.lstsq(covariance, x, rcond=1e-10)[0] for x in (A, agreed)]
 
 
+@pytest.mark.filterwarnings("ignore:.* were never compared")
 @pytest.mark.parametrize("ties", [False, True])
 def test_subsets_are_as_defined(random_rankings, rng, ties):
     compared = 0

@@ -84,9 +84,9 @@ def consensus(
         .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
         s3://bucket/votes.
     method
-        kemeny: the order with the fewest disagreements, with ties. plackett-luce: the order of the
-        model's worths. mallows: the center of the model. The consensus of the last two is as long
-        as the longest ranking: it is the one that `classify --set posterior=consensus` uses.
+        kemeny: the order with the fewest disagreements, with ties. plackett-luce: all items in the
+        order of the model's worths. mallows: the center of the model. With -o, the consensus of the
+        last two is as long as the longest list, as `classify --set posterior=consensus` uses it.
     k
         Use only the first k places of each ranking. The default is all.
     layout
@@ -147,7 +147,12 @@ def consensus(
         ranking.write_rankings(
             replace(merged, sources=np.full(len(merged), "consensus", object)), output
         )
-    _print_summaries(summaries, method, given.items)
+    _print_summaries(summaries, method, given.items, k)
+    if method == "kemeny" and (n_open := max(each.n_open_pairs for each in summaries)):
+        say(
+            f"warning: {n_open:,} pairs of items were never compared, and rankings say little "
+            "about their order: use --method plackett-luce, or rankshot leaderboard"
+        )
     if explain:
         _print_explanation(summaries)
     else:
@@ -213,7 +218,10 @@ def _open_parts(
 
 
 def _print_summaries(
-    summaries: list[ranking.TargetSummary], method: Method, items: tuple[str, ...]
+    summaries: list[ranking.TargetSummary],
+    method: Method,
+    items: tuple[str, ...],
+    k: int | None,
 ) -> None:
     """Print a table with a row for each target."""
 
@@ -226,7 +234,8 @@ def _print_summaries(
         model, after = summary.model, dict.fromkeys(items, "")
         if method == "plackett-luce":
             after = dict(zip(model.items_, (f" {x:.2g}" for x in model.worths_), strict=True))
-        order = format_order(summary.order, after.__getitem__, PLACES_SHOWN)
+        places = model.mode_ if method == "plackett-luce" and k is None else summary.order
+        order = format_order(places, after.__getitem__, PLACES_SHOWN)
         # If all agree, nobody is furthest.
         furthest = [f"{name} {far:.2f}" for name, far in summary.disagreement[:3] if far >= 0.005]
         rows.append(

@@ -65,6 +65,12 @@ def plain_name(name: str) -> str:
     return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
+def is_records(source: Any) -> bool:
+    """Whether a table is a dict of columns, or a list of a dict for each row."""
+    is_list = isinstance(source, (list, tuple)) and bool(source)
+    return isinstance(source, dict) or (is_list and all(isinstance(x, Mapping) for x in source))
+
+
 class ColumnReader:
     """The columns of a file, a data frame or records, read by their names.
 
@@ -100,7 +106,7 @@ class ColumnReader:
             self._records = self._read_json(self._path, ending)
         elif self._path:
             names = read_columns(self._path)[0]
-        elif isinstance(source, (dict, list, tuple)):
+        elif is_records(source):
             self._records = _to_columns(source, "table")
         elif (frame := as_frame(source)) is not None:
             self._frame, names = frame, frame.columns

@@ -11,6 +11,7 @@ say which columns they have; all reading and writing is here. Messages name the 
 from __future__ import annotations
 
 import csv
+import re
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -242,7 +243,8 @@ def find_separator(header: str) -> str:
 
     It is the one that makes most columns, and the comma if it makes as many as another.
     """
-    return max(",\t;", key=lambda sign: len(next(csv.reader([header], delimiter=sign), [])))
+    bare = re.sub('"[^"]*"?', "", header)
+    return max(",\t;", key=bare.count)
 
 
 def iterate_rows(

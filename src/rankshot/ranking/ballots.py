@@ -20,7 +20,7 @@ from rankshot.core.validation import as_names
 from rankshot.ranking.construction import Kind, number_items, validate_columns, validate_entries
 from rankshot.ranking.entries import Entries, find_first, number_rows, row_starts
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import NAMED, RowChecks, find_raters, read_weights
+from rankshot.ranking.votes import NAMED, RowChecks, combine_weights, find_raters, read_weights
 
 LAYOUTS = {
     "votes": "votes between two items",
@@ -69,8 +69,8 @@ PLACE = re.compile(
 FEW_BALLOTS = 5
 """In fewer ballots, a column may be far from all others by chance."""
 OTHER_TABLES = (
-    "For votes between two items, name the columns with a=, b= and winner=; for one row per item of "
-    "a rater, with rater=, item= and rank= or score="
+    "For votes between two items, name the columns with a=, b= and winner=; for one row per item "
+    "of a rater, with rater=, item= and rank= or score="
 )
 CODES = ({-1.0, -9.0, -99.0, -999.0}, {99.0, 999.0, 9999.0})
 """Numbers that stand for missing values in SPSS and others, negative and positive."""
@@ -99,7 +99,7 @@ def read_ballots(
     raters = [rater] if rater else find_raters(table, ("name", "id"))
     target = target or table.find_one(TARGETS, "target")
     n = checks.kept.size
-    weights = read_weights(table, weight, count, n, checks)
+    weights = combine_weights(*read_weights(table, weight, count, n, checks))
     used = [*raters, target, weight or table.find_one(("weight",), "weight")]
     used.append(count or table.find_one(("count", "freq", "frequency"), "count"))
     known = None if items is None else as_names(items)
@@ -341,21 +341,24 @@ class _WideTable:
         return np.column_stack(columns)
 
     def _require_alike(self, numbers: NDArray[np.float64]) -> None:
-        """Raise for a column without which the others are places, or that is far from others."""
-        names = list(self._cells)
+        """Raise for a column that is far from all others, or that has larger numbers than places.
+
+        Without it, all rows are 1, 2, …
+        """
+        names, n_columns = list(self._cells), numbers.shape[1]
         low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
         if np.isfinite(low).sum() < 3 or self._is_decided:
             return
-        # The first row is mostly enough to see that the others are not places.
-        tried = [j for j in range(len(names)) if _are_places(np.delete(numbers[:1], j, axis=1))]
-        for j in (int(np.nanargmax(low)), int(np.nanargmin(high)), *tried):
-            rest = np.delete(numbers, j, axis=1)
-            least, most = np.nanmin(rest), np.nanmax(rest)
-            is_far = max(low[j] - most, least - high[j]) > most - least
-            is_far &= len(rest) >= FEW_BALLOTS
-            if is_far or (_are_places(rest) and not _are_places(numbers)):
-                what = f"the numbers in {names[j]!r} are unlike those in all other columns"
-                self._refuse(f"{what}: it may be an item, or something else", [names[j]])
+        j, odd = int(np.nanargmax(high)), []
+        if self.layout == "places" and high[j] > n_columns:
+            odd = [j] if _are_places(np.delete(numbers, j, axis=1)) else []
+        if len(numbers) >= FEW_BALLOTS:
+            for j in (int(np.nanargmax(low)), int(np.nanargmin(high))):
+                least, most = np.nanmin(np.delete(low, j)), np.nanmax(np.delete(high, j))
+                odd += [j] if max(low[j] - most, least - high[j]) > most - least else []
+        if odd:
+            what = f"the numbers in {names[odd[0]]!r} are unlike those in all other columns"
+            self._refuse(f"{what}: it may be an item, or something else", [names[odd[0]]])
 
     def _refuse_codes(self, numbers: NDArray[np.float64]) -> None:
         """Raise for a number that may stand for a missing value."""

@@ -322,8 +322,9 @@ def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where)
         shown = record.get("shown")
         if "kind" not in record and type(shown) is list and not items <= {*map(str, shown)}:
             raise RankshotError(
-                f"{where(row)}: not all items were shown. Those that were not may come after the "
-                "ranking (kind='top') or may not have been compared (kind='subset'): say which"
+                f'{where(row)}: "shown" does not have all items. The others may come after the '
+                "ranking (kind='top') or may not have been compared (kind='subset'): say which, "
+                'there or with a field "kind" in the file'
             )
 
 

@@ -148,6 +148,8 @@ class RowChecks:
             *odd,
             *(f"{self._table.where(row)}: {text}" for row, text in sorted(self._told)),
         ]
+        if not self.kept.any():
+            raise RankshotError(f"{self._table}: no row can be read; the first: {told[0]}")
         if n:
             shown = "; ".join(told[:PROBLEMS_SHOWN])
             warnings.warn(
@@ -155,8 +157,6 @@ class RowChecks:
                 f"{' …' if n > PROBLEMS_SHOWN else ''}",
                 stacklevel=4,
             )
-        if not self.kept.any():
-            raise RankshotError(f"{self._table}: no row can be read; the first: {told[0]}")
         return np.flatnonzero(self.kept)
 
 
@@ -296,7 +296,7 @@ def read_votes(
         outcome = _Decision(read[told], pair, number, columns, table, numbers).find(checks)
     else:
         _refuse_tie_words(read[first], read[second], first, table)
-    weights = read_weights(table, weight, count, n, checks)
+    counts, weights = read_weights(table, weight, count, n, checks)
     beside = [read[name].codes for name in (rater, category) if name]
     _check_copies(table, id, [*pair, outcome, *beside], checks)
     rows = checks.finish()
@@ -310,7 +310,8 @@ def read_votes(
         for name in (rater, category)
     )
     left, right = (np.ascontiguousarray(side) for side in codes.T)
-    return Votes(names, left, right, outcome[rows], weights[rows], who, where, rows)
+    combined = combine_weights(counts[rows], weights[rows])
+    return Votes(names, left, right, outcome[rows], combined, who, where, rows)
 
 
 class _Decision:
@@ -384,8 +385,8 @@ class _Decision:
             told, first = self._columns.told, self._columns.first
             raise RankshotError(
                 f"{self._table}: {told!r} is {quote_names([*values], 4)}. It may be the number of "
-                f"the item that won (the lowest is {first!r}) or the score of {first!r} (1 if it won): "
-                "say which with numbers='index' or numbers='score', or write the names of the items"
+                f"the item that won (the lowest is {first!r}) or the score of {first!r} (1 if it "
+                "won): say which with numbers='index' or numbers='score', or write names of items"
             )
         return readings[0]
 
@@ -424,11 +425,8 @@ def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: ColumnRea
 
 def read_weights(
     table: ColumnReader, weight: str | None, count: str | None, n: int, checks: RowChecks
-) -> NDArray[np.float64]:
-    """Return how often each row counts: its count times its weight, which is 1 on average.
-
-    The same holds for votes and ballots.
-    """
+) -> list[NDArray[np.float64]]:
+    """Return how often each row was given, and how important it is; 1 by default."""
     weight = weight or table.find_one(WEIGHTS, "weight")
     count = count or table.find_one(COUNTS, "count")
     both = []
@@ -448,7 +446,16 @@ def read_weights(
 
         checks.check(is_odd, describe)
         both.append(np.where(is_odd, 0.0, values))
-    counts, weights = (np.where(checks.kept, values, 0.0) for values in both)
+    return both
+
+
+def combine_weights(
+    counts: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return how much rows of votes or ballots count: only ratios of weights matter.
+
+    Weights are divided by their mean, so that the sum is the number of votes.
+    """
     total = float(counts[weights > 0].sum())
     mean = float(counts @ weights) / total if total else 1.0
     return np.asarray(counts * weights / (mean or 1.0))

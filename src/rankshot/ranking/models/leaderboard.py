@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from rankshot.core.columns import ColumnReader
+from rankshot.core.columns import ColumnReader, is_records
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -653,7 +653,7 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
 
 def as_rankings(votes: Any, **columns: Any) -> Rankings:
     """Return rankings as they are, or those of a file or of a table of votes."""
-    if isinstance(votes, (str, Path, list, dict)) or as_frame(votes) is not None:
+    if isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None:
         return read_rankings(votes, **columns)
     if columns:
         raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
