@@ -65,7 +65,7 @@ def make_votes(n_items, n=40):
 
 def test_worths_have_comparison_intervals():
     board = rs.leaderboard(make_votes(5), random_state=0)
-    axes = board.plot().ax_
+    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
     points = axes.lines[0]
     assert points.get_xdata() == pytest.approx(board.log_worths)
     segments = np.array(axes.collections[0].get_segments())
@@ -78,7 +78,8 @@ def test_worths_have_comparison_intervals():
 
 def test_names_are_readable():
     votes = make_votes(10)
-    axes = rs.leaderboard(votes, n_draws=10, random_state=0).plot().ax_
+    board = rs.leaderboard(votes, n_draws=10, random_state=0)
+    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
     assert len(names_at(axes.yaxis)) == 10
     assert_readable(axes, axes.yaxis)
     axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
