@@ -54,7 +54,7 @@ EXAMPLES = {
         >>> from rankshot.cli import app
         >>> _ = Path("votes.jsonl").write_text('{"ranking": ["a", "b"]}\\n' * 3)
         >>> result = CliRunner().invoke(app, ["consensus", "votes.jsonl"])
-        >>> result.exit_code, "a 0.99 > b" in result.output
+        >>> result.exit_code, "a > b" in result.output
         (0, True)
         """,
     "glove": """
@@ -115,10 +115,11 @@ EXAMPLES = {
         ('music', 'weather')
         """,
     "images": """
-        >>> import numpy as np
-        >>> from reproduction.efficientnet import EfficientNetFeatures
-        >>> EfficientNetFeatures()(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape
-        (2, 1280)
+        >>> from PIL import Image
+        >>> from rankshot.inference import score
+        >>> Image.new("RGB", (32, 32)).save("black.png")
+        >>> len(score("efficientnet-lite0", ["black.png"]).scores.items)
+        1000
         """,
     "parquet": """
         >>> import rankshot as rs
@@ -126,8 +127,8 @@ EXAMPLES = {
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
         """,
-    "cluster": "rankshot.jobs.executors",
-    "plot": "rankshot.ranking.plots",
+    "cluster": "rankshot.jobs.partitioned_rankings",
+    "plot": "rankshot.plots.rankings",
     "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
     "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",

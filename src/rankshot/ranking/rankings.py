@@ -298,10 +298,10 @@ class Rankings:
 
         Examples
         --------
-        >>> import pandas as pd
+        >>> from pathlib import Path
         >>> from rankshot import Rankings
-        >>> Rankings.from_votes(pd.DataFrame(
-        ...     {"a": ["ant", "bee"], "b": ["bee", "cat"], "winner": ["b", "tie"]}))
+        >>> _ = Path("votes.csv").write_text("a,b,winner\\nant,bee,b\\nbee,cat,tie\\n")
+        >>> Rankings.from_votes("votes.csv")
         Rankings: 2 rankings of 3 items
           bee > ant (subset)
           bee = cat (subset)
