@@ -57,9 +57,10 @@ test-slow: $(VENV)/.test docs
 
 # The lowest versions of dependencies, in an environment of their own. It has no torch. The command,
 # the survey, clusters and models are not tested with the lowest versions of what they need.
-# Old versions use what newer versions of their own dependencies, and of pytest, deprecate.
+# Old versions use what newer versions of their own dependencies, and of pytest, deprecate. The
+# estimator checks of scikit-learn 1.6 need SciPy's support of the array API.
 test-lowest: $(LOWEST)/.test
-	$(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
+	SCIPY_ARRAY_API=1 $(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
 	    -W ignore::DeprecationWarning -W 'ignore:Passing a non-Collection iterable' \
 	    tests/core tests/ranking tests/sources tests/zeroshot tests/report \
 	    src/rankshot/core src/rankshot/ranking src/rankshot/sources src/rankshot/zeroshot
