@@ -55,8 +55,8 @@ def test_200_chosen_votes_tell_as_much_as_280_random_ones():
         for _ in range(4):
             chosen += answer(rng, theta, make_board(chosen).next_pairs(50))
         random = start + answer(rng, theta, draw_at_random(rng, 400))
-        ends = (len(start) + 220, len(start) + 400)
-        found.append([find_quality(votes, theta) for votes in (chosen, *(random[:n] for n in ends))])
+        compared = (chosen, random[: len(start) + 220], random)
+        found.append([find_quality(votes, theta) for votes in compared])
     gaps = np.array(found)[:, 1:] - np.array(found)[:, :1]
     (few, many), error = gaps.mean(axis=0), gaps.std(axis=0) / 10
     width, wrong = 0, 1

@@ -142,8 +142,8 @@ def test_serve_prints_the_address_for_phones_of_the_same_network(folder, monkeyp
     path = folder / "study.toml"
     path.write_text(path.read_text().replace(CONSENT_PLACEHOLDER, "Ada"))
     # It ends at once.
-    monkeypatch.setattr("rankshot.survey.web.server.serve", lambda *_: None)
-    monkeypatch.setattr("rankshot.survey.web.server.find_network_address", lambda: "192.0.2.7")
+    monkeypatch.setattr("rankshot.web.server.serve", lambda *_: None)
+    monkeypatch.setattr("rankshot.web.server.find_network_address", lambda: "192.0.2.7")
     done = rankshot(f"survey serve {path} --port 0 --host 0.0.0.0")
     assert re.search(r"Phones +http://192\.0\.2\.7:\d+/ \(on the same network\)", done.out), done
     assert "Phones" not in rankshot(f"survey serve {path} --port 0").out

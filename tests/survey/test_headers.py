@@ -4,7 +4,7 @@ import pytest
 from asgi_client import Client, Survey, as_researcher, begin, finish, open_survey
 
 from rankshot.survey.store.participation import Participation
-from rankshot.survey.web.guards import MOST_BYTES
+from rankshot.web.guards import MOST_BYTES
 from small_studies import small_study
 
 HEADERS = {

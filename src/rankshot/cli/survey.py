@@ -177,7 +177,7 @@ def serve(
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import create_app
-    from rankshot.survey.web.server import (
+    from rankshot.web.server import (
         find_network_address,
         is_loopback,
         open_port,

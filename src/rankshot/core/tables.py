@@ -767,8 +767,8 @@ def _code(values: list[Any]) -> Coded:
 def _code_arrow(column: Any) -> Coded:
     # One chunk: a dictionary of each chunk would take as long as reading the file.
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    coded = whole.fill_null("").dictionary_encode()
-    # PyArrow's own conversion would import pandas.
+    # PyArrow imports pandas to replace nulls, and for its own conversion.
+    coded = (whole.fill_null("") if whole.null_count else whole).dictionary_encode()
     codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
     return _merge_labels(codes, coded.dictionary.to_pylist())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hmac
 import os
 import secrets
 import sqlite3
@@ -33,6 +32,7 @@ from rankshot.survey.store.sqlite_files import (
     read_into_memory,
     require_file,
 )
+from rankshot.web.tokens import Signer, are_equal
 
 METADATA = sa.MetaData()
 SURVEY = sa.Table(
@@ -139,11 +139,6 @@ _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
 RATER_DIGITS = 16
 LINK_DIGITS = 48
-TOKEN_DIGITS = 32
-# The time at the beginning of a timed token, in milliseconds.
-STAMP_DIGITS = 12
-# A nonce is a random number and its token, each of half this length.
-NONCE_DIGITS = 64
 # The tables from which people are deleted.
 TABLES = "participant, assignment, extra_answer, event"
 # How long a deletion waits for others who read the tables. Answers wait meanwhile.
@@ -154,21 +149,13 @@ OLD_READERS = """SELECT count(*) FROM pg_stat_activity
     AND pid <> pg_backend_pid() AND age(backend_xmin) > age(CAST(CAST(:now AS xid8) AS xid))"""
 
 
-class Identity:
+class Identity(Signer):
     """Names, links and tokens that are derived from a survey's secret key.
 
     A participant is identified by a keyed hash of the platform's id, and by a link that only the
     server can make. So participants need no cookie, and a stolen table of answers identifies
     nobody. Somebody who also has the key can test a guess, but cannot read an id.
     """
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def _hash(self, purpose: str, *parts: object) -> bytes:
-        # No part contains the separator, except perhaps the last: they are digits or numbers.
-        message = "\n".join([purpose, *map(str, parts)])
-        return hmac.digest(self._key, message.encode(), "sha256")
 
     def rater(self, participant: str) -> str:
         """Return the hash under which a participant is stored."""
@@ -181,44 +168,11 @@ class Identity:
     def verify_link(self, link: str) -> str | None:
         """Return the rater of a link; None if the link is not valid."""
         rater = link[:RATER_DIGITS]
-        return rater if _are_equal(self.link(rater), link) else None
+        return rater if are_equal(self.link(rater), link) else None
 
     def code(self, rater: str) -> str:
         """Return the completion code of a participant."""
         return base64.b32encode(self._hash("code", rater)).decode()[:10]
-
-    def form_token(self, *parts: object) -> str:
-        """Return the token of one form, which a page of another site cannot know."""
-        return self._hash("form", *parts).hex()[:TOKEN_DIGITS]
-
-    def is_form_token(self, token: str, *parts: object) -> bool:
-        """Return whether a token is valid for a form with these parts."""
-        return _are_equal(self.form_token(*parts), token)
-
-    def timed_token(self, at: float, *parts: object) -> str:
-        """Return a token that says when it was made, such as that of a question's form."""
-        stamp = f"{int(1000 * at):0{STAMP_DIGITS}x}"
-        return stamp + self.form_token(*parts, stamp)
-
-    def read_timed_token(self, token: str, *parts: object) -> float | None:
-        """Return when a token was made; None if `timed_token` did not make it."""
-        stamp, signature = token[:STAMP_DIGITS], token[STAMP_DIGITS:]
-        return int(stamp, 16) / 1000 if self.is_form_token(signature, *parts, stamp) else None
-
-    def nonce(self, purpose: str) -> str:
-        """Return a new token for one copy of a form, for this purpose only."""
-        fresh = secrets.token_hex((NONCE_DIGITS - TOKEN_DIGITS) // 2)
-        return fresh + self.form_token(purpose, fresh)
-
-    def is_nonce(self, nonce: str, purpose: str) -> bool:
-        """Return whether `nonce` made this token, for this purpose."""
-        fresh, token = nonce[:-TOKEN_DIGITS], nonce[-TOKEN_DIGITS:]
-        return self.is_form_token(token, purpose, fresh)
-
-
-def _are_equal(expected: str, given: str) -> bool:
-    """Compare two texts in constant time."""
-    return hmac.compare_digest(expected.encode(), given.encode())
 
 
 class Database:

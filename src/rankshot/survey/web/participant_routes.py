@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from asyncio import Future, Task, create_task, get_running_loop
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -39,17 +40,15 @@ from rankshot.survey.store.participation import (
     Submission,
 )
 from rankshot.survey.study import MOST_ITEMS, ExtraQuestion, Study
-from rankshot.survey.web.guards import LOGGER, RateLimit, find_address
-from rankshot.survey.web.pages import (
-    AnswerToken,
-    FormNonce,
-    FormToken,
-    Pages,
-    RefusedError,
-    SentForm,
-    keep_query,
-)
+from rankshot.survey.web.pages import Pages, keep_query
+from rankshot.web.guards import RateLimit, RefusedError, find_address
+from rankshot.web.tokens import FormNonce, FormToken, SentForm, TimedToken
 
+LOGGER = logging.getLogger("rankshot.survey")
+# How the paths end to which the answers to extra questions are sent.
+EXTRA = "/extra"
+# The only field that a form has several times.
+PLACE = b"place"
 HOUR = 3600.0
 # The most answers in one transaction.
 MOST_TOGETHER = 32
@@ -76,7 +75,7 @@ class ConfirmForm(SentForm):
 class AnswerForm(SentForm):
     """What a question's page sends: one place per item, in the order of the screen."""
 
-    form: AnswerToken
+    form: TimedToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
     skip: Literal["yes", ""] = ""
     # What the script has measured; empty without it.
