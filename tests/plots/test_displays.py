@@ -253,7 +253,9 @@ def test_a_rehearsal_shows_what_was_tried_and_chosen():
     rehearsal = rs.Rehearsal(n_folds=3, grid={"k": [2, 5]}).fit(
         rs.Scores(scores, names), names[label], near.to_rankings()
     )
-    display = rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25)
+    _, ax = plt.subplots()
+    display = rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25, ax=ax)
+    assert display.ax_ is ax
     chosen = [name for name in display.names if name.endswith(" (chosen)")]
     assert len(chosen) == 1
     assert display.intervals[display.names.index(chosen[0])].tolist() == [*rehearsal.accuracy_]
@@ -316,6 +318,8 @@ def list_displays(name="cat", ax=None):
         plots.ExplanationDisplay.from_explanation(make_explanation(target=name), ax=ax),
         plots.PrecedenceDisplay.from_rankings(votes, ax=ax),
         plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=ax),
+        plots.WorthsDisplay.from_model(rs.PlackettLuce().fit(votes), ax=ax),
+        plots.GroupsDisplay.from_mixture(rs.RankingMixture(n_groups=1).fit(votes), ax=ax),
         plots.RankingsDisplay.from_rankings(votes, ax=ax),
     ]
 

@@ -399,7 +399,8 @@ class OrderProgram:
             columns, excesses = columns[worst], excesses[worst]
         # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
         values = np.sign(excesses)[:, None] * np.array([1.0, 1.0, -1.0])
-        entries = (values.ravel(), columns.ravel(), np.arange(0, columns.size + 1, 3, np.int32))
+        starts = np.arange(0, columns.size + 1, 3, dtype=np.int32)
+        entries = (values.ravel(), columns.ravel(), starts)
         new = csr_array(entries, shape=(excesses.size, self.cost.size))
         self.rows = vstack([self.rows, new], format="csr")
         self.limits = np.append(self.limits, excesses > 0)
