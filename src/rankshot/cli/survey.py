@@ -224,7 +224,7 @@ def serve(
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(new, catalogue, serve, status, export, backup),
     *(people.pilot, people.pause, people.close, people.reopen, people.reset, people.exclude),
-    *(people.restore, people.delete, people.payments, people.forget_ids),
+    *(people.restore, people.release, people.delete, people.payments, people.forget_ids),
 )
 SHARED: tuple[Callable[..., None], ...] = (status, people.delete)
 """The commands with the texts of options that several have."""

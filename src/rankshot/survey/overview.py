@@ -298,8 +298,11 @@ def _describe_participant(
     }
     found = [state for state, at in ends.items() if at is not None]
     end = row.finished_at or row.seen_at
+    # What is needed to resume is nothing to show.
+    hidden = {"started_by", "released"}
+    stored = {name: value for name, value in row._mapping.items() if name not in hidden}
     return Participant(
-        **{**row._mapping, "pilot": bool(row.pilot)},
+        **{**stored, "pilot": bool(row.pilot)},
         state=[*found, "active" if is_active else "left"][0],
         n_answers=n,
         n_checks=len(given) - n - n_skipped,

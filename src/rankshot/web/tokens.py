@@ -80,9 +80,20 @@ def require_secret(secret: str) -> str:
 
 
 def set_cookie(
-    response: Response, request: Request, name: str, value: str, *, path: str, seconds: int
+    response: Response,
+    request: Request,
+    name: str,
+    value: str,
+    *,
+    path: str,
+    seconds: int,
+    is_for_links: bool = False,
 ) -> None:
-    """Set a cookie that scripts and other sites cannot use, and that HTTPS keeps to itself."""
+    """Set a cookie that scripts cannot read, and that HTTPS keeps to itself.
+
+    It is not sent with requests from other sites; if ``is_for_links``, it is when somebody follows
+    a link of another site.
+    """
     response.set_cookie(
         name,
         value,
@@ -90,7 +101,7 @@ def set_cookie(
         path=path,
         secure=request.scope["scheme"] == "https",
         httponly=True,
-        samesite="strict",
+        samesite="lax" if is_for_links else "strict",
     )
 
 

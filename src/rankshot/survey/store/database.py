@@ -76,8 +76,12 @@ PARTICIPANT = sa.Table(
     sa.Column("withdrawn_at", sa.Double),
     # When the screening did not accept this person.
     sa.Column("screened_at", sa.Double),
-    # The version of the text to which the participant agreed.
+    # The version of the text to which the participant agreed last.
     sa.Column("consent", sa.Text),
+    # A hash of the form that started: who sends it again, or whose browser has the link, goes
+    # on. With the id alone, somebody does if a researcher has released it.
+    sa.Column("started_by", sa.Text),
+    sa.Column("released", sa.Integer, nullable=False, server_default="0"),
 )
 CONSENT = sa.Table(
     "consent",
@@ -116,6 +120,15 @@ EXTRA_ANSWER = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
+# What somebody had answered who withdrew after the end: for a day, it can be undone.
+WITHDRAWN = sa.Table(
+    "withdrawn",
+    METADATA,
+    sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    # The rows of other tables, as JSON.
+    sa.Column("answers", sa.Text, nullable=False),
+)
 EVENT = sa.Table(
     "event",
     METADATA,
@@ -126,21 +139,16 @@ EVENT = sa.Table(
     sa.Column("rater", sa.Text),
     sa.Column("detail", sa.Text, nullable=False),
 )
-NEWEST_VERSION = 3
-# What else rankshot 0.1.0, which wrote version 1, had in its tables.
-FROM_VERSION_1 = (
-    # Of a platform that is not supported any more.
-    "ALTER TABLE participant DROP COLUMN turk_assignment",
-    "ALTER TABLE participant DROP COLUMN turk_host",
-    "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
-)
+NEWEST_VERSION = 4
+# That of rankshot 0.2.0.
+OLDEST_VERSION = 2
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
 RATER_DIGITS = 16
 LINK_DIGITS = 48
 # The tables from which people are deleted.
-TABLES = "participant, assignment, extra_answer, event"
+TABLES = "participant, assignment, extra_answer, withdrawn, event"
 # How long a deletion waits for others who read the tables. Answers wait meanwhile.
 ERASE_SECONDS = 2.0
 # A transaction that began before this one can still see what was deleted before.
@@ -152,9 +160,9 @@ OLD_READERS = """SELECT count(*) FROM pg_stat_activity
 class Identity(Signer):
     """Names, links and tokens that are derived from a survey's secret key.
 
-    A participant is identified by a keyed hash of the platform's id, and by a link that only the
-    server can make. So participants need no cookie, and a stolen table of answers identifies
-    nobody. Somebody who also has the key can test a guess, but cannot read an id.
+    A participant is stored under a keyed hash of the platform's id, and goes on with a link that
+    only the server can make. A stolen table of answers identifies nobody. Somebody who also has the
+    key can test a guess, but cannot read an id.
     """
 
     def rater(self, participant: str) -> str:
@@ -374,8 +382,6 @@ def migrate(connection: sa.Connection) -> None:
             if column.name not in known:
                 new_column = CreateColumn(column).compile(dialect=connection.dialect)
                 connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {new_column}"))
-    for statement in FROM_VERSION_1 if found == 1 else ():
-        connection.execute(sa.text(statement))
     connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 
@@ -394,6 +400,11 @@ def read_version(connection: sa.Connection) -> int:
         raise RankshotError(
             f"the database has schema version {found}, this rankshot supports {NEWEST_VERSION}: "
             "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
+        )
+    if found < OLDEST_VERSION:
+        raise RankshotError(
+            "rankshot 0.1.0 has written this database: start the server of rankshot 0.2.0 with it "
+            "once, which migrates it"
         )
     return found
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+import time
+from asyncio import create_task, sleep
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
 from sqlalchemy import select
 from sqlalchemy.exc import (
@@ -23,7 +27,13 @@ from starlette.responses import HTMLResponse, Response
 
 from rankshot.survey.answers import MOST_CHARACTERS
 from rankshot.survey.store.database import SURVEY, Database
-from rankshot.survey.store.participation import NotAssignedError, Participation, StoppedError
+from rankshot.survey.store.participation import (
+    NotAssignedError,
+    Participation,
+    StartedElsewhereError,
+    StoppedError,
+)
+from rankshot.survey.store.people import forget_withdrawn
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import PACKAGE, Pages, load_pictures
@@ -36,6 +46,9 @@ from rankshot.web.guards import MOST_BYTES, RateLimit, RefusedError, Rules
 MOST_ENCODED = 12 * MOST_CHARACTERS
 # With less space on the disk, in bytes, the survey is not ready: an answer might not be saved.
 LEAST_FREE = 16 * 1024 * 1024
+
+# How often what was withdrawn is looked for.
+FORGET_SECONDS = 600.0
 
 
 def create_app(
@@ -87,6 +100,7 @@ def create_app(
     app = create_application(pages.refuse, rules)
     app.state.identity = database.identity
     database.start_serving()
+    app.router.lifespan_context = partial(_forget_regularly, database)
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
         researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
@@ -96,6 +110,22 @@ def create_app(
     _add_readiness(app, database)
     _add_error_pages(app, study, pages)
     return app
+
+
+@asynccontextmanager
+async def _forget_regularly(database: Database, _app: FastAPI) -> AsyncIterator[None]:
+    """Delete what was withdrawn a day ago, while the server runs."""
+
+    async def forget() -> None:
+        while True:
+            # The next try may work.
+            with suppress(DatabaseGoneError, SQLAlchemyError):
+                await run_sync(forget_withdrawn, database, time.time())
+            await sleep(FORGET_SECONDS)
+
+    task = create_task(forget())
+    yield
+    task.cancel()
 
 
 def _add_readiness(app: FastAPI, database: Database) -> None:
@@ -123,6 +153,10 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
     @app.exception_handler(NotAssignedError)
     def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
         return pages.refuse(request, RefusedError(404, "not_started"))
+
+    @app.exception_handler(StartedElsewhereError)
+    def show_started(request: Request, _error: StartedElsewhereError) -> HTMLResponse:
+        return pages.refuse(request, RefusedError(409, "elsewhere"))
 
     @app.exception_handler(DatabaseGoneError)
     @app.exception_handler(DatabaseError)

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any
-from urllib.parse import urlencode
 
 from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
@@ -194,12 +193,6 @@ class PageTexts:
     def _wrap(self, text: OwnText) -> Markup:
         """Return a text of the study, for a sentence that may have another direction."""
         return Markup("<bdi{}>{}</bdi>").format(self.mark_language(text), text.text)
-
-
-def keep_query(reader: HTTPConnection, tag: str) -> str:
-    """Return the query of an address, with another language."""
-    kept = [(key, value) for key, value in reader.query_params.multi_items() if key != "lang"]
-    return f"?{urlencode([*kept, ('lang', tag)])}"
 
 
 # ---- Markdown
