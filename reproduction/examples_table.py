@@ -42,6 +42,7 @@ MOST_CALIBRATION_ERROR = 0.08
 SHUFFLED = "shuffled panel"
 NUMBERS = ("scores", "features")
 """What examples are compared by."""
+AND = " and "
 
 
 class Design(NamedTuple):
@@ -51,7 +52,7 @@ class Design(NamedTuple):
     fewer: int
 
     def __str__(self) -> str:
-        return str(self.more) if self.more == self.fewer else f"{self.more} and {self.fewer}"
+        return str(self.more) if self.more == self.fewer else f"{self.more}{AND}{self.fewer}"
 
 
 DESIGNS = tuple(
@@ -135,10 +136,19 @@ class Cell:
         return self.both_fewer - max(self.rankings_alone_fewer, self.examples_alone_fewer)
 
     @property
+    def is_lost(self) -> bool:
+        """Whether both together are clearly below the better of the two."""
+        return self.gain < -MOST_LOST
+
+    @property
+    def is_fewer_lost(self) -> bool:
+        """Whether they are so for the classes with fewer examples, if there are such classes."""
+        return AND in self.examples and self.gain_fewer < -MOST_LOST
+
+    @property
     def flags(self) -> str:
         """What is worse than it should be."""
-        too_low = [("LOST", self.gain), ("LOST FEWER", self.gain_fewer)]
-        found = [word for word, gain in too_low if gain < -MOST_LOST]
+        found = ["LOST"] * self.is_lost + ["LOST FEWER"] * self.is_fewer_lost
         limited = self.examples in map(str, CALIBRATED)
         if limited and self.calibration_error > MOST_CALIBRATION_ERROR:
             found.append("CALIBRATION")
@@ -337,11 +347,11 @@ def format_cells(cells: Sequence[Cell]) -> tuple[ResultTable, ...]:
 
 
 def _write_accuracy(cell: Cell) -> str:
-    flags = ("!" if cell.gain < -MOST_LOST else "", "!f" if cell.gain_fewer < -MOST_LOST else "")
+    flags = ["!"] * cell.is_lost + ["!f"] * cell.is_fewer_lost
     if cell.examples == str(DESIGNS[0]):
         return format_share(cell.both)
     alone = (format_share(share) for share in (cell.rankings_alone, cell.examples_alone))
-    return " ".join([f"{format_share(cell.both)} ({' / '.join(alone)})", *filter(None, flags)])
+    return " ".join([f"{format_share(cell.both)} ({' / '.join(alone)})", *flags])
 
 
 def write_cells(cells: Sequence[Cell], folder: Path) -> None:

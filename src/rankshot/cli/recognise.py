@@ -175,7 +175,7 @@ def recognise(
             batch=batch,
         )
         inner = innermost_head(found.head)
-        print_remarks(inner, options)
+        print_remarks(inner, options, same=False)
         reference = None if seen_inputs is None else seen_inputs[0]
         print_weights(inner, 0 if examples is None else len(examples[1]), reference)
         for note in found.notes:
@@ -345,7 +345,8 @@ def _score(
         say(f"scores: {n_inputs} scored{kept}, {n_skipped:,} skipped")
     print_skipped(scored, output / "_skipped.csv")
     if scored.n_done or labels:
-        print_check(output, labels)
+        # The notes of `recognise` have the doubts about its inputs.
+        print_check(output, labels, doubts=labels is not None)
     if scored.n_done and plan.features:
         print_features(output)
     return scored.n_rows
