@@ -46,8 +46,9 @@ rs.plots.WorthsDisplay.from_leaderboard(board)
 # %%
 # How certain is it?
 # ------------------
-# The intervals in the plot are made for comparisons: models whose intervals do not overlap
-# differ. For one pair, :meth:`~rankshot.ranking.Leaderboard.compare` says it in numbers.
+# The intervals in the plot are made for comparisons of two models. The column *better* counts the
+# models that one is clearly better than, all comparisons together. For one pair,
+# :meth:`~rankshot.ranking.Leaderboard.compare` says it in numbers.
 
 for first, second in [board.items[0:2], board.items[2:4]]:
     found = board.compare(first, second)

@@ -18,7 +18,7 @@ MODELS = {
     ),
     "mallows": rs.Mallows.from_center(list("cabed"), 0.4),
     "mallows-uniform": rs.Mallows.from_center(list("cabed"), 0.0),
-    "babington-smith": rs.BabingtonSmith.from_log_odds(F, items=ITEMS),
+    "babington-smith": rs.BabingtonSmith.from_log_odds(2 * F, items=ITEMS),
 }
 
 
