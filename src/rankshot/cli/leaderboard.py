@@ -120,8 +120,10 @@ def leaderboard(
             target=target,
         )
     if plot is not None:
+        from rankshot.plots import WorthsDisplay
+
         # Too many items for a picture are refused before anything is printed or written.
-        figure = boards[""].plot().figure_
+        figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"warning: {message}")
     for name, board in boards.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -428,16 +427,6 @@ class Leaderboard:
             raise RankshotError(f"to_frame needs one of {quote_names(FRAMES)}: install one of them")
         columns = dict(zip(Standing._fields, map(list, zip(*self, strict=True)), strict=True))
         return nw.from_dict(columns, backend=backend).to_native()
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw the ratings with comparison intervals: a `rankshot.plots.WorthsDisplay`.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
-        # This layer imports none above it; the package knows them all.
-        return sys.modules["rankshot"].plots.WorthsDisplay.from_leaderboard(self, ax=ax)
 
     def __len__(self) -> int:
         return len(self.items)

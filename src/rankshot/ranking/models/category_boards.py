@@ -141,11 +141,10 @@ def leaderboards(
 
     Examples
     --------
-    >>> import pandas as pd
     >>> import rankshot as rs
-    >>> votes = pd.DataFrame({"winner": ["a", "b"] * 30, "loser": ["b", "a"] * 30,
-    ...                       "meal": ["lunch"] * 40 + ["dinner"] * 20})
-    >>> boards = rs.leaderboards(votes, category="meal")
+    >>> votes = rs.Rankings.from_pairs(
+    ...     ["a", "b"] * 30, ["b", "a"] * 30, targets=["lunch"] * 40 + ["dinner"] * 20)
+    >>> boards = rs.leaderboards(votes)
     >>> list(boards), boards["lunch"].weight
     (['dinner', 'lunch'], 40.0)
     """
