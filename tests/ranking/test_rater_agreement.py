@@ -234,7 +234,7 @@ def test_many_votes_between_two_items_are_summarized_in_time(rng):
     start = process_time()
     found = rs.summarize(votes)[0]
     assert process_time() - start < 5
-    assert len(found.order) == 2
+    assert len(found.order) == 10
     assert len(found.model.mode_) == 20
 
 

@@ -39,6 +39,7 @@ def leaderboard(
     ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
     category: str | None = None,
+    cluster: str | None = None,
     min_votes: float | None = None,
     scale: Literal["log-worth", "elo"] = "log-worth",
     regularization: float | None = None,
@@ -92,6 +93,9 @@ def leaderboard(
         Columns of other influences on who wins, such as length,position; separated by commas.
     category
         A column: each of its values gets its own leaderboard.
+    cluster
+        A column of what votes may have in common beside the rater, such as the prompt: the
+        intervals take both into account.
     min_votes
         Items with fewer votes are listed separately. The default is 10, or a tenth of the median.
     scale
@@ -139,11 +143,14 @@ def leaderboard(
             reading={**reading, "on_error": on_error, "items": names},
             regularization=regularization,
             covariates=covariates,
+            cluster=cluster,
             target=target,
         )
     if plot is not None:
+        from rankshot.plots import WorthsDisplay
+
         # Too many items for a picture are refused before anything is printed or written.
-        figure = boards[""].plot().figure_
+        figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
     for name, board in boards.items():
         _print_board(board, name)
     if category:
@@ -165,6 +172,7 @@ def _make_boards(
     reading: dict[str, Any],
     regularization: float | None,
     covariates: str | None,
+    cluster: str | None,
     target: str | None,
 ) -> dict[str, ranking.Leaderboard]:
     """Return the leaderboard of each category, or a single one without a name."""
@@ -176,17 +184,18 @@ def _make_boards(
         require_number("--regularization", regularization, least=0)
     named = {**TABLE_OPTIONS, "items": "--items", "category": "--category"}
     with name_options(named, COLUMNS):
-        if covariates:
+        if covariates or cluster:
+            refuse(target, "--covariates and --cluster are for a table of votes, without --target")
             refuse(
-                "category" in columns or target,
-                "--covariates are for one leaderboard of a table of votes",
+                regularization is not None, "--regularization is not for --covariates and --cluster"
             )
-            refuse(regularization is not None, "--regularization is not for --covariates")
-            names = [name.strip() for name in covariates.split(",")]
-            more = {"on_error": reading["on_error"]}
-            board = ranking.leaderboard(path, **{"covariates": names, **options, **columns, **more})
-            say_layout("votes", sorted(board.items))
-            return {"": board}
+            names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
+            make = ranking.leaderboards if "category" in columns else ranking.leaderboard
+            more = {"covariates": names, "cluster": cluster, "on_error": reading["on_error"]}
+            found = make(path, **{**more, **options, **columns})
+            boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
+            say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
+            return boards
         rankings, layout = read_with_layout(path, **reading, **columns)  # type: ignore[arg-type]
     say_layout(layout, rankings.items)
     with prefix_errors(path):
@@ -214,9 +223,9 @@ def _print_board(board: ranking.Leaderboard, title: str) -> None:
     points = "A difference of 400 points is odds of 10 to 1"
     unit = points if board.scale == "elo" else "The difference of two log-worths is the log-odds"
     say(
-        f"{unit} that the one is preferred to the other{unless_tied}. Items whose intervals do not "
-        "overlap differ clearly. The column ranks contains the true rank with a probability of at "
-        f"least {board.level:g}."
+        f"{unit} that the one is preferred to the other{unless_tied}. The column ranks contains "
+        f"the true rank with a probability of at least {board.level:g}. The column better counts "
+        "the items that it is clearly better than, all comparisons together."
     )
 
 

@@ -547,11 +547,7 @@ def open_writer(
                 writer.write_table(arrow.concat_tables(held))
                 held.clear()
 
-        def put(
-            texts: Sequence[Sequence[str]],
-            numbers: NDArray[np.floating],
-            features: NDArray[np.floating] | None = None,
-        ) -> None:
+        def put(texts: Sequence[Sequence[str]], numbers: Any, features: Any = None) -> None:
             nonlocal writer
             arrays = [arrow.array(column, arrow.string()) for column in texts]
             arrays += [arrow.array(column, from_pandas=True) for column in numbers.T]

@@ -55,8 +55,9 @@ GROUP_ENTRIES = 2**22
 SHARED_ARGUMENTS = {"rater", "weight", "count"}
 VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "category", "id", "numbers"}
 BALLOT_ARGUMENTS = {"target", "item", "rank", "score"}
-TABLE_ARGUMENTS = SHARED_ARGUMENTS | VOTE_ARGUMENTS | BALLOT_ARGUMENTS
-"""What names the columns of a table, or says how to read them."""
+COLUMN_ARGUMENTS = SHARED_ARGUMENTS | VOTE_ARGUMENTS | BALLOT_ARGUMENTS
+TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on_error"}
+"""What names the columns of a table, and says how to read them."""
 
 
 def read_rankings(
@@ -158,11 +159,11 @@ def read_with_layout(
         require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
-    if unknown := {*columns} - TABLE_ARGUMENTS:
+    if unknown := {*columns} - COLUMN_ARGUMENTS:
         name = min(unknown)
         raise RankshotError(
-            f"{name}= is unknown{suggest_name(name, TABLE_ARGUMENTS)}; a table has "
-            f"{quote_names(sorted(TABLE_ARGUMENTS), 20)}"
+            f"{name}= is unknown{suggest_name(name, COLUMN_ARGUMENTS)}; a table has "
+            f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}"
         )
     options = (layout, ignore, missing, on_error, columns)
     if not isinstance(path, (str, Path)):
