@@ -23,12 +23,14 @@ from sqlalchemy.schema import CreateColumn
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
 from rankshot.core.validation import require_module
+from rankshot.survey.store.damage import describe_loss, find_damage
 from rankshot.survey.store.sqlite_files import (
     DOUBTED,
     MissingDatabaseError,
     SqliteFile,
     describe_doubt,
     has_log,
+    open_read_only,
     read_into_memory,
     require_file,
 )
@@ -201,7 +203,7 @@ class Database:
     identity : Identity
         Makes hashes, links and codes with the survey's own secret.
     doubt : str or None
-        Why answers may be missing, if an SQLite file has lost its log.
+        Why answers may be missing, if an SQLite file has lost its log or is damaged.
     remains : str or None
         What the last deletion could not erase from the bytes of the database, and what to do.
 
@@ -246,9 +248,16 @@ class Database:
         require_file(path)
         lacks_log = not has_log(path)
         if read_only:
-            memory = read_into_memory(path)
+            memory, lost = read_into_memory(path)
+            self.doubt = describe_loss(lost)
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
+            with open_read_only(path) as source:
+                if damage := find_damage(source):
+                    raise RankshotError(
+                        f"{path}: the database is damaged ({damage}). `rankshot survey backup` "
+                        "saves what can be read: put that file in the place of the damaged one"
+                    )
             self._file = SqliteFile(path)
             self._watch, self._take_turn = self._file, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
@@ -257,7 +266,7 @@ class Database:
             survey = connection.execute(sa.select(SURVEY)).one()
             if survey.serving == DOUBTED or (survey.serving and lacks_log):
                 connection.execute(SURVEY.update().values(serving=DOUBTED))
-                self.doubt = describe_doubt(path)
+                self.doubt = "; ".join(filter(None, [describe_doubt(path), self.doubt]))
         if read_only:
             memory.execute("PRAGMA query_only = ON")
         return survey

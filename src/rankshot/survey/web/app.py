@@ -99,6 +99,7 @@ def create_app(
     )
     app = create_application(pages.refuse, rules)
     app.state.identity = database.identity
+    app.state.is_damaged = False
     database.start_serving()
     app.router.lifespan_context = partial(_forget_regularly, database)
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
@@ -141,7 +142,9 @@ def _add_readiness(app: FastAPI, database: Database) -> None:
                 is_file = connection.dialect.name == "sqlite"
                 folder = Path(connection.engine.url.database or "").parent
             is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
-            found = {"ready": not is_full, "state": state}
+            # Some pages of a damaged file can still be read.
+            is_ready = not (is_full or app.state.is_damaged)
+            found = {"ready": is_ready, "state": state}
         response.status_code = 200 if found["ready"] else 503
         return found
 
@@ -166,6 +169,8 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
         if isinstance(error, (IntegrityError, ProgrammingError)):
             # These are errors of ours; of a damaged file, SQLite says their base class.
             raise error
+        if type(error) is DatabaseError:
+            app.state.is_damaged = True
         if not isinstance(error, DatabaseGoneError):
             # Such as a full disk. A file that is gone was reported when it was noticed.
             reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
