@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
-from rankshot.cli.examples import add_evidence
+from rankshot.cli.examples import EXAMPLES, add_evidence, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
@@ -133,6 +133,9 @@ def save_head(
             for what, path in options.files.items()
         }
     }
+    if options.examples is not None:
+        # A report does not test a head with what it was fitted to.
+        provenance[EXAMPLES] = list_example_ids(options.examples)
     if score_type != "auto":
         provenance["score_type"] = score_type
     if options.settings_file is not None:
@@ -252,7 +255,11 @@ def export(
     say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
     say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
     if n := fitted.n_features_ - len(fitted.evidence_classes_):
-        say(f"the input 'features' expects the {n} features of the examples first")
+        given = exported.n_features == fitted.n_features_
+        own = f"the {n} features are the input of the last layer of {attach}"
+        say(
+            f"the input 'features' expects the {n} features of the examples first" if given else own
+        )
     if names := quote_names(fitted.evidence_classes_, NAMES_SHOWN):
         say(f"the last columns of the input 'features' are the evidence of {names}")
     say(f"largest difference from the head in a probability: {exported.difference:.1g}")

@@ -265,7 +265,7 @@ def _check_rehearsed(options: HeadOptions) -> None:
 
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
-    """Open the scores of inputs, with their features, and the evidence that the options name."""
+    """Open the scores of inputs, with the evidence that the options name."""
     return add_evidence(zeroshot.open_scores(path), options.evidence)
 
 
@@ -335,7 +335,8 @@ def _read_more(
         )
     if scores.evidence is not None:
         score_type = infer_score_type(scores, score_type)
-        given["evidence"] = sample_scores(scores, score_type)
+        features = options.examples is not None
+        given["evidence"] = sample_scores(scores, score_type, features=features)
     return reference, given, score_type
 
 
@@ -349,15 +350,13 @@ def _check_scores(
     scores: ScoreTable, score_type: ScoreType, head: zeroshot.BaseHead, path: Path
 ) -> tuple[zeroshot.BaseHead, ScoreType]:
     """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
-    from rankshot.zeroshot.files.score_tables import name_by_columns, require_score_type
-
-    wanted = head.n_features_ - len(head.evidence_classes_)
-    given = 0 if scores.features is None else scores.features.shape[1]
-    refuse(
-        wanted not in {0, given},
-        f"{path}: was fitted to examples with {wanted} features, and {scores.path} has {given}: "
-        "give scores (.npz) with the array features",
+    from rankshot.zeroshot.files.score_tables import (
+        name_by_columns,
+        require_features,
+        require_score_type,
     )
+
+    require_features(scores, head, path)
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
     known = head.provenance_.get("score_type")
@@ -381,8 +380,8 @@ def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None
         )
 
 
-def print_remarks(head: Any, options: HeadOptions) -> None:
-    """Print how much the sources count, and what a head cannot distinguish, or lacks."""
+def print_remarks(head: Any, options: HeadOptions, *, same: bool = True) -> None:
+    """Print how much the sources count, what a head lacks, and what it cannot distinguish."""
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
     from rankshot.zeroshot.source_weights import describe_sources
 
@@ -393,8 +392,8 @@ def print_remarks(head: Any, options: HeadOptions) -> None:
     # A single new class that competes with seen classes is not the only class.
     has_others = options.settings.classes == "all" or options.settings.none
     competes = has_others and len(head.classes_) == 1
-    same = [] if competes else describe_indistinguishable(head)
-    for remark in (*trust, *describe_missing(head), *same):
+    equal = describe_indistinguishable(head) if same and not competes else []
+    for remark in (*trust, *describe_missing(head), *equal):
         say(f"{options.rankings}: {remark}")
 
 
@@ -423,8 +422,8 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
         say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")
     listed = set(rankings.codes.tolist())
     if unlisted := [item for i, item in enumerate(rankings.items) if i not in listed]:
-        share = f"{len(unlisted):,} of {len(rankings.items):,} seen classes occur in no ranking"
-        say(f"{path}: {share}: {quote_names(unlisted, 4)}")
+        share = f"{len(unlisted):,} of {len(rankings.items):,} seen classes"
+        say(f"{path}: no ranking has {share}: {quote_names(unlisted, 4)}")
     return new
 
 

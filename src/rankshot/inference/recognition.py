@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.validation import as_names
+from rankshot.inference.network_check import check_scores
 from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import Classes, ScoredInputs, score
 from rankshot.ranking.rankings import Rankings
@@ -20,7 +21,14 @@ from rankshot.sources.names.labels import ClassLabels
 from rankshot.sources.names.look_up import compare_as, describe_unknown
 from rankshot.sources.wordnet import WordNet
 from rankshot.zeroshot.files.saved_heads import add_seen_classes
-from rankshot.zeroshot.heads.base import LEAST_INPUTS, BaseHead, align_to, only_new, source_names
+from rankshot.zeroshot.heads.base import (
+    LEAST_INPUTS,
+    BaseHead,
+    align_to,
+    describe_indistinguishable,
+    only_new,
+    source_names,
+)
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
@@ -99,6 +107,7 @@ def recognise(
     model: Any = None,
     seen: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    features: bool = True,
     source: Any = None,
     rehearse: tuple[Any, ArrayLike] | None = None,
     examples: tuple[Any, ArrayLike] | None = None,
@@ -123,8 +132,10 @@ def recognise(
         The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. A
         dict has one list of seen classes, most similar first, per class. Or the names of the new
         classes, which the source ranks.
-    model, seen, preprocessing
-        As ``model``, ``classes`` and ``preprocessing`` of `rankshot.inference.score`.
+    model, seen, preprocessing, features
+        As ``model``, ``classes``, ``preprocessing`` and ``features`` of
+        `rankshot.inference.score`. Examples are compared by features if there are any, and by
+        scores otherwise.
     source : source or list of sources, optional
         What ranks names: objects with a method ``similarity`` or ``rankings``, such as
         `LanguageModel`. By default `WordNet`.
@@ -164,7 +175,7 @@ def recognise(
             ids = np.arange(len(given)).astype(str).astype(object)
             return ScoredInputs(given, ids, (), ClassLabels.from_names(given.items))
         if model is not None:
-            return score(model, given, seen, preprocessing=preprocessing)
+            return score(model, given, seen, preprocessing=preprocessing, features=features)
         if isinstance(new, Rankings):
             return read(as_scores(given, new.items))
         raise RankshotError(
@@ -188,15 +199,28 @@ def recognise(
     head, rehearsal, predicted = _fit_head(
         rankings, reference, labels, notes, examples=known, evidence=evidence
     )
+    notes += _list_remarks(head, scores, known, competes=classes == "all" or none)
     if classes == "all" or none:
         settings = HeadSettings() if rehearsal is None else rehearsal.settings_
         head = _add_seen_classes(replace(settings, classes=classes, none=none), head, reference)
     alone = head.predict(scores)
     head, why = refine_batch(head, scores, known, batch)
-    proba = head.predict_proba(scores)
-    found = head.classes_[np.asarray(proba).argmax(axis=1)]
     notes += filter(None, [why])
-    return Recognition(scored.ids, found, proba, alone, head, rehearsal, predicted, tuple(notes))
+    labels, proba = head.predict(scores), head.predict_proba(scores)
+    return Recognition(scored.ids, labels, proba, alone, head, rehearsal, predicted, tuple(notes))
+
+
+def _list_remarks(
+    head: BaseHead, scores: Scores, examples: tuple[Scores, ArrayLike] | None, *, competes: bool
+) -> list[str]:
+    """Return sentences on what cannot be told apart, and on what examples are compared by."""
+    found = [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
+    # A single new class that competes with seen classes is not the only class.
+    if examples is None and not (competes and len(head.classes_) == 1):
+        found += [f"warning: {remark}" for remark in describe_indistinguishable(head)]
+    if examples is not None and examples[0].features is None:
+        found.append("examples: compared by their scores, since they have no features")
+    return found
 
 
 def _fit_head(

@@ -57,6 +57,11 @@ QUESTION = sa.Table(
     sa.Column("target", sa.Text, nullable=False),
     sa.Column("items", sa.Text, nullable=False),
     sa.Column("first", sa.Text, nullable=False),
+    # How many of the items are drawn for each participant, 0 if all are shown; which of the sets
+    # that a participant may get; and the condition of an experiment.
+    sa.Column("show", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("part", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("condition", sa.Text, nullable=False, server_default=""),
 )
 PARTICIPANT = sa.Table(
     "participant",

@@ -20,11 +20,9 @@ from rankshot.survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
     SHARE_BEFORE_ANSWERS,
-    Load,
-    assign_questions,
+    choose_questions,
     count_answers,
     expected_until,
-    find_open,
     insert_questions,
     question_from_row,
     reopen_skipped,
@@ -225,7 +223,7 @@ class Participation:
         self._ticks = ticks
         # When this process has shown each question first: the time, and the reading of the clock.
         self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: (clock(), ticks()))
-        self._questions = {q.key: q for q in (*study.questions, *study.gold)}
+        self._questions = {q.key: q for q in (*study.asked, *study.asked_gold)}
         self._register()
 
     def _register(self) -> None:
@@ -233,10 +231,13 @@ class Participation:
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
             new = [q for key, q in self._questions.items() if key not in known]
-            rows = [(q.key, q.target, json.dumps(q.items), json.dumps(q.first)) for q in new]
+            rows = [
+                {column.name: getattr(question, column.name) for column in QUESTION.c}
+                | {"items": json.dumps(question.items), "first": json.dumps(question.first)}
+                for question in new
+            ]
             if rows:
-                named = [dict(zip(QUESTION.c.keys(), row, strict=True)) for row in rows]
-                connection.execute(QUESTION.insert(), named)
+                connection.execute(QUESTION.insert(), rows)
 
     def find_place(self, participant: str | None, owned: Collection[str]) -> Place:
         """Return how a visitor would start or go on; refuse who could not.
@@ -315,7 +316,7 @@ class Participation:
                     connection.execute(PARTICIPANT.insert().values(new))
                     insert_extra_answers(connection, rater, screening or {})
                 record_activity(connection, rater, now)
-                insert_questions(connection, self._study, rater, keys, self._rng)
+                insert_questions(connection, self._study, rater, keys, now, self._rng)
             mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
             agreed: dict[str, Any] = {"released": 0}
             if language is not None:
@@ -340,15 +341,11 @@ class Participation:
         is_pilot = read_state(connection) == "pilot"
         return self._identity.rater(pilot_name(participant) if is_pilot else participant)
 
-    def _choose(self, loads: Mapping[str, Load]) -> list[str]:
-        wanted = self._study.questions_per_participant
-        return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
-
     def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
         """Choose questions for somebody new; if none is left, say when one may be."""
         now = self._clock()
         loads = count_answers(connection, self._study, now, pilot=pilot)
-        keys = self._choose(loads)
+        keys = choose_questions(self._study, loads, self._rng)
         if not keys:
             wait = seconds_until_place(connection, self._study, loads, now, pilot=pilot)
             raise StoppedError("full", wait=wait)
@@ -436,12 +433,12 @@ class Participation:
             return
         loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
         if rows := select_assignments(connection, rater):
-            replace_closed(connection, self._study, loads, rows, self._rng)
+            replace_closed(connection, self._study, loads, rows, now, self._rng)
         else:
             # Who had withdrawn and may go on has no questions any more.
             _require_open(person.state)
-            if keys := self._choose(loads):
-                insert_questions(connection, self._study, rater, keys, self._rng)
+            if keys := choose_questions(self._study, loads, self._rng):
+                insert_questions(connection, self._study, rater, keys, now, self._rng)
         record_activity(connection, rater, now)
 
     def submit_all(self, sent: Sequence[Submission]) -> list[Exception | None]:
