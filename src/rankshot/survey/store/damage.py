@@ -48,8 +48,8 @@ def save_rest(damaged: sqlite3.Connection) -> tuple[sqlite3.Connection, list[str
     lost = []
     for table in _list_tables(damaged):
         for rowid, row, problem in _read_rows(damaged, table):
-            names, marks = ", ".join(["rowid", *row]), ", ".join("?" * (len(row) + 1))
-            insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})"
+            names, marks = ", ".join(["rowid", *map(json.dumps, row)]), ", ?" * len(row)
+            insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES (?{marks})"
             if problem is not None:
                 lost.append(_name_row(table, rowid, row, problem))
             elif not rest.execute(insert, [rowid, *row.values()]).rowcount:

@@ -190,6 +190,16 @@ class Identity(Signer):
         return base64.b32encode(self._hash("code", rater)).decode()[:10]
 
 
+@contextmanager
+def name_failures(what: str) -> Iterator[None]:
+    """Turn errors of a database, such as that of a full disk, into one line that names it."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+        raise RankshotError(f"cannot open {what}: {reason}") from None
+
+
 class Database:
     """The database of a survey: an SQLite file or a PostgreSQL database.
 
@@ -232,16 +242,12 @@ class Database:
         self._watch: AbstractContextManager[None] = nullcontext()
         self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         try:
-            if isinstance(place, Path):
-                survey = self._open_sqlite(place, create=create, read_only=read_only)
-            else:
-                survey = self._open_postgresql(place, create=create, read_only=read_only)
-        except (DBAPIError, sqlite3.Error) as error:
-            self.close()
             # The URL is not in the message: it may contain a password.
-            what = place if isinstance(place, Path) else "the survey's database"
-            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
-            raise RankshotError(f"cannot open {what}: {reason}") from None
+            with name_failures(f"{place}" if isinstance(place, Path) else "the survey's database"):
+                if isinstance(place, Path):
+                    survey = self._open_sqlite(place, create=create, read_only=read_only)
+                else:
+                    survey = self._open_postgresql(place, create=create, read_only=read_only)
         except BaseException:
             self.close()
             raise

@@ -26,7 +26,7 @@ from sqlalchemy.exc import (
 from starlette.responses import HTMLResponse, Response
 
 from rankshot.survey.answers import MOST_CHARACTERS
-from rankshot.survey.store.database import SURVEY, Database
+from rankshot.survey.store.database import SURVEY, Database, name_failures
 from rankshot.survey.store.participation import (
     NotAssignedError,
     Participation,
@@ -89,7 +89,9 @@ def create_app(
     """
     addresses, pictures = load_pictures(study.pictures)
     static = load_static_files(PACKAGE)
-    participation = Participation(study, database)
+    with name_failures("the survey's database"):
+        participation = Participation(study, database)
+        database.start_serving()
     pages = Pages(study, addresses, static, participation.language)
     extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
     rules = Rules(
@@ -100,7 +102,6 @@ def create_app(
     app = create_application(pages.refuse, rules)
     app.state.identity = database.identity
     app.state.is_damaged = False
-    database.start_serving()
     app.router.lifespan_context = partial(_forget_regularly, database)
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
