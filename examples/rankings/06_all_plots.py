@@ -27,7 +27,7 @@ plt.show()
 # :class:`~rankshot.plots.WorthsDisplay`: grey bars join items that do not differ clearly.
 
 ballots = load_election()
-rs.leaderboard(ballots).plot()
+rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(ballots))
 plt.show()
 
 # %%

@@ -248,7 +248,7 @@ class WorthsDisplay(Display):
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
-    >>> display = rs.leaderboard(votes).plot()
+    >>> display = rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes))
     >>> display.ax_.get_xlabel()
     'log-worth, with 95 % comparison intervals'
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -460,7 +459,7 @@ class Leaderboard:
         >>> import rankshot as rs
         >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
         >>> rs.leaderboard(votes).to_dict()["pairs"][0]
-        {'first': 'a', 'second': 'b', 'votes': 40.0, 'observed': 0.75, 'expected': 0.75}
+        {'first': 'a', 'second': 'b', 'votes': 40.0, 'observed': 0.75, 'expected': 0.749863}
         """
         both = self.wins + self.wins.T + self.ties
         at = np.argwhere(np.triu(both) > 0).tolist()
@@ -478,16 +477,6 @@ class Leaderboard:
             "effects": {name: found._asdict() for name, found in self.effects.items()},
             "thin": self.thin, "pairs": pairs,
         }  # fmt: skip
-
-    def plot(self, *, ax: Any = None) -> Any:
-        """Draw the ratings with comparison intervals: a `rankshot.plots.WorthsDisplay`.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-        """
-        # This layer imports none above it; the package knows them all.
-        return sys.modules["rankshot"].plots.WorthsDisplay.from_leaderboard(self, ax=ax)
 
     def __len__(self) -> int:
         return len(self.items)
