@@ -42,7 +42,7 @@ BATCH = 16
 """Inputs per batch: on a CPU, larger batches do not fit its cache and are slower."""
 AHEAD = 2
 """Batches that are decoded while the model computes."""
-ON_ERROR = ("raise", "skip")
+ON_ERROR = ("stop", "skip")
 Classes = str | Path | Sequence[Any] | Mapping[Any, Any]
 Floats = NDArray[np.floating]
 
@@ -87,7 +87,7 @@ def score(
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
     batch_size: int = BATCH,
-    on_error: str = "raise",
+    on_error: str = "stop",
     column: str | None = None,
     id_column: str | None = None,
     progress: Announce | None = None,
@@ -111,8 +111,8 @@ def score(
         has its own.
     batch_size : int
         Inputs per call of the model.
-    on_error : {"raise", "skip"}
-        What to do with an input that cannot be read.
+    on_error : {"stop", "skip"}
+        What to do with an input that cannot be read: raise an error, or skip and list it.
     column, id_column : str, optional
         The columns of a table that have the inputs and their ids; by default ``text`` (or
         ``path``) and ``id``.
@@ -212,7 +212,7 @@ class ScoringPlan:
         return found
 
     def run(
-        self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"
+        self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "stop"
     ) -> Generator[ScoredBatch, None, None]:
         """Yield the scores of inputs, batch by batch, in their order."""
         require_whole_number("batch_size", batch_size)
@@ -221,7 +221,7 @@ class ScoringPlan:
         n_threads = max(1, min(4 if self.model.device == "CPU" else 16, count_cores() - 1))
         for batch in _prepare_batches(entries, batch_size, self._prepare(), n_threads):
             scored = self._score(batch) if batch.ids else batch
-            if on_error == "raise":
+            if on_error == "stop":
                 refuse_skipped(scored.skipped)
             yield scored
 

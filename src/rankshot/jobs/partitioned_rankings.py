@@ -9,6 +9,7 @@ import pickle
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from gzip import BadGzipFile
@@ -81,7 +82,23 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
             merge(combine, results[i : i + SPLIT_EVERY])
             for i in range(0, len(results), SPLIT_EVERY)
         ]
-    return dask.compute(*results)[0] if results else None
+    found = dask.compute(*results)[0] if results else None
+    for tell in _watchers:
+        tell()
+    return found
+
+
+_watchers: list[Callable[[], None]] = []
+
+
+@contextmanager
+def watch_passes(tell: Callable[[], None]) -> Iterator[None]:
+    """Call a function after each pass over the parts of rankings."""
+    _watchers.append(tell)
+    try:
+        yield
+    finally:
+        _watchers.remove(tell)
 
 
 class PartitionedRankings(RankingParts):
@@ -393,7 +410,7 @@ def read_rankings(
     dask = import_dask()
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
-    files = [StoredFile(part) for part in list_ranking_files(address)]
+    files = [RankingFile(part) for part in list_ranking_files(address)]
     plans = dask.compute(
         *(
             plan_parquet(file)
@@ -412,7 +429,7 @@ def read_rankings(
 
 
 @dataclass(frozen=True)
-class StoredFile:
+class RankingFile:
     """A file at an fsspec address; it opens and prints like a path."""
 
     part: Part
@@ -464,7 +481,7 @@ class _Plan(NamedTuple):
     items: Items | None = None
 
 
-def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
+def _plan_jsonl(file: RankingFile, part_bytes: int) -> _Plan:
     size = file.part.size
     if file.part.address.endswith(".gz"):
         return _Plan([partial(_read_packed, file)], GZIP_GROWTH * size)
@@ -474,7 +491,7 @@ def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
     return _Plan(blocks, JSON_GROWTH * size)
 
 
-def _plan_parquet(file: StoredFile) -> _Plan:
+def _plan_parquet(file: RankingFile) -> _Plan:
     """Put row groups together, up to a number of listed items."""
     with open_parquet(file) as parquet:
         runs: list[list[int]] = []
@@ -517,7 +534,9 @@ def _occurring_items(part: Any) -> frozenset[str]:
     return frozenset(kept.value.items if kept else ())
 
 
-def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:
+def _read_block(
+    file: RankingFile, offset: int, length: int, items: Items | None
+) -> Rankings | None:
     """Read the lines that start after ``offset``, and not after ``offset + length``."""
     with file.open() as stream:
         block = import_dask("fsspec.utils").read_block(stream, offset, length, b"\n")
@@ -534,7 +553,7 @@ def _read_block(file: StoredFile, offset: int, length: int, items: Items | None)
         raise
 
 
-def _count_lines(file: StoredFile, offset: int) -> int:
+def _count_lines(file: RankingFile, offset: int) -> int:
     """Return how many lines start before a block, the one that ``offset`` cuts included."""
     count, left = int(offset > 0), offset
     with file.open() as stream:
@@ -544,7 +563,7 @@ def _count_lines(file: StoredFile, offset: int) -> int:
     return count
 
 
-def _read_packed(file: StoredFile, items: Items | None) -> Rankings | None:
+def _read_packed(file: RankingFile, items: Items | None) -> Rankings | None:
     try:
         with file.open() as stream:
             return _parse(skip_blank_lines(stream, file), file, items)
@@ -553,13 +572,13 @@ def _read_packed(file: StoredFile, items: Items | None) -> Rankings | None:
 
 
 def _parse(
-    lines: Iterator[tuple[int, str]], file: StoredFile, items: Items | None
+    lines: Iterator[tuple[int, str]], file: RankingFile, items: Items | None
 ) -> Rankings | None:
     first = next(lines, None)
     return None if first is None else parse_jsonl(chain([first], lines), items, file)
 
 
-def _read_row_groups(file: StoredFile, groups: list[int], items: Items | None) -> Rankings | None:
+def _read_row_groups(file: RankingFile, groups: list[int], items: Items | None) -> Rankings | None:
     with open_parquet(file, dictionaries=True) as parquet:
         parts = list(iterate_row_groups(parquet, groups, items, file))
     return join_portions(parts, items, file) if parts else None

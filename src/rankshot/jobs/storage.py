@@ -19,21 +19,34 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS, TEMPORARY, replace_path
-from rankshot.core.tables import TABLE_ENDINGS, import_pyarrow, open_parquet
+from rankshot.core.tables import ID, TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_module
 
 ATOMIC_STORES = frozenset(
     {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "tos", "memory"}
 )
 """Stores that show an object only when all of it has arrived."""
+CHUNK_BYTES, HASHED_ROWS = 1 << 20, 1 << 16
+"""What is read at a time to compute checksums, and numbers of ids."""
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _VERSION_KEYS = (
     *("ETag", "etag", "md5Hash", "generation"),
     *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "created"),
 )
 _PATTERN = re.compile(r"[*?\[]")
+
+
+class Record(NamedTuple):
+    """What a job keeps about a part that is done: versions and checksums of input and output."""
+
+    input_version: str
+    input_checksum: str
+    output_version: str
+    output_checksum: str
 
 
 @dataclass(frozen=True)
@@ -50,12 +63,15 @@ class Part:
         In bytes.
     version : str
         Changes with the content: a checksum of the store, or the size and the time of the change.
+    record : Record, optional
+        What the job keeps about it since an earlier run.
     """
 
     name: str
     address: str
     size: int
     version: str
+    record: Record | None = None
 
     @property
     def stem(self) -> str:
@@ -73,7 +89,7 @@ class PackedPart(Part):
     def pack(cls, name: str, value: Any, version: str, *, compress: bool = True) -> PackedPart:
         """Return a part that holds a value, which is never written to a file."""
         content = zlib.compress(pickle.dumps(value), int(compress))
-        return cls(name, name, len(content), version, content)
+        return cls(name, name, len(content), version, content=content)
 
 
 class _Place(NamedTuple):
@@ -282,22 +298,81 @@ def read_bytes(address: str, n: int | None = None) -> bytes | None:
     return None
 
 
+class StoredFile(NamedTuple):
+    """A file at an address; it opens and prints like a path."""
+
+    address: str
+
+    def open(self, mode: str = "rb") -> Any:
+        """Return a context that opens the file."""
+        place = _open_place(self.address)
+        return Path(place.path).open(mode) if place.is_local else place.files.open(place.path, mode)
+
+    def __str__(self) -> str:
+        return self.address
+
+
 def read_footer(address: str) -> tuple[int, dict[str, str]] | None:
     """Return the number of rows and the metadata of a Parquet file; None if it is not complete."""
-    place = _open_place(address)
     try:
-        if place.is_local:
-            with open_parquet(Path(place.path)) as file:
-                metadata = file.metadata
-        else:
-            with _as_os_error(address), place.files.open(place.path, "rb") as stream:
-                metadata = import_pyarrow("pyarrow.parquet").read_metadata(stream)
-    except (FileNotFoundError, RankshotError, import_pyarrow().ArrowException):
+        with _as_os_error(address), open_parquet(StoredFile(address)) as file:
+            metadata = file.metadata
+    except (FileNotFoundError, RankshotError):
         return None
     pairs = metadata.metadata or {}
     return metadata.num_rows, {
         key.decode(): value.decode() for key, value in pairs.items() if key.startswith(b"rankshot")
     }
+
+
+def find_version(address: str) -> str:
+    """Return the version of a file, as `list_parts` has it; nothing if it does not exist."""
+    place = _open_place(address)
+    with _as_os_error(address), suppress(FileNotFoundError):
+        place.files.invalidate_cache()
+        return _describe_file(place, place.path, place.files.info(place.path))[2]
+    return ""
+
+
+def compute_checksum(address: str) -> str:
+    """Return the size and the CRC of a file, which tell damage and changes, but not forgery."""
+    size = checksum = 0
+    with _as_os_error(address), StoredFile(address).open() as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            size, checksum = size + len(chunk), zlib.crc32(chunk, checksum)
+    return f"{size}-{checksum:08x}"
+
+
+def is_undamaged(address: str) -> bool:
+    """Return whether all pages of a Parquet file can be read, and have their checksums."""
+    try:
+        with _as_os_error(address), open_parquet(StoredFile(address)) as file:
+            for number in range(file.num_row_groups):
+                file.read_row_group(number)
+    except RankshotError:
+        return False
+    return True
+
+
+def hash_ids(address: str) -> bytes:
+    """Return a number of 8 bytes for each id in a Parquet file, equal for equal ids anywhere.
+
+    It is the sum of the bytes of the id, each times a random number of its place.
+    """
+    rng, factors, hashes = np.random.default_rng(0), np.empty(0, np.uint64), b""
+    with _as_os_error(address), open_parquet(StoredFile(address)) as file:
+        for batch in file.iter_batches(HASHED_ROWS, columns=[ID]):
+            _, offsets, text = batch.column(0).cast("large_binary").buffers()
+            ends = np.frombuffer(offsets, np.int64)[: len(batch) + 1]
+            values = np.frombuffer(text, np.uint8)[: ends[-1]]
+            sizes = np.diff(ends)
+            while factors.size < sizes.max(initial=0):
+                factors = np.append(factors, rng.integers(2**64 - 1, size=64, dtype=np.uint64))
+            place = np.arange(values.size) - np.repeat(ends[:-1], sizes)
+            sums = np.zeros(values.size + 1, np.uint64)
+            np.cumsum((values + np.uint64(1)) * factors[place], out=sums[1:])
+            hashes += (sums[ends[1:]] - sums[ends[:-1]]).tobytes()
+    return hashes
 
 
 # -------------------------------------------------------------------- writing

@@ -24,6 +24,8 @@ from rankshot.zeroshot.heads.probabilistic_ranking import (
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]
+LEAST_ROWS = 64
+"""Inputs that are computed together, also if there are thousands of classes."""
 
 
 class DeterministicRanking(BaseHead, BaseEstimator):
@@ -157,6 +159,10 @@ class DeterministicRanking(BaseHead, BaseEstimator):
 
     def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
         return 8 * self._k * len(self.classes_)
+
+    def _block_rows(self, kind: Kind) -> int:
+        # Orders and sparse products take long to begin, whatever the number of inputs.
+        return max(super()._block_rows(kind), LEAST_ROWS)
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
