@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test system-packages types quick-tests site-tests coverage test-slow test-lowest reproduce docs pictures dist hooks bench bench-gpu clean
+.PHONY: demo test system-packages types quick-tests site-tests coverage test-slow test-lowest reproduce examples docs pictures dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -80,6 +80,11 @@ hooks: $(VENV)/.test $(VENV)/.hooks
 # reproduction/README.md.
 reproduce: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction $(DATA) $(FROM)
+
+# Rankings and labelled examples together, against each of them alone: make examples FROM=DIRECTORY.
+# About ten minutes; OPTIONS="--data sounds --draws 3" measures less.
+examples: $(VENV)/.reproduce
+	$(BIN)/python -m reproduction.examples_table $(FROM) $(OPTIONS)
 
 # The documentation site, in docs/_build/html. Its gallery runs; warnings are errors.
 docs: $(VENV)/.docs

@@ -40,9 +40,9 @@ from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, Database
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Question, Study
 from rankshot.survey.web.app import create_app
-from rankshot.survey.web.guards import FORM
 from rankshot.survey.web.researcher_routes import COOKIE
-from rankshot.survey.web.server import open_port, serve
+from rankshot.web.guards import FORM
+from rankshot.web.server import open_port, serve
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "survey"))
 from postgres_server import MissingProgramsError, running_server

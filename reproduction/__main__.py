@@ -1,6 +1,6 @@
 """The paper's experiments, and what goes beyond them: ``make reproduce DATA=cifar``.
 
-``python -m reproduction cifar|animals|intents DIRECTORY`` prints all tables and writes
+``python -m reproduction cifar|animals|intents|sounds DIRECTORY`` prints all tables and writes
 ``tables.md``, ``numbers.csv`` and the paper's figures to ``reproduction-<data set>``. It keeps the
 trained classifiers there, so that a run that was stopped can continue: a first run takes up to half
 an hour on two cores, a second one minutes.
@@ -21,6 +21,7 @@ from reproduction.benchmark import load_benchmark
 from reproduction.data import MISSING, load_data
 from reproduction.reproduction import PaperFigures, reproduce, reproduce_texts
 from reproduction.result_tables import format_markdown, write_csv, write_markdown
+from reproduction.sounds import reproduce_sounds
 
 
 def main() -> None:
@@ -32,25 +33,30 @@ def main() -> None:
     given = parser.parse_args()
     folder = given.output or Path(f"reproduction-{given.dataset}")
     folder.mkdir(parents=True, exist_ok=True)
+    start = perf_counter()
+
+    def announce(text: str) -> None:
+        print(f"{perf_counter() - start:6.0f} s  {text}", file=sys.stderr)
+
+    figures = None
     try:
-        data = load_data(given.dataset, given.directory)
+        if given.dataset == "sounds":
+            tables = reproduce_sounds(given.directory, announce)
+        else:
+            data = load_data(given.dataset, given.directory)
+            run = reproduce
+            if isinstance(data, TextData):
+                run = partial(reproduce_texts, source=given.directory)
+            found = run(load_benchmark(data), folder / "classifiers", announce)
+            tables, figures = found.all_tables, found.figures
     except RankshotError as error:
         sys.exit(str(error))
-    start = perf_counter()
-    run = reproduce
-    if isinstance(data, TextData):
-        run = partial(reproduce_texts, source=given.directory)
-    found = run(
-        load_benchmark(data),
-        folder / "classifiers",
-        lambda text: print(f"{perf_counter() - start:6.0f} s  {text}", file=sys.stderr),
-    )
-    for table in found.all_tables:
+    for table in tables:
         print(format_markdown(table))
-    write_csv(found.all_tables, folder / "numbers.csv")
-    write_markdown(found.all_tables, folder / "tables.md")
-    if found.figures is not None:
-        write_figures(found.figures, folder)
+    write_csv(tables, folder / "numbers.csv")
+    write_markdown(tables, folder / "tables.md")
+    if figures is not None:
+        write_figures(figures, folder)
     print(f"tables.md, numbers.csv and figures written to {folder}")
 
 

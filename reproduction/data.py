@@ -1,5 +1,7 @@
 """The full data sets: features of CIFAR and of Animals with Attributes, and all intents.
 
+Sounds have scores instead of features: see `reproduction.scored_tasks`.
+
 The package has a small part of CIFAR and of the intents; these functions read the whole from a
 directory of the user. ``python -m reproduction.build_features`` makes the files of features.
 """
@@ -27,6 +29,7 @@ MISSING = {
     "animals": "python -m reproduction.build_features animals DIRECTORY makes it from the data set",
     "intents": "the folder needs requests.jsonl, classes.json, panel.jsonl and "
     "panel_held_out_seen.jsonl",
+    "sounds": "the folder needs the scores of networks: see the file reproduction/README.md",
 }
 """What to do if there are no files of a data set."""
 
@@ -34,11 +37,20 @@ MISSING = {
 def load_data(name: str, directory: Path) -> ImageData | TextData:
     """Load a data set from ``DIRECTORY/<name>`` or from the directory itself."""
     load = {"cifar": load_cifar, "animals": load_animals, "intents": load_intents}[name]
-    folder = directory / name if (directory / name).is_dir() else directory
     try:
-        return load(folder)
+        return load(find_folder(name, directory))
     except FileNotFoundError as error:
-        raise RankshotError(f"{error.filename}: no such file; {MISSING[name]}") from None
+        raise describe_missing(name, error) from None
+
+
+def describe_missing(name: str, error: FileNotFoundError) -> RankshotError:
+    """Return the error for a missing file of a data set, with what to do."""
+    return RankshotError(f"{error.filename}: no such file; {MISSING[name]}")
+
+
+def find_folder(name: str, directory: Path) -> Path:
+    """Return ``DIRECTORY/<name>`` if it exists, or else the directory itself."""
+    return directory / name if (directory / name).is_dir() else directory
 
 
 def load_cifar(folder: Path) -> ImageData:

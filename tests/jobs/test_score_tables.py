@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -132,8 +133,10 @@ def test_a_stopped_run_goes_on(place):
     parts[2].unlink()
     batches = []
     model = rs.inference.open_model(place / "net.onnx")
-    inner = model.run
-    object.__setattr__(model, "run", lambda batch: batches.append(len(batch)) or inner(batch))
+    inner = model.run_with_features
+    object.__setattr__(
+        model, "run_with_features", lambda batch: batches.append(len(batch)) or inner(batch)
+    )
     done = run(place, model=model)
     assert (done.n_resumed, done.n_done) == (2, 6)
     assert sum(batches) == 28 - 7

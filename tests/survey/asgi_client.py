@@ -67,12 +67,13 @@ def run_coroutine(coroutine):
 
 
 class Client:
-    """Somebody at one address, who sends whatever they like."""
+    """A browser at one address, which sends whatever somebody likes, and keeps cookies."""
 
     def __init__(self, app, address="192.0.2.1", headers=None):
         self.app = app
         self._address = address
         self._headers = {"host": "survey.example", **(headers or {})}
+        self.cookies = {}
 
     def get(self, target, headers=None):
         return self.send("GET", target, headers)
@@ -86,7 +87,8 @@ class Client:
     def send(self, method, target, headers=None, chunks=(), *, breaks_off=False):
         """Send a request, its body in chunks; if it breaks off, the end of the body never comes."""
         raw, _, query = target.partition("?")
-        given = {**self._headers, **(headers or {})}
+        kept = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        given = {**self._headers, **({"cookie": kept} if kept else {}), **(headers or {})}
         scope = {
             "type": "http",
             "asgi": {"version": "3.0"},
@@ -101,7 +103,11 @@ class Client:
             "client": (self._address, 1234),
             "server": ("127.0.0.1", 8000),
         }
-        return run_coroutine(self._call(scope, _messages(chunks, breaks_off)))
+        reply = run_coroutine(self._call(scope, _messages(chunks, breaks_off)))
+        for cookie in reply.all("set-cookie"):
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self.cookies[name] = value
+        return reply
 
     async def _call(self, scope, messages):
         sent = []

@@ -1,12 +1,14 @@
 """Who may start and go on, and what the others read."""
 
+import re
 import time
 
 import pytest
-from asgi_client import begin, dump, finish, form_of, open_survey
+from asgi_client import Client, begin, dump, finish, form_of, open_survey
 
+from rankshot.survey import ExtraQuestion
 from rankshot.survey.overview import read_overview
-from rankshot.survey.store.people import set_state
+from rankshot.survey.store.people import release, restore, set_state
 from small_studies import small_study
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
@@ -49,7 +51,9 @@ def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     assert ids == ("ann", "study", "two")
     assert DONE not in client.get(home).text
     assert f'href="{DONE}"' in finish(client, home)
-    assert begin(client, ANN.replace("one", "three")) == home
+    # Who has finished reads that at once.
+    reply = client.get(f"/?{ANN.replace('one', 'three')}")
+    assert (reply.status, reply["location"]) == (303, home)
     assert people(database)[0].ids["platform_session"] == "two"
 
 
@@ -82,23 +86,22 @@ def test_who_finds_no_question_reads_when_to_come_back(tmp_path):
         assert "again in" not in page.text
 
 
-NETWORK = {"platform": "prolific", "full_url": STUDY.full_url, "starts_per_hour": 1}
+NETWORK = {"platform": "prolific", "full_url": STUDY.full_url, "starts_per_hour": 4}
 IDS = "PROLIFIC_PID={0:024x}&STUDY_ID={1:024x}&SESSION_ID={2:024x}"
 
 
-def test_a_whole_network_of_prolifics_participants_may_start(tmp_path):
+def test_invented_ids_of_prolific_count_for_the_address(tmp_path, caplog):
     with open_survey(small_study(**NETWORK), tmp_path) as (client, database):
-        for number in range(5):
+        for number in range(4):
             begin(client, IDS.format(number, 7, 100 + number))
-        # Ids that were typed in count for the address.
-        begin(client, "PROLIFIC_PID=ann")
-        form = form_of(client.get("/?PROLIFIC_PID=bob").text)
+        form = form_of(client.get(f"/?{IDS.format(5, 7, 105)}").text)
         reply = client.post(form.action, form.fields)
         assert reply.status == 429
         assert f'href="{FULL}">Return to Prolific<' in reply.text
         # Who has started may come again.
-        begin(client, "PROLIFIC_PID=ann")
-        assert len(people(database)) == 6
+        begin(client, IDS.format(0, 7, 100))
+        assert len(people(database)) == 4
+    assert "one address has reached 4 starts per hour" in caplog.text
 
 
 # ---- Nothing answered
@@ -155,6 +158,78 @@ def test_withdrawal_is_asked_for_and_deletes_at_once(opened):
     # Once more changes nothing.
     assert client.post(asked.action, asked.fields).status == 303
     assert client.get(f"/p/{'0' * 48}/withdraw").status == 404
+
+
+def test_after_the_end_withdrawal_needs_the_code_and_can_be_undone(tmp_path):
+    with open_survey(small_study(), tmp_path) as (client, database):
+        home = begin(client)
+        finish(client, home)
+        rater = rater_of(database, home)
+        before = dump(database, ["withdrawn_at"])
+        asked = form_of(client.get(f"{home}/withdraw").text)
+        for code in ("", "AAAAAAAAAA"):
+            reply = client.post(asked.action, {**asked.fields, "code": code})
+            assert (reply.status, 'role="alert"' in reply.text) == (422, True)
+        assert dump(database, ["withdrawn_at"]) == before
+        code = f" {database.identity.code(rater).lower()} "
+        assert client.post(asked.action, {**asked.fields, "code": code}).status == 303
+        assert client.get(home).status == 410
+        assert dump(database)["assignment"] == []
+        assert restore(database, [rater]) == [rater]
+        assert "Thank you" in client.get(home).text
+
+
+# ---- An id is not a secret
+
+
+def test_who_only_knows_an_id_reads_nothing_about_it_and_gets_no_link(tmp_path):
+    study = small_study(
+        extra=(ExtraQuestion("age", "Old?", "choice", ("yes", "no"), accepted=("yes",)),)
+    )
+    with open_survey(study, tmp_path) as (client, database):
+        homes = {}
+        for name, answer in (("new", ""), ("left", "yes"), ("gone", "yes"), ("not", "no")):
+            if answer:
+                form = form_of(client.get(f"/?participant={name}").text)
+                reply = client.post(form.action, {**form.fields, "extra-1": answer})
+                homes[name] = reply["location"].removesuffix("/instructions")
+        form = form_of(client.get(f"{homes['gone']}/withdraw").text)
+        client.post(form.action, form.fields)
+        stranger = Client(client.app, "192.0.2.9")
+        pages = set()
+        for name in ("new", *homes):
+            page = stranger.get(f"/?participant={name}").text
+            pages.add(re.sub(f'value="({name}|[0-9a-f]{{64}})"|={name}&', "", page))
+        assert len(pages) == 1, "alike for all"
+        before = dump(database)
+        for name in homes:
+            form = form_of(stranger.get(f"/?participant={name}").text)
+            reply = stranger.post(form.action, {**form.fields, "extra-1": "yes"})
+            assert (reply.status, "started elsewhere" in reply.text) == (409, True)
+            assert "set-cookie" not in dict(reply.headers)
+        assert dump(database) == before
+        # In the own browser, and by the link, everything goes on.
+        assert begin(client, "participant=left") == homes["left"]
+        assert stranger.get(homes["left"]).status == 200
+        assert client.get("/?participant=gone").status == client.get("/?participant=not").status
+        release(database, [rater_of(database, homes["left"])])
+        assert begin(stranger, "participant=left") == homes["left"]
+        assert begin(stranger, "participant=left") == homes["left"], "it is their browser now"
+
+
+def test_the_same_form_sent_twice_is_one_person_even_without_cookies(opened):
+    client, database = opened
+    form = form_of(client.get(f"/?{ANN}").text)
+    replies = []
+    for _ in range(2):
+        client.cookies.clear()
+        replies.append(client.post(form.action, form.fields))
+    assert [reply["location"] for reply in replies] == [replies[0]["location"]] * 2
+    assert len(people(database)) == 1
+
+
+def test_a_parameter_that_is_there_twice_is_refused(opened):
+    assert opened[0].get("/?PROLIFIC_PID=ann&PROLIFIC_PID=bob").status == 422
 
 
 # ---- States

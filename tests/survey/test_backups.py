@@ -20,6 +20,7 @@ from rankshot.survey import backup_database
 from rankshot.survey.overview import read_overview
 from rankshot.survey.store import sqlite_files
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.participation import StartedElsewhereError
 from rankshot.survey.study_files import format_study
 from rankshot.survey.web.app import create_app
 from small_studies import Visitors, read_all, small_study
@@ -252,20 +253,27 @@ def test_a_backup_that_cannot_be_made_leaves_nothing_behind(
 
 # ---- older versions
 
-# The tables of rankshot 0.1.0, as it created them.
-FIRST_VERSION = (
-    "CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL)",
+# The tables of rankshot 0.2.0, as it created them.
+TABLES_OF_0_2 = (
+    """CREATE TABLE survey (version INTEGER NOT NULL, secret TEXT NOT NULL,
+        state TEXT DEFAULT 'open' NOT NULL, serving INTEGER DEFAULT '0' NOT NULL)""",
     """CREATE TABLE question (key TEXT NOT NULL PRIMARY KEY, target TEXT NOT NULL,
         items TEXT NOT NULL, first TEXT NOT NULL)""",
     """CREATE TABLE participant (rater TEXT NOT NULL PRIMARY KEY,
         started_at DOUBLE PRECISION NOT NULL, seen_at DOUBLE PRECISION NOT NULL,
-        finished_at DOUBLE PRECISION, turk_assignment TEXT, turk_host TEXT)""",
+        finished_at DOUBLE PRECISION, pilot INTEGER DEFAULT '0' NOT NULL, language TEXT,
+        platform_id TEXT, platform_study TEXT, platform_session TEXT,
+        excluded_at DOUBLE PRECISION, excluded_why TEXT, withdrawn_at DOUBLE PRECISION)""",
     """CREATE TABLE assignment (rater TEXT NOT NULL REFERENCES participant (rater),
         number INTEGER NOT NULL, question TEXT NOT NULL REFERENCES question (key),
         repeat INTEGER NOT NULL, shown TEXT NOT NULL, shown_at DOUBLE PRECISION, answer TEXT,
-        answered_at DOUBLE PRECISION, PRIMARY KEY (rater, number),
+        answered_at DOUBLE PRECISION, seconds DOUBLE PRECISION, PRIMARY KEY (rater, number),
         UNIQUE (rater, question, repeat))""",
     "CREATE INDEX assignment_of_question ON assignment (question)",
+    """CREATE TABLE extra_answer (rater TEXT NOT NULL REFERENCES participant (rater),
+        name TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (rater, name))""",
+    """CREATE TABLE event (id TEXT NOT NULL PRIMARY KEY, at DOUBLE PRECISION NOT NULL,
+        action TEXT NOT NULL, rater TEXT, detail TEXT NOT NULL)""",
 )
 
 
@@ -278,24 +286,9 @@ def columns_of(database):
         }
 
 
-# What the version after that of rankshot 0.2.0 adds.
-ADDED = ["assignment.screen", "assignment.seen", "participant.screened_at", "participant.consent"]
-ADDED += ["survey.logged_out_at"]
-
-
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_database_of_an_older_version_is_brought_up_to_date_with_its_answers(tmp_path, version):
+def test_a_database_of_the_last_release_is_brought_up_to_date_with_its_answers(tmp_path):
     old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
-    if version == 1:
-        make_old(old, "ann", "bob")
-    else:
-        with closing(Database(old, create=True)) as database:
-            take_part(database, "ann", "bob")
-        with closing(sqlite3.connect(old, isolation_level=None)) as connection:
-            for table, column in (name.split(".") for name in ADDED):
-                connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-            connection.execute("DROP TABLE consent")
-            connection.execute("UPDATE survey SET version = 2")
+    make_old(old, "ann", "bob")
     with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
         assert columns_of(upgraded) == columns_of(fresh)
         view = read_overview(STUDY, upgraded, time.time())
@@ -304,17 +297,29 @@ def test_a_database_of_an_older_version_is_brought_up_to_date_with_its_answers(t
         assert {answer.screen for answer in view.answers} == {None}
         take_part(upgraded, "cem")
         assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
+        # Those who had started have their links; their ids alone do not resume.
+        with pytest.raises(StartedElsewhereError):
+            Visitors(STUDY, upgraded).start("ann")
+
+
+def test_a_database_of_the_first_release_is_refused(tmp_path):
+    old = tmp_path / "old.sqlite"
+    make_old(old, "ann")
+    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
+        connection.execute("UPDATE survey SET version = 1")
+    with pytest.raises(RankshotError, match=r"rankshot 0\.1\.0 .* rankshot 0\.2\.0 with it once"):
+        Database(old)
 
 
 def test_postgresql_is_brought_up_to_date_as_well(postgresql):
     url = postgresql()
     engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
-        for statement in FIRST_VERSION:
+        for statement in TABLES_OF_0_2:
             connection.execute(text(statement))
-        connection.execute(text("INSERT INTO survey VALUES (1, 'ab')"))
+        connection.execute(text("INSERT INTO survey VALUES (2, 'ab')"))
     engine.dispose()
-    with pytest.raises(RankshotError, match=r"schema version 1, .* reading does not change it"):
+    with pytest.raises(RankshotError, match=r"schema version 2, .* reading does not change it"):
         Database(url, read_only=True)
     with (
         closing(Database(url)) as upgraded,
@@ -324,18 +329,20 @@ def test_postgresql_is_brought_up_to_date_as_well(postgresql):
 
 
 def make_old(path, *names):
-    """Make a database of the first version, with the answers of some people."""
+    """Make a database of rankshot 0.2.0, with the answers of some people."""
     with closing(Database(path, create=True)) as database:
         take_part(database, *names)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("ATTACH ? AS old", [f"{path}.old"])
-        for statement in FIRST_VERSION:
+        for statement in TABLES_OF_0_2:
             words = statement.replace("TABLE ", "TABLE old.").replace("INDEX ", "INDEX old.")
             connection.execute(words)
-        connection.execute("INSERT INTO old.survey SELECT 1, secret FROM main.survey")
-        for table in ("question", "participant", "assignment"):
+        connection.execute(
+            "INSERT INTO old.survey SELECT 2, secret, state, serving FROM main.survey"
+        )
+        for table in ("question", "participant", "assignment", "event"):
             columns = [row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")]
-            named = ", ".join(name for name in columns if not name.startswith("turk"))
+            named = ", ".join(columns)
             copied = f"INSERT INTO old.{table} ({named}) SELECT {named} FROM main.{table}"
             connection.execute(copied)
         connection.commit()
@@ -350,7 +357,7 @@ def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
     assert listing(tmp_path) == before
     assert backup_database(path, tmp_path / "backup.sqlite").n_answers == 8
     with closing(sqlite3.connect(tmp_path / "backup.sqlite")) as connection:
-        assert connection.execute("SELECT version FROM survey").fetchone() == (1,)
+        assert connection.execute("SELECT version FROM survey").fetchone() == (2,)
     with closing(Database(path)) as database:
         take_part(database, "eve")
     assert read_all(path) == (12, None)

@@ -5,6 +5,7 @@ import socket
 import sys
 from contextlib import closing
 from functools import partial
+from math import comb
 
 import numpy as np
 import pytest
@@ -73,11 +74,19 @@ def test_ordinary_items_are_one_question_without_a_target(folder):
 
 def test_more_items_than_a_question_shows_are_several_questions(folder):
     words = f"survey new {folder}/study.toml --items {folder}/seen.txt --prompt Best? --show 4"
-    assert rankshot(words).status == 0
+    done = rankshot(words)
+    assert done.status == 0
     study = read_study(folder / "study.toml")
-    assert {(q.target, len(q.items)) for q in study.questions} == {("all items", 4)}
-    assert set().union(*(q.items for q in study.questions)) == set(SEEN)
-    assert study.unshown == "unknown"
+    (question,) = study.questions
+    assert (question.target, question.items, question.show) == ("all items", tuple(SEEN), 4)
+    assert (study.unshown, study.questions_per_participant) == ("unknown", question.n_parts)
+    n_pairs = comb(len(SEEN), 2)
+    each = 50 * question.n_parts * comb(4, 2) / n_pairs
+    assert f"{n_pairs} of {n_pairs} pairs of items compared, about {each:.0f} times" in done.out
+    take_part(folder, 3, lambda _person, _question, shown: sorted(shown, key=SEEN.index))
+    status = rankshot(f"survey status {folder}/study.toml").out
+    assert f"all items: {n_pairs} of {n_pairs} pairs of items compared, each " in status
+    assert f"{SEEN[0]} [1-" in status
 
 
 def test_flagged_raters_are_exported_unless_told_and_counted(folder):
@@ -142,8 +151,8 @@ def test_serve_prints_the_address_for_phones_of_the_same_network(folder, monkeyp
     path = folder / "study.toml"
     path.write_text(path.read_text().replace(CONSENT_PLACEHOLDER, "Ada"))
     # It ends at once.
-    monkeypatch.setattr("rankshot.survey.web.server.serve", lambda *_: None)
-    monkeypatch.setattr("rankshot.survey.web.server.find_network_address", lambda: "192.0.2.7")
+    monkeypatch.setattr("rankshot.web.server.serve", lambda *_: None)
+    monkeypatch.setattr("rankshot.web.server.find_network_address", lambda: "192.0.2.7")
     done = rankshot(f"survey serve {path} --port 0 --host 0.0.0.0")
     assert re.search(r"Phones +http://192\.0\.2\.7:\d+/ \(on the same network\)", done.out), done
     assert "Phones" not in rankshot(f"survey serve {path} --port 0").out

@@ -1,10 +1,12 @@
-"""The headers of every response, whatever its status; and no cookie for participants."""
+"""The headers of every response, whatever its status; and a cookie for who starts alone."""
+
+import re
 
 import pytest
 from asgi_client import Client, Survey, as_researcher, begin, finish, open_survey
 
 from rankshot.survey.store.participation import Participation
-from rankshot.survey.web.guards import MOST_BYTES
+from rankshot.web.guards import MOST_BYTES
 from small_studies import small_study
 
 HEADERS = {
@@ -19,6 +21,7 @@ HEADERS = {
     "x-robots-tag": "noindex",
 }
 HTML = "text/html; charset=utf-8"
+COOKIE = r"rankshot_participant=[0-9a-f.]+; HttpOnly; Max-Age=7776000; Path=/; SameSite=lax"
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +67,13 @@ def assert_guarded(name, reply, cache="no-store"):
     for header, value in HEADERS.items():
         assert reply.all(header) == [value], (name, header)
     assert reply.all("cache-control") == [cache], name
-    assert reply.all("set-cookie") == [], name
+    is_start = name == "start"
+    assert len(reply.all("set-cookie")) == is_start, name
+    assert all(re.fullmatch(COOKIE, cookie) for cookie in reply.all("set-cookie")), name
     assert reply.all("server") == reply.all("x-powered-by") == [], name
 
 
-def test_every_response_has_the_headers_and_sets_no_cookie(survey):
+def test_every_response_has_the_headers_and_the_start_alone_sets_a_cookie(survey):
     statuses = set()
     for name, status, kind, reply in replies(survey):
         assert reply.status == status, name

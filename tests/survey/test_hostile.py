@@ -7,7 +7,7 @@ import pytest
 from asgi_client import URLENCODED, Survey, dump, open_survey
 
 from rankshot.survey.store.database import LINK_DIGITS, RATER_DIGITS
-from rankshot.survey.web.guards import MOST_BYTES, MOST_FIELDS
+from rankshot.web.guards import MOST_BYTES, MOST_FIELDS
 from small_studies import ITEMS, small_study
 
 STUDY = small_study()

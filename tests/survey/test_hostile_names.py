@@ -63,7 +63,7 @@ def assert_safe(name, page):
         assert tag in OURS, (name, tag)
         assert not any(key.startswith("on") or key == "style" for key in attributes), (name, tag)
         if tag == "script":
-            assert re.fullmatch(r"/static/\w+\.js", attributes["src"]), name
+            assert re.fullmatch(r"/static/\w+\.js\?v=[0-9a-f]{8}", attributes["src"]), name
         for key in ("href", "src", "action"):
             is_done = (name, attributes.get(key)) == ("finished", STUDY_DONE)
             assert is_done or re.match(r"/|#|$", attributes.get(key, "")), (name, attributes)

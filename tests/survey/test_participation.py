@@ -5,6 +5,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from random import Random
 
@@ -108,7 +109,7 @@ def test_who_agrees_and_never_answers_soon_loses_the_place(database):
     first = people.start("first")
     asked = people.visits.current_question(first)
     people.now += 60
-    for ask in (people.visits.require_place, people.visits.start):
+    for ask in (partial(people.visits.find_place, owned=()), people.visits.start):
         wait = require_full(ask, "none:id:second")
         assert wait == pytest.approx(4 * 60)
     people.now += wait + 1

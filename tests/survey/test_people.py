@@ -15,18 +15,25 @@ from rankshot.survey.export import answer_records
 from rankshot.survey.store import database as store_database, sqlite_files
 from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
-from rankshot.survey.store.participation import NotAssignedError, StoppedError
+from rankshot.survey.store.participation import (
+    NotAssignedError,
+    StartedElsewhereError,
+    StoppedError,
+)
 from rankshot.survey.store.people import (
     delete_participants,
     exclude,
     find_raters,
+    forget_withdrawn,
     read_events,
+    release,
     restore,
     set_state,
 )
 from rankshot.survey.study import ExtraQuestion, Question
 from small_studies import ITEMS, Visitors, prolific_ids, small_study
 
+DAY = 24 * 3600
 GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
 STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
 
@@ -107,6 +114,40 @@ def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
         survey.visits.withdraw("0" * 16)
 
 
+def test_a_withdrawal_after_the_end_can_be_undone_for_a_day(survey):
+    ann = survey.start("ann")
+    survey.answer(ann)
+    with survey.database.begin_write() as connection:
+        connection.execute(EXTRA_ANSWER.insert().values(rater=ann, name="age", value="33"))
+    before = dump(survey.database, ["withdrawn_at"])
+    survey.visits.withdraw(ann)
+    survey.visits.withdraw(ann)
+    assert survey.loads() == {(0, 0)}
+    assert survey.view().people[ann].state == "withdrawn"
+    forget_withdrawn(survey.database, survey.now + DAY - 1)
+    assert restore(survey.database, [ann]) == [ann]
+    after = dump(survey.database, ["withdrawn_at"])
+    assert survey.events() == {("withdraw", ann, ""): 1, ("undo-withdrawal", ann, ""): 1}
+    assert {**after, "event": []} == before
+    survey.visits.withdraw(ann)
+    forget_withdrawn(survey.database, survey.now + DAY + 1)
+    assert restore(survey.database, [ann]) == []
+    delete_participants(survey.database, [ann])
+    assert survey.start("ann") == ann
+
+
+def test_an_id_alone_does_not_resume_until_a_researcher_releases_it_once(survey):
+    ann = survey.start("ann", form="a form")
+    survey.answer(ann, 1)
+    assert survey.start("ann", form="a form") == survey.start("ann", owned={ann}) == ann
+    with pytest.raises(StartedElsewhereError):
+        survey.start("ann", form="another", owned={"0" * 16})
+    release(survey.database, [ann])
+    assert survey.start("ann", form="another") == ann
+    with pytest.raises(StartedElsewhereError):
+        survey.start("ann", form="another")
+
+
 def test_the_pilot_and_the_others_never_mix(survey):
     survey = Visitors(small_study(), survey.database)
     set_state(survey.database, "pilot")
@@ -165,7 +206,21 @@ def test_what_was_withdrawn_is_soon_gone_from_the_file_and_its_log(tmp_path, mon
     survey.database.start_serving()
     assert has_secret(tmp_path)
     survey.visits.withdraw(ann)
+    assert forget_withdrawn(survey.database, survey.now + DAY - 1) == 0
+    assert forget_withdrawn(survey.database, survey.now + DAY + 1) == 1
     wait_until(lambda: not has_secret(tmp_path))
+    survey.database.close()
+
+
+def test_who_withdraws_before_the_end_is_forgotten_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    survey = Survey(small_study(), tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    ann = survey.start("ann")
+    survey.answer(ann, 3)
+    survey.visits.withdraw(ann)
+    assert dump(survey.database)["withdrawn"] == []
+    assert restore(survey.database, [ann]) == []
     survey.database.close()
 
 

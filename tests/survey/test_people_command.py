@@ -72,10 +72,33 @@ def test_exclude_and_restore(folder, raters):
     assert {event.rater for event in events} == set(list(raters.values())[1:])
     both = f"{raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}"
     out = run(folder, f"restore {both}")
-    assert "1 participant restored.\n1 participant not excluded: nothing" in out
+    assert "1 participant restored.\n1 participant neither excluded nor withdrawn: nothing" in out
     before = read_all(folder)
     assert "'nobody'" in run(folder, "exclude ann-5f1e2d3c nobody --why x", status=2)
     assert read_all(folder) == before
+
+
+def test_exclude_by_lists(folder, raters):
+    (folder / "bots.txt").write_text("bob-5f1e2d3c  # a program\n\nbob-5f1e2d3c\n")
+    assert "1 participant excluded: bot" in run(
+        folder, f"exclude --from {folder}/bots.txt --why bot"
+    )
+    (folder / "list.csv").write_text(
+        "Submission id,Participant id,Status\n1,ann-5f1e2d3c,APPROVED\n2,who-never-came,RETURNED\n"
+    )
+    said = run(folder, f"exclude --not-in {folder}/list.csv --why bot")
+    assert "1 participant excluded: bot\n1 participant excluded before" in said
+    people, *_ = read_all(folder)
+    assert [person.excluded_why for person in people] == [None, "bot", "bot"]
+    (folder / "all.csv").write_text("id\n" + "\n".join(raters.values()))
+    said = run(folder, f"exclude --not-in {folder}/all.csv --why bot")
+    assert "All participants are in the list" in said
+    (folder / "other.txt").write_text("somebody\n")
+    said = run(folder, f"exclude --not-in {folder}/other.txt --why bot", status=2)
+    assert "none of the 3 participants is in the list" in said
+    assert "give ids, --from or --not-in" in run(folder, "exclude --why bot", status=2)
+    said = run(folder, f"exclude ann-5f1e2d3c --not-in {folder}/all.csv --why bot", status=2)
+    assert "give either ids or --not-in" in said
 
 
 def test_states_and_reset(folder, raters):
@@ -161,7 +184,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     run(folder, "exclude bob --why '=too(fast)'")
     away = take_part(folder, ["slow", "away"], n=0)["away"]
     with closing(Database(folder / "study.sqlite")) as database:
-        withdraw(database, [away])
+        withdraw(database, away, 0.0)
     said = run(folder, f"payments --approve -o {folder}/approve.csv")
     assert "1 participant id written" in said
     for line in ("approve: 1 (", "look at: 1 (", "reject: 1 (", "return: 2 (", "wait: 1 ("):
@@ -223,11 +246,3 @@ Here, but not in Prolific's list: 1
     (folder / "other.csv").write_text("id,status\nann,APPROVED\n")
     said = run(folder, f"payments --prolific {folder}/other.csv", status=2)
     assert "Participant id" in said
-
-
-def test_ids_that_the_first_version_did_not_store_were_not_erased(folder):
-    with closing(Database(folder / "study.sqlite", create=True)) as database:
-        people = Visitors(STUDY, database)
-        people.answer(people.start("ann"))
-    said = run(folder, f"payments --approve -o {folder}/x.csv", status=2)
-    assert "the ids of 1 participant were never stored: they took part with rankshot 0.1.0" in said

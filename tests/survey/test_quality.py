@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, permutations
+from itertools import permutations
 from math import log, prod
 from pathlib import Path
 
@@ -11,17 +11,10 @@ import numpy as np
 import pytest
 from survey_answers import Simulation, answer
 
-from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import concordance
-from rankshot.survey.answers import answer_levels, group_by, is_counted
-from rankshot.survey.quality import (
-    MOST_CHANCE,
-    answer_distances,
-    distances_to_others,
-    find_flags,
-    find_identical_raters,
-)
+from rankshot.survey.answers import group_by, is_counted
+from rankshot.survey.quality import MOST_CHANCE, find_flags, find_identical_raters
 from rankshot.survey.study import QualityRules, Question
 
 RULES = QualityRules()
@@ -86,54 +79,6 @@ def test_repeats_are_compared_with_the_first_answer_to_the_same_question():
 
 
 # -------------------------------------------------------------------- by brute force
-
-
-def random_levels(rng, n, n_items):
-    orders = rng.permuted(np.tile(np.arange(n_items), (n, 1)), axis=1)
-    return np.minimum(orders, rng.integers(1, n_items + 1, (n, 1))).astype(np.int32)
-
-
-def sign(x):
-    return int(x > 0) - int(x < 0)
-
-
-@pytest.mark.parametrize("n_items", [2, 3, 6])
-def test_the_distance_of_two_answers_is_its_definition(rng, n_items):
-    first, second = (random_levels(rng, 60, n_items) for _ in range(2))
-    for a, b, distance in zip(first, second, answer_distances(first, second), strict=True):
-        pairs = [(sign(a[j] - a[i]), sign(b[j] - b[i])) for i, j in combinations(range(n_items), 2)]
-        costs = [0.5 if 0 in pair else float(pair[0] != pair[1]) for pair in pairs if any(pair)]
-        assert distance == pytest.approx(np.mean(costs), abs=1e-14)
-
-
-def test_the_distance_to_the_others_leaves_the_answer_really_out(rng):
-    items = list("abcde")
-    for _ in range(20):
-        orders = [
-            rng.permutation(items)[: rng.integers(1, 6)].tolist() for _ in range(rng.integers(4, 9))
-        ]
-        said = [answer("x", Question("cat", items), order) for order in orders]
-        table = answer_levels(said, items)
-        for row, found in enumerate(distances_to_others(table)):
-            others = orders[:row] + orders[row + 1 :]
-            W = precedence(Rankings.from_orders(others, items=items))
-            own = precedence(Rankings.from_orders([orders[row]], items=items)) > 0
-            costs = (1 + np.sign(W.T - W)[own]) / 2
-            assert found == pytest.approx(costs.mean(), abs=1e-14)
-
-
-@pytest.mark.parametrize("length", [1, 2, 3, 4])
-def test_an_answer_at_random_has_a_mean_distance_of_exactly_one_half(rng, length):
-    question = Question("cat", list("abcd"))
-    others = [answer("x", question, rng.permutation(list("abcd"))[:k]) for k in (4, 2, 1, 3, 3)]
-    apart = [
-        distances_to_others(answer_levels([*others, answer("y", question, order)], question.items))[
-            -1
-        ]
-        for order in permutations("abcd", length)
-    ]
-    assert np.mean(apart) == pytest.approx(0.5, abs=1e-14)
-    assert np.std(apart) > 0
 
 
 def brute_twins(answers):

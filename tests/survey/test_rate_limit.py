@@ -5,8 +5,8 @@ import uvicorn
 from asgi_client import Client, dump, form_of, open_survey
 from server_process import TOKEN
 
-from rankshot.survey.web.guards import RateLimit
-from rankshot.survey.web.server import serve
+from rankshot.web.guards import RateLimit
+from rankshot.web.server import serve
 from small_studies import small_study
 
 STUDY = small_study()

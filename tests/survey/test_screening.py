@@ -1,5 +1,6 @@
 """Who may start by the answers before the study, the consent that is kept, and the debriefing."""
 
+import re
 import time
 
 import pytest
@@ -69,7 +70,7 @@ def test_who_is_not_accepted_gets_a_code_of_their_own_and_no_second_try(opened):
     client, database = opened
     for answer in ("no", "yes"):
         reply = (
-            start(client, "bob", **{"extra-2": answer})
+            client.get(start(client, "bob", **{"extra-2": answer})["location"])
             if answer == "no"
             else client.get("/?PROLIFIC_PID=bob")
         )
@@ -91,6 +92,15 @@ def test_an_answer_is_needed_and_one_that_is_not_offered_is_refused(opened):
         assert 'class="field-error"' in reply.text
         # The page can be sent again.
         assert form_of(reply.text).fields["PROLIFIC_PID"] == "eve"
+        # So can the other language, and who declines has not lost the id either.
+        links = re.findall(r'href="(/[^"]*lang=[^"]*)"', reply.text)
+        assert len(links) == 4
+        assert all("PROLIFIC_PID=eve&amp;" in link for link in links)
+        back = client.get(links[-1].replace("&amp;", "&")).text
+        assert 'href="/?PROLIFIC_PID=eve&amp;lang=en"' in back
+        # What is wrong comes first, and is announced.
+        problem = reply.text.index('role="alert" tabindex="-1" autofocus')
+        assert problem < reply.text.index("Do you agree?")
     for field in ("extra-1", "extra-3", "native"):
         assert start(client, "eve", **{"extra-2": "yes", field: "20"}).status == 422
     assert dump(database)["participant"] == []
@@ -110,6 +120,10 @@ def test_the_text_of_the_consent_is_kept_once_with_its_version(opened):
     assert records[0]["consent"] == records[1]["consent"] == texts["Do you agree?"]["version"]
     assert records[2]["consent"] == texts["Stimmen Sie zu?"]["version"]
     assert texts["Stimmen Sie zu?"]["language"] == "de"
+    # Who agrees again, here to another text, has agreed to that.
+    assert start(client, "ann", "&lang=de").status == 303
+    ann, *_ = participant_records(view_of(database))
+    assert ann["consent"] == records[2]["consent"]
 
 
 def test_the_debriefing_is_on_the_last_page_and_for_who_withdraws(opened):

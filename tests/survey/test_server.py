@@ -15,9 +15,9 @@ from sqlalchemy.exc import OperationalError
 from rankshot import RankshotError
 from rankshot.survey.store.database import Database
 from rankshot.survey.study import Picture
-from rankshot.survey.web import server as module
 from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
-from rankshot.survey.web.server import open_port, serve
+from rankshot.web import server as module
+from rankshot.web.server import open_port, serve
 from small_studies import small_study
 
 
@@ -131,6 +131,19 @@ def test_an_outage_is_a_few_lines(tmp_path, monkeypatch, capsys):
     assert "secret" not in written
     assert "the server has started" in events[0]
     assert "the server has stopped" in events[-1]
+
+
+# ---- Static files
+
+
+def test_the_address_of_a_static_file_names_its_content(tmp_path):
+    with open_survey(small_study(), tmp_path) as (client, _):
+        page = client.get(begin(client)).text
+        (script,) = re.findall(r'src="(/static/question.js\?v=\w+)"', page)
+        assert re.findall(r'"/static/[^"?]+"', page) == [], "all have a version"
+        # An old page may ask for it by another version: it must not keep what it gets.
+        caches = [client.get(url)["cache-control"] for url in (script, script[:-1], script[:-10])]
+        assert caches == ["public, max-age=31536000, immutable", "no-cache", "no-cache"]
 
 
 # ---- Pictures: checked at the start, served by digest, and nothing else is

@@ -13,7 +13,7 @@ from rankshot.survey.overview import read_answers
 from rankshot.survey.store.database import Database
 from rankshot.survey.study import Question
 from rankshot.survey.web.app import create_app
-from rankshot.survey.web.server import open_port
+from rankshot.web.server import open_port
 
 ANIMALS = ("leopard", "tiger", "fox", "hippopotamus", "killer whale")
 LONG = f"a name that is far too long for a phone, with a {'very' * 20}longword"

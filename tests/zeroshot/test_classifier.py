@@ -17,7 +17,6 @@ from sklearn.svm import SVC, LinearSVC
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.estimator_scores import features_of
 from rankshot.zeroshot.metrics import generalized_accuracy
 
 # By angle, in eighths of a turn. Names are not in the order of angles.
@@ -361,9 +360,10 @@ def test_features_are_what_the_last_step_sees():
     pipeline = make_pipeline(scaler, LogisticRegression()).fit(X, Y)
     search = GridSearchCV(pipeline, {"logisticregression__C": [1.0]}, cv=2).fit(X, Y)
     for estimator in (pipeline, FrozenEstimator(search)):
-        np.testing.assert_allclose(features_of(estimator, X), scaler.transform(X))
-    assert features_of(TRAINED, csr_array(X)).nnz
-    assert features_of(TRAINED, np.array([["text"]])) is None
+        found = rs.scores_of(estimator, X, features=True)
+        np.testing.assert_allclose(found.features, scaler.transform(X))
+        assert rs.scores_of(estimator, X).features is None
+    assert rs.scores_of(TRAINED, csr_array(X), features=True).features.nnz
 
 
 def test_texts_alone_are_compared_by_scores():

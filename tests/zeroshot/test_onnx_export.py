@@ -284,3 +284,25 @@ def test_labels_follow_the_rule_for_equal_classes(tmp_path):
     scores = np.random.default_rng(0).normal(size=(200, 5)).astype(np.float32)
     labels = session.run(["label"], {"scores": scores})[0]
     assert head.classes_[labels].tolist() == head.predict(scores).tolist() == ["x"] * 200
+
+
+def test_features_of_a_head_behind_a_network_are_those_of_its_last_layer(tmp_path):
+    write_network(tmp_path / "net.onnx")
+    scores = rs.Scores(INPUTS @ WEIGHTS, ITEMS, features=INPUTS)
+    lists = rs.Rankings.from_orders([["a", "b"], ["c"]], items=ITEMS, targets=["p", "q"])
+    examples = scores[:4], ["p", "q", "p", "q"]
+    opinion = rs.Scores(INPUTS[:, :2], ["p", "q"])
+    for evidence in (None, opinion):
+        inputs = rs.Scores(scores.values, ITEMS, features=INPUTS, evidence=evidence)
+        more = {} if evidence is None else {"evidence": inputs}
+        head = rs.WeightedMean().fit(lists, examples=examples, **more)
+        exported = rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
+        given = {} if evidence is None else {"features": opinion.values.astype(np.float32)}
+        assert exported.n_features == 2 * len(given)
+        proba, _ = run(tmp_path / "new.onnx", x=INPUTS, **given)
+        np.testing.assert_allclose(proba, head.predict_proba(inputs), atol=1e-5)
+    # A network whose last layer has another width leaves the features to the user.
+    wide = rs.Scores(scores.values, ITEMS, features=np.hstack([INPUTS, INPUTS[:, :1]]))
+    head = rs.WeightedMean().fit(lists, examples=(wide[:4], examples[1]))
+    exported = rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
+    assert exported.n_features == 4

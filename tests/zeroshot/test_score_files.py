@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from peak_memory import peak_of
-from rankshot import RankshotError
-from rankshot.zeroshot.files.score_tables import open_scores
+from rankshot import RankshotError, Scores
+from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
 
 ENDINGS = [".csv", ".parquet", ".npz"]
 FUZZ = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
@@ -301,3 +301,77 @@ def test_memory_is_a_few_batches(tmp_path, rng, ending, n, batch_rows, buffers):
     peak, read = peak_of(lambda: sum(len(scores) for _, scores in table.batches()))
     assert read == n
     assert peak < 4 * batch_rows * 160 + buffers < n * 160 / 2
+
+
+# -------------------------------------------------------------------- features
+
+
+def save_features(path, values, features, ids):
+    """Write a table with features by other means than the package's."""
+    if path.suffix == ".npz":
+        arrays = {"scores": values, "features": features, "id": np.array(ids)}
+        np.savez(path, classes=np.array(ITEMS), **arrays)
+        return path
+    import pyarrow as pa
+    from pyarrow.parquet import write_table
+
+    columns = {"features": list(features), "id": ids, **dict(zip(ITEMS, values.T, strict=True))}
+    write_table(pa.table(columns), path, row_group_size=30)
+    return path
+
+
+@pytest.mark.parametrize("ending", ENDINGS[1:])
+def test_features_come_with_their_rows(tmp_path, rng, ending):
+    pytest.importorskip("pyarrow")
+    values, ids = rng.normal(size=(700, 3)), [f"x{i}" for i in range(700)]
+    features = rng.normal(size=(700, 5)).astype(np.float32)
+    path = save_features(tmp_path / f"s{ending}", values, features, ids)
+    for batch_rows in (7, 300, None):
+        table = open_scores(path, batch_rows)
+        assert (table.n_features, table.items) == (5, ITEMS)
+        read = [scores for _, scores in table.batches(features=True)]
+        found = np.concatenate([scores.features for scores in read])
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found, features)
+        np.testing.assert_array_equal(np.concatenate([scores.values for scores in read]), values)
+        assert next(table.batches())[1].features is None
+    # What is written is read, with another number of rows in each block.
+    whole = [(names.tolist(), scores) for names, scores in table.batches(features=True)]
+    write_score_table(tmp_path / "copy.parquet", ITEMS, whole)
+    copy = open_scores(tmp_path / "copy.parquet", 11)
+    assert copy.n_features == 5
+    read = np.concatenate([scores.features for _, scores in copy.batches(features=True)])
+    np.testing.assert_array_equal(read, features)
+    write_score_table(tmp_path / "copy.csv", ITEMS, whole)
+    assert open_scores(tmp_path / "copy.csv").n_features == 0
+
+
+@pytest.mark.parametrize("ending", ENDINGS[1:])
+def test_features_that_are_not_numbers_are_named(tmp_path, ending):
+    pytest.importorskip("pyarrow")
+    features = np.ones((2, 3))
+    features[1, 2] = np.nan
+    path = save_features(tmp_path / f"s{ending}", np.ones((2, 3)), features, ["a", "b"])
+    with pytest.raises(RankshotError, match=r"row 1: feature 2 is nan; features must be finite"):
+        list(open_scores(path).batches(features=True))
+    list(open_scores(path).batches())
+
+
+def test_lists_of_different_lengths_are_refused(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = save_features(tmp_path / "s.parquet", np.ones((2, 3)), [[1.0, 2.0], [3.0]], ["a", "b"])
+    with pytest.raises(RankshotError, match="must have lists of numbers, all of one length"):
+        list(open_scores(path).batches(features=True))
+
+
+def test_parts_have_the_same_features_unless_they_are_empty(tmp_path):
+    pytest.importorskip("pyarrow")
+    ones = Scores(np.ones((2, 3)), ITEMS, features=np.ones((2, 4)))
+    write_score_table(tmp_path / "a.parquet", ITEMS, [])
+    write_score_table(tmp_path / "b.parquet", ITEMS, [(["a", "b"], ones)])
+    table = open_scores(tmp_path)
+    assert table.n_features == 4
+    assert [scores.features.shape for _, scores in table.batches(features=True)] == [(2, 4)]
+    write_score_table(tmp_path / "c.parquet", ITEMS, [(["c", "d"], Scores(ones.values, ITEMS))])
+    with pytest.raises(RankshotError, match=r"c.parquet: has other columns than the first table"):
+        list(open_scores(tmp_path).batches(features=True))

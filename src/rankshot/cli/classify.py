@@ -115,7 +115,9 @@ def classify(
         from rankshot.zeroshot.heads.batch_refinement import refine_batch
 
         score_type = infer_score_type(table, score_type)
-        sample = sample_scores(table, score_type, sum(len(ids) for ids, _ in iterate_names(table)))
+        n = sum(len(ids) for ids, _ in iterate_names(table))
+        features = model.n_features_ > len(model.evidence_classes_)
+        sample = sample_scores(table, score_type, n, features=features)
         model, why = refine_batch(model, sample, batch=batch)
         say(why)
     classify_table(table, model, score_type, target, reject_below, top, progress)

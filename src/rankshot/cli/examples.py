@@ -114,8 +114,8 @@ def read_examples(
         batch = read_table(path, [LABEL], columns, rule=RULE)
         found = _filled_in(batch, 0)
         labels, rows = list(found.values()), list(found)
-        table = replace(scores, path=path, evidence=None, features=None)
-        values = batch.numbers[rows]
+        table = replace(scores, path=path, evidence=None)
+        raw = zeroshot.Scores.from_validated(batch.numbers[rows], scores.items, scores.kind)
     else:
         refuse(
             scores.n_rows == 0,
@@ -126,11 +126,11 @@ def read_examples(
         place_of = find_rows(scores, by_id, lambda name: f"{by_id[name].where}: ")
         labels, table = list(by_id.values()), scores
         rows = [place_of[name][0] for name in by_id]
-        values = np.concatenate([place_of[name][1] for name in by_id])
+        raw = zeroshot.Scores.concatenate([place_of[name][1] for name in by_id])
     require_new(labels, scores.items, ranked)
-    score_type = infer_score_type(table, score_type, values if columns else None)
+    score_type = infer_score_type(table, score_type, raw.values if columns else None)
     names = np.array([label.name for label in labels])
-    return (build_scores(values, table, score_type, rows), names), score_type
+    return (build_scores(raw, table, score_type, rows), names), score_type
 
 
 def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
@@ -157,13 +157,9 @@ def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
 
 
 def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
-    """Return a table of scores with its features, and what another model says of each input.
+    """Return a table of scores with what another model says of each input, matched by id."""
+    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type
 
-    The evidence is matched by id.
-    """
-    from rankshot.zeroshot.files.score_tables import PROBABILITIES, add_features, guess_score_type
-
-    table = add_features(table)
     if path is None:
         return table
     refuse(
@@ -177,7 +173,7 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     )
     given = zeroshot.open_scores(path)
     refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
-    names, values = read_all_scores(given)
+    names, raw = read_all_scores(given)
     row_of = {name: row for row, name in enumerate(names)}
     ids = [name for names, _ in iterate_names(table) for name in names]
     if missing := [name for name in ids if name not in row_of]:
@@ -186,15 +182,15 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
             f"{path}: evidence is missing for {len(missing):,} of the "
             f"{format_count(len(ids), 'input')} in {table.path}: {quote_names(missing)}{rule}"
         )
-    ordered = values[[row_of[name] for name in ids]]
-    if guess_score_type(values, given) != PROBABILITIES:
+    ordered = raw.values[[row_of[name] for name in ids]]
+    if guess_score_type(raw.values, given) != PROBABILITIES:
         return replace(table, evidence=zeroshot.Scores(ordered, given.items))
     say(f"{path}: the evidence is interpreted as probabilities")
     return replace(table, evidence=zeroshot.Scores.from_probabilities(ordered, given.items))
 
 
 def sample_scores(
-    table: ScoreTable, score_type: ScoreType, n: int | None = None
+    table: ScoreTable, score_type: ScoreType, n: int | None = None, *, features: bool = False
 ) -> zeroshot.Scores:
     """Return the scores of all n inputs with their evidence, or of some of many."""
     import numpy as np
@@ -204,11 +200,12 @@ def sample_scores(
     n = len(table.evidence or ()) if n is None else n
     wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
     chosen, first = [], 0
-    for _, values in iterate_names(table):
-        here = wanted[(wanted >= first) & (wanted < first + len(values))]
-        chosen.append(values[here - first])
-        first += len(values)
-    return build_scores(np.concatenate(chosen), table, score_type, wanted.tolist())
+    for _, batch in iterate_names(table, features=features):
+        here = wanted[(wanted >= first) & (wanted < first + len(batch))]
+        chosen.append(batch[here - first])
+        first += len(batch)
+    sample = zeroshot.Scores.concatenate(chosen)
+    return build_scores(sample, table, score_type, wanted.tolist())
 
 
 # ---- What is printed

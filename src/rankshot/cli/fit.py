@@ -252,7 +252,11 @@ def export(
     say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
     say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
     if n := fitted.n_features_ - len(fitted.evidence_classes_):
-        say(f"the input 'features' expects the {n} features of the examples first")
+        given = exported.n_features == fitted.n_features_
+        own = f"the {n} features are the input of the last layer of {attach}"
+        say(
+            f"the input 'features' expects the {n} features of the examples first" if given else own
+        )
     if names := quote_names(fitted.evidence_classes_, NAMES_SHOWN):
         say(f"the last columns of the input 'features' are the evidence of {names}")
     say(f"largest difference from the head in a probability: {exported.difference:.1g}")

@@ -265,7 +265,7 @@ def _check_rehearsed(options: HeadOptions) -> None:
 
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
-    """Open the scores of inputs, with their features, and the evidence that the options name."""
+    """Open the scores of inputs, with the evidence that the options name."""
     return add_evidence(zeroshot.open_scores(path), options.evidence)
 
 
@@ -335,7 +335,8 @@ def _read_more(
         )
     if scores.evidence is not None:
         score_type = infer_score_type(scores, score_type)
-        given["evidence"] = sample_scores(scores, score_type)
+        features = options.examples is not None
+        given["evidence"] = sample_scores(scores, score_type, features=features)
     return reference, given, score_type
 
 
@@ -349,15 +350,13 @@ def _check_scores(
     scores: ScoreTable, score_type: ScoreType, head: zeroshot.BaseHead, path: Path
 ) -> tuple[zeroshot.BaseHead, ScoreType]:
     """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
-    from rankshot.zeroshot.files.score_tables import name_by_columns, require_score_type
-
-    wanted = head.n_features_ - len(head.evidence_classes_)
-    given = 0 if scores.features is None else scores.features.shape[1]
-    refuse(
-        wanted not in {0, given},
-        f"{path}: was fitted to examples with {wanted} features, and {scores.path} has {given}: "
-        "give scores (.npz) with the array features",
+    from rankshot.zeroshot.files.score_tables import (
+        name_by_columns,
+        require_features,
+        require_score_type,
     )
+
+    require_features(scores, head, path)
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
     known = head.provenance_.get("score_type")

@@ -94,7 +94,7 @@ def _list_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect.Parameter:
-    kind, name = inspect.Parameter.KEYWORD_ONLY, parameter.name.replace("_", "-")
+    kind, name = inspect.Parameter.KEYWORD_ONLY, parameter.name.rstrip("_").replace("_", "-")
     given: dict[str, Any] = {"metavar": value or None, "help": text}
     about: Any = typer.Argument(**given)
     if parameter.kind is kind:

@@ -32,7 +32,7 @@ from rankshot.cli.rank import (
     require_known,
     write_follow_ups,
 )
-from rankshot.cli.score import open_plan, print_check, print_skipped
+from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 from rankshot.core.files import remove_leftovers, replace_file
@@ -66,6 +66,7 @@ def recognise(
     seen: str | None = None,
     names: Path | None = None,
     preprocessing: str | None = None,
+    no_features: bool = False,
     rehearse: Path | None = None,
     batch: Batch = "auto",
     reject_below: float | None = None,
@@ -111,6 +112,9 @@ def recognise(
         subfolder of images per class, or a table with a column label and a column text, path or id
         (.csv, .parquet). Their classes are held out to choose settings, to calibrate the
         probabilities and to predict the accuracy; the inputs are also the reference.
+    no_features
+        Do not keep the input of the model's last layer beside the scores, and compare --examples
+        by their scores instead.
     folder
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
         is next to the output, named after the inputs, such as photos.rankshot-run.
@@ -140,7 +144,7 @@ def recognise(
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
     if options.rankings is None:
         options = replace(options, rankings=run.rankings)
-    plan = open_plan(model, seen, preprocessing)
+    plan = open_plan(model, seen, preprocessing, features=not no_features)
     listed = list_inputs(plan, inputs, keep=run.scores)
     _check_evidence(options, plan, listed)
     labelled = None if rehearse is None else _read_labelled(rehearse, plan, inputs)
@@ -162,7 +166,7 @@ def recognise(
             ranked = rankings.target_names
             examples, _ = read_examples(options.examples, table, score_type, ranked)
         found = inference.recognise(
-            sample_scores(table, score_type, n_inputs),
+            sample_scores(table, score_type, n_inputs, features=examples is not None),
             rankings,
             rehearse=seen_inputs,
             examples=examples,
@@ -256,7 +260,7 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
     if options.examples is not None:
         classes |= {label.name for label in read_labels(options.examples).values()}
     found = zeroshot.word_evidence(list(texts.values()), sorted(classes))
-    write_score_table(run.evidence, found.items, [(list(texts), found.values)])
+    write_score_table(run.evidence, found.items, [(list(texts), found)])
     return replace(options, evidence=run.evidence)
 
 
@@ -342,6 +346,8 @@ def _score(
     print_skipped(scored, output / "_skipped.csv")
     if scored.n_done or labels:
         print_check(output, labels)
+    if scored.n_done and plan.features:
+        print_features(output)
     return scored.n_rows
 
 

@@ -32,6 +32,7 @@ def score(
     output: str,
     seen: str | None = None,
     preprocessing: str | None = None,
+    no_features: bool = False,
     text_column: str | None = None,
     id_column: str | None = None,
     batch: int = 16,
@@ -77,6 +78,9 @@ def score(
     preprocessing : <name or file>
         How images are preprocessed: imagenet, efficientnet-lite, clip, or a file
         preprocessor_config.json (one next to the model is found automatically).
+    no_features
+        Do not keep the input of the model's last layer beside the scores. Labelled examples are
+        compared by these features, which need .parquet, or a folder.
     text_column
         The column with the inputs. The default is text, or path.
     id_column
@@ -118,7 +122,7 @@ def score(
     else:
         workers = choose_workers(workers, scheduler)
     workers = None if workers == 1 else workers
-    plan = open_plan(model, seen, preprocessing)
+    plan = open_plan(model, seen, preprocessing, features=not no_features)
     keep = output if update else None
     listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
     on_dask = workers is not None or scheduler is not None
@@ -152,10 +156,14 @@ def score(
     print_skipped(run, lists)
     if run.n_done and run.n_rows and Path(output).exists():
         print_check(output)
+        if plan.features:
+            print_features(output)
     print_parts(run, "scored", output)
 
 
-def open_plan(model: str, classes: str | None, preprocessing: str | None) -> ScoringPlan:
+def open_plan(
+    model: str, classes: str | None, preprocessing: str | None, *, features: bool
+) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
     from rankshot.inference.scoring import plan_scoring, set_preprocessing
 
@@ -165,7 +173,7 @@ def open_plan(model: str, classes: str | None, preprocessing: str | None) -> Sco
         f"{opened.name}: the names of its classes are not in it{opened.odd}; give --seen FILE, "
         "with one name per line in the order of its outputs, or --seen imagenet-1k",
     )
-    plan = plan_scoring(opened, classes)
+    plan = plan_scoring(opened, classes, features=features)
     for line in plan.describe():
         say(line)
     return plan
@@ -175,6 +183,16 @@ def print_check(scores: str | Path, labels: Mapping[str, str] | None = None) -> 
     """Print what a network itself says, by its scores, and how many labels of inputs it meets."""
     for line in inference.check_scores(zeroshot.open_scores(scores).batches(), labels).describe():
         say(line)
+
+
+def print_features(scores: str | Path) -> None:
+    """Print how many features scores have, or why they have none."""
+    n = zeroshot.open_scores(scores).n_features
+    why = "the model's last layer was not found, or its input is sparse"
+    if str(scores).endswith(".csv"):
+        why = "CSV has one column per class; write .parquet to keep them"
+    text = f"{n:,} per input, the input of the model's last layer (--no-features leaves them out)"
+    say(f"features: {text if n else f'none: {why}'}")
 
 
 def print_skipped(run: jobs.PartsRun, listed_in: str | Path) -> None:

@@ -16,9 +16,6 @@ from rankshot.cli.console import say
 from rankshot.core.errors import RankshotError, UnknownItemError, format_count, quote_names
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
 
@@ -56,49 +53,49 @@ def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) ->
     return score_type
 
 
-def read_all_scores(table: ScoreTable) -> tuple[list[str], NDArray[np.floating]]:
-    """Return all ids, or row numbers in a table without ids, and all scores, read into memory."""
-    import numpy as np
-
-    batches: list[NDArray[np.floating]] = []
+def read_all_scores(table: ScoreTable, *, features: bool = False) -> tuple[list[str], Any]:
+    """Return all ids, or row numbers in a table without ids, and all scores as they are."""
+    batches: list[zeroshot.Scores] = []
     names: list[str] = []
-    for found, batch in iterate_names(table):
+    for found, batch in iterate_names(table, features=features):
         names += found
         batches.append(batch)
-    return names, np.concatenate(batches)
+    return names, zeroshot.Scores.concatenate(batches)
 
 
 def read_scores(table: ScoreTable, score_type: ScoreType) -> tuple[list[str], zeroshot.Scores]:
-    """Return all ids, or row numbers in a table without ids, and all scores as `Scores`."""
+    """Return all ids, or row numbers in a table without ids, and all scores with features."""
     from rankshot.zeroshot.files.score_tables import build_scores
 
-    names, values = read_all_scores(table)
-    return names, build_scores(values, table, score_type, range(len(values)))
+    names, raw = read_all_scores(table, features=True)
+    return names, build_scores(raw, table, score_type, range(len(raw)))
 
 
-def iterate_names(table: ScoreTable) -> Iterator[tuple[list[str], NDArray[np.floating]]]:
-    """Yield ids, or row numbers in a table without ids, and scores in batches."""
+def iterate_names(
+    table: ScoreTable, *, features: bool = False
+) -> Iterator[tuple[list[str], zeroshot.Scores]]:
+    """Yield ids, or row numbers in a table without ids, and scores as they are, in batches."""
     n = 0
-    for ids, batch in table.batches():
+    for ids, batch in table.batches(features=features):
         rows = map(str, range(n, n + len(batch)))
-        yield list(rows if ids is None else ids), batch.values
+        yield list(rows if ids is None else ids), batch
         n += len(batch)
 
 
 def find_rows(
     table: ScoreTable, ids: Collection[str], where: Callable[[str], str] = lambda _: "input "
-) -> dict[str, tuple[int, NDArray[np.floating]]]:
+) -> dict[str, tuple[int, zeroshot.Scores]]:
     """Return the row numbers and the scores of some inputs, in the order of the table.
 
     In a table without ids, the id of an input is the number of its row. ``where`` says how an
     error about an id begins.
     """
-    found: dict[str, tuple[int, NDArray[np.floating]]] = {}
+    found: dict[str, tuple[int, zeroshot.Scores]] = {}
     first = 0
-    for names, values in iterate_names(table):
+    for names, batch in iterate_names(table, features=True):
         for i, name in enumerate(names):
             if name in ids and name not in found:
-                found[name] = first + i, values[[i]]
+                found[name] = first + i, batch[[i]]
         if len(found) == len(ids):
             return found
         first += len(names)
@@ -118,8 +115,8 @@ def find_inputs(
     from rankshot.zeroshot.files.score_tables import build_scores
 
     score_type = infer_score_type(table, score_type)
-    for name, (row, values) in find_rows(table, dict.fromkeys(ids)).items():
-        yield name, build_scores(values, table, score_type, [row])
+    for name, (row, raw) in find_rows(table, dict.fromkeys(ids)).items():
+        yield name, build_scores(raw, table, score_type, [row])
 
 
 def read_first_ids(table: ScoreTable, n: int) -> list[str]:

@@ -73,13 +73,14 @@ def new(
         A text file with the new classes, one per line.
     show
         The number of items or seen classes in a question. By default all items, or 10 seen classes,
-        if enough. If not all items are shown, several questions cover them.
+        if enough. If not all items are shown, each participant gets other sets of them, so that all
+        pairs are compared.
     preselect
         A rankings file that says which seen classes are nearest to each new class, for example
         from `rankshot rank`. By default, WordNet selects them.
     pool
         The number of nearest seen classes that the questions of a new class cover. If it is larger
-        than --show, each new class gets several questions.
+        than --show, each new class gets several questions, with other sets for each participant.
     answers
         The number of answers per question.
     """
@@ -177,7 +178,7 @@ def serve(
     from rankshot.survey.study import CONSENT_PLACEHOLDER
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import create_app
-    from rankshot.survey.web.server import (
+    from rankshot.web.server import (
         find_network_address,
         is_loopback,
         open_port,
@@ -224,7 +225,7 @@ def serve(
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(new, catalogue, serve, status, export, backup),
     *(people.pilot, people.pause, people.close, people.reopen, people.reset, people.exclude),
-    *(people.restore, people.delete, people.payments, people.forget_ids),
+    *(people.restore, people.release, people.delete, people.payments, people.forget_ids),
 )
 SHARED: tuple[Callable[..., None], ...] = (status, people.delete)
 """The commands with the texts of options that several have."""
@@ -278,9 +279,12 @@ def _find_untranslated(study: Study) -> Iterator[str]:
 
 
 def _describe_plan(study: Study) -> str:
-    n, each = len(study.questions), study.answers_per_question
+    from rankshot.survey.design import describe_coverage
+
+    n, each = len(study.asked), study.answers_per_question
     people = -(-n * each // study.n_asked)
     return (
         f"{format_count(n, 'question')} with {format_count(each, 'answer')}"
         f"{' each' if n > 1 else ''}, from {format_count(people, 'participant')} or more"
+        f"{describe_coverage(study)}"
     )

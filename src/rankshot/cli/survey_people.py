@@ -13,7 +13,7 @@ import typer
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.survey_database import find_database, open_survey, warn
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import replace_file
+from rankshot.core.files import iterate_names, replace_file
 
 if TYPE_CHECKING:
     from rankshot.survey.store.database import Database
@@ -116,7 +116,15 @@ def reset(
 # ---- Participants
 
 
-def exclude(study: Path, ids: list[str], *, why: str, database: str | None = None) -> None:
+def exclude(
+    study: Path,
+    ids: list[str] | None = None,
+    *,
+    why: str,
+    from_: Path | None = None,
+    not_in: Path | None = None,
+    database: str | None = None,
+) -> None:
     """Leave out participants: their answers no longer count.
 
     The answers are kept. Others get the questions at once. Undo it with `rankshot survey restore`.
@@ -127,18 +135,31 @@ def exclude(study: Path, ids: list[str], *, why: str, database: str | None = Non
     ----------
     why
         The reason, which is kept.
+    from_ : FILE
+        Also those in a file: ids, one per line (.txt), or the column "Participant id" or "id"
+        (.csv).
+    not_in : FILE
+        All whom this list of the platform lacks, for example because a program invented their ids.
     """
     from rankshot.survey.store.people import exclude as exclude_raters
 
-    with _find(study, database, ids) as (_, answers, raters):
+    refuse(not (ids or from_ or not_in), "give ids, --from or --not-in")
+    refuse(bool((ids or from_) and not_in), "give either ids or --not-in")
+    names = [*(ids or ()), *_read_ids(from_), *_read_ids(not_in)]
+    with _find(study, database, names, others=not_in is not None) as (_, answers, raters):
         changed = exclude_raters(answers, raters, why)
     _say_count(len(changed), f"excluded: {why}")
     n = len(raters) - len(changed)
     _say_count(n, "excluded before, for the same reason: nothing changes.")
+    if not raters:
+        say("All participants are in the list: nobody is excluded.")
 
 
 def restore(study: Path, ids: list[str], *, database: str | None = None) -> None:
-    """Undo an exclusion: the answers count again.
+    """Undo an exclusion, or a withdrawal of the last day.
+
+    The answers count again. A withdrawal can be undone if it came after the last page: before that,
+    the answers are deleted at once.
 
     Example: rankshot survey restore study.toml 5f1e2d3c
     """
@@ -147,7 +168,23 @@ def restore(study: Path, ids: list[str], *, database: str | None = None) -> None
     with _find(study, database, ids) as (_, answers, raters):
         changed = restore_raters(answers, raters)
     _say_count(len(changed), "restored.")
-    _say_count(len(raters) - len(changed), "not excluded: nothing to restore.")
+    _say_count(len(raters) - len(changed), "neither excluded nor withdrawn: nothing to restore.")
+
+
+def release(study: Path, ids: list[str], *, database: str | None = None) -> None:
+    """Let participants continue in another browser.
+
+    An id is not a secret, so it starts only once, and continues in the browser in which it started.
+    After this command, whoever opens the survey next with the id continues. Use it if a
+    participant asks, and is the person you think.
+
+    Example: rankshot survey release study.toml 5f1e2d3c
+    """
+    from rankshot.survey.store.people import release as release_raters
+
+    with _find(study, database, ids) as (_, answers, raters):
+        release_raters(answers, raters)
+    _say_count(len(raters), "released: the next start with this id continues.")
 
 
 def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | None = None) -> None:
@@ -235,15 +272,9 @@ def payments(
         which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
         listed = [row for row in found if row["decision"] in which]
         if lost := sum(row["id"] is None for row in listed):
-            is_erased = any(event.action == "forget-ids" for event in view.events)
-            why = (
-                "were erased (`rankshot survey forget-ids`)"
-                if is_erased
-                else "were never stored: they took part with rankshot 0.1.0, which kept none"
-            )
             raise RankshotError(
-                f"the ids of {format_count(lost, 'participant')} {why}; the platform cannot pay by "
-                "this list"
+                f"the ids of {format_count(lost, 'participant')} were erased (`rankshot survey "
+                "forget-ids`); the platform cannot pay by this list"
             )
         is_plain = output.suffix == ".txt"
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
@@ -303,15 +334,30 @@ def _set_state(study: Path, database: str | None, state: State) -> None:
 
 @contextmanager
 def _find(
-    study: Path, database: str | None, names: Sequence[str]
+    study: Path, database: str | None, names: Sequence[str], *, others: bool = False
 ) -> Iterator[tuple[Study, Database, list[str]]]:
-    """Read the study, open its database, and find participants in it."""
+    """Read the study, open its database, and find participants in it, or all others."""
     with open_survey(study, database) as (definition, answers):
-        from rankshot.survey.store.people import find_raters
+        from rankshot.survey.store.people import find_raters, find_unlisted
 
+        find = find_unlisted if others else find_raters
         with answers.begin_read() as connection:
-            raters = find_raters(connection, answers.identity, definition.platform, names)
+            raters = find(connection, answers.identity, definition.platform, names)
         yield definition, answers, raters
+
+
+def _read_ids(path: Path | None) -> list[str]:
+    """Read ids from a file: one per line, or a column of a table."""
+    if path is None:
+        return []
+    if path.suffix != ".csv":
+        return list(dict.fromkeys(name for _, name in iterate_names(path)))
+    from rankshot.core.tables import read_columns, read_table
+
+    columns, _ = read_columns(path, strip=True)
+    of_prolific = "Participant id" in columns
+    (found,) = read_table(path, ("Participant id" if of_prolific else "id",), strip=True).texts
+    return [name for name in dict.fromkeys(found) if name]
 
 
 def _say_count(n: int, text: str) -> None:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import check_output, format_order, print_table, refuse, say
 from rankshot.cli.survey_database import find_database, open_survey, require_extra, warn
 from rankshot.core.errors import format_count
 
 if TYPE_CHECKING:
-    from rankshot.survey.overview import Overview
+    from rankshot.survey.overview import Overview, TargetProgress
 
 
 def status(study: Path, *, database: str | None = None, pilot: bool = False) -> None:
     """Show the progress of a survey.
 
     A table shows the answers to the questions of each target, their consensus and how much
-    they agree (Kendall's W). Below it are the flagged raters. Excluded participants do not count.
+    they agree (Kendall's W). If people saw different items, the consensus is the order of the
+    worths, with 95 % intervals of the places, and the number of compared pairs is stated. Below
+    are the flagged raters. Excluded participants do not count.
 
     Example: rankshot survey status study.toml
 
@@ -39,16 +41,19 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
     people = view.counts
     rows = [
         (
-            row.target,
+            row.name,
             f"{row.answered:,} of {row.planned:,}",
             f"{row.in_progress:,}",
-            format_order(row.consensus),
+            format_order(_name_places(row)),
             "-" if row.concordance is None else f"{row.concordance:.2f}",
         )
         for row in view.targets
     ]
     columns = ["target", ">answers", ">in progress", "consensus so far", ">W"]
     print_table(view.study.title, columns, rows)
+    for row in view.targets:
+        if row.coverage:
+            say(f"{row.name}: {row.coverage}; [1-3]: from place 1 to place 3")
     more = sum(question.answered for question in view.questions if not question.planned)
     if more:
         what = format_count(more, "more answer")
@@ -64,9 +69,15 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
         say(f"not counted: {format_count(view.n_pilot, 'pilot participant')} (--pilot)")
     say(f"{len(view.flagged):,} of {len(view.flags):,} raters are flagged")
     what = "code" if view.study.platform == "none" else "id"
-    for row in view.flagged:
-        reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in row.flags)
-        say(f"    {row.rater} ({what} {view.ids[row.rater]}) {reasons}")
+    for person in view.flagged:
+        reasons = "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
+        say(f"    {person.rater} ({what} {view.ids[person.rater]}) {reasons}")
+
+
+def _name_places(row: TargetProgress) -> tuple[Any, ...]:
+    """Return the consensus; items that are ordered by worth have the interval of their place."""
+    names = {place.item: f"{place.item} [{place.best}-{place.worst}]" for place in row.places}
+    return tuple(names.get(item, item) if isinstance(item, str) else item for item in row.consensus)
 
 
 def export(

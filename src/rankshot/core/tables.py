@@ -36,7 +36,7 @@ from rankshot.core.files import (
 )
 from rankshot.core.validation import require_module
 
-ID, LABEL = "id", "label"
+ID, LABEL, FEATURES = "id", "label", "features"
 TABLE_ENDINGS = (".csv", ".parquet")
 BATCH_CELLS = 2**19
 """Cells in a batch, about: four megabytes of numbers."""
@@ -477,8 +477,9 @@ def _read_matrix(
 
 # -------------------------------------------------------------------- writing
 
-PutRows = Callable[[Sequence[Sequence[str]], NDArray[np.floating]], None]
-"""Writes some rows: columns of text and, after them, the other columns as a table of numbers."""
+PutRows = Callable[..., None]
+"""Writes some rows: columns of text; after them, the other columns as a table of numbers; and, if
+given, features, which become a column of lists in Parquet."""
 
 
 @contextmanager
@@ -495,7 +496,7 @@ def open_writer(
         if path.suffix != ".parquet":
             lines = open_csv_writer(stream)
             lines.writerow(columns)
-            yield lambda texts, numbers: _put_csv_rows(lines, texts, numbers)
+            yield lambda texts, numbers, _=None: _put_csv_rows(lines, texts, numbers)
             return
         arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
         writer: Any = None
@@ -506,11 +507,20 @@ def open_writer(
                 writer.write_table(arrow.concat_tables(held))
                 held.clear()
 
-        def put(texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]) -> None:
+        def put(
+            texts: Sequence[Sequence[str]],
+            numbers: NDArray[np.floating],
+            features: NDArray[np.floating] | None = None,
+        ) -> None:
             nonlocal writer
             arrays = [arrow.array(column, arrow.string()) for column in texts]
             arrays += [arrow.array(column, from_pandas=True) for column in numbers.T]
-            table = arrow.Table.from_arrays(arrays, names=list(columns))
+            names, width = list(columns), len(columns)
+            if features is not None:
+                flat, n = arrow.array(features.ravel()), features.shape[1]
+                arrays.append(arrow.FixedSizeListArray.from_arrays(flat, n))
+                names, width = [*names, FEATURES], width + n
+            table = arrow.Table.from_arrays(arrays, names=names)
             if writer is None:
                 # Numbers are nearly all different: a dictionary would make the file larger.
                 options = {"use_dictionary": list(columns[: len(texts)])}
@@ -520,7 +530,7 @@ def open_writer(
                 # Closed also after a failure: otherwise it would write when it is deleted.
                 writer = stack.enter_context(new)
             held.append(table.cast(writer.schema))
-            if sum(some.num_rows for some in held) * len(columns) >= GROUP_CELLS:
+            if sum(some.num_rows for some in held) * width >= GROUP_CELLS:
                 flush()
 
         yield put
@@ -767,8 +777,8 @@ def _code(values: list[Any]) -> Coded:
 def _code_arrow(column: Any) -> Coded:
     # One chunk: a dictionary of each chunk would take as long as reading the file.
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    coded = whole.fill_null("").dictionary_encode()
-    # PyArrow's own conversion would import pandas.
+    # PyArrow imports pandas to replace nulls, and for its own conversion.
+    coded = (whole.fill_null("") if whole.null_count else whole).dictionary_encode()
     codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
     return _merge_labels(codes, coded.dictionary.to_pylist())
 

@@ -18,3 +18,4 @@ from .images import (
     load_thumbnails as load_thumbnails,
 )
 from .intents import TextData as TextData, load_intents as load_intents
+from .sounds import SoundScores as SoundScores, load_sounds as load_sounds

@@ -13,10 +13,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import require_module
 from rankshot.inference.pictures import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.zeroshot.estimator_scores import scores_of
+from rankshot.zeroshot.last_layer import add_last_layers
 from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
 
@@ -34,6 +36,8 @@ BUILT_IN = "efficientnet-lite0"
 PREPROCESSING_KEY = "preprocessor_config"
 """The entry of the metadata of an ONNX file that may hold a ``preprocessor_config.json``."""
 CHUNK_BYTES = 2**20
+EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
+"""The setting of onnxruntime that says where the files with weights are."""
 _ONNX_FLOATS = {
     "tensor(float)": np.float32,
     "tensor(double)": np.float64,
@@ -54,6 +58,9 @@ class Model:
         inputs are.
     run : callable
         Returns one row of scores per input.
+    run_with_features : callable or None
+        Returns the scores, and the input of the model's last layer as features: one row per input,
+        or None if the last layer is not found. None for a model without layers, as a function.
     classes : sequence, mapping or None
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
@@ -90,6 +97,7 @@ class Model:
     name: str
     takes: Takes
     run: Callable[[Any], NDArray[Any]]
+    run_with_features: Callable[[Any], tuple[NDArray[Any], Any]] | None = None
     classes: Sequence[Any] | Mapping[Any, Any] | None = None
     preprocessing: Preprocessing | None = None
     prepare: Callable[[Any], NDArray[Any]] | None = None
@@ -192,29 +200,49 @@ def _open_named(model: str | Path) -> Model:
 def open_onnx(path: Path) -> Model:
     """Open an ONNX file: a network for images, or for texts if its input is text."""
     runtime = require_module("onnxruntime", "ONNX files", "onnx")
-    data_files = _find_data_files(path)
+    network = _read_network(path)
+    data_files = _find_data_files(network, path)
+    features = add_last_layers(network)
     wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     available = runtime.get_available_providers()
     options = runtime.SessionOptions()
     # As torch and NumPy do; without it, onnxruntime takes all cores.
     if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal():
         options.intra_op_num_threads = int(threads)
+    options.add_session_config_entry(EXTERNAL_FOLDER, str(path.parent))
     try:
         session = runtime.InferenceSession(
-            str(path), options, providers=[name for name in wanted if name in available]
+            network.SerializeToString(),
+            options,
+            providers=[name for name in wanted if name in available],
         )
     except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
         raise RankshotError(f"{path}: onnxruntime cannot read it ({join_lines(error)})") from None
     found = _choose_input(session.get_inputs(), path)
-    output = _choose_output(session.get_outputs(), path)
+    outputs = [one for one in session.get_outputs() if one.name not in features.values()]
+    output = _choose_output(outputs, path)
+    last_layer = features.get(output.name)
     reads_text = found.type == "tensor(string)"
 
-    def run(batch: Any) -> NDArray[Any]:
+    def run_once(names: list[str], batch: Any) -> list[NDArray[Any]]:
         if reads_text:
             values = np.array(batch, dtype=object).reshape(-1, *[1] * (len(found.shape) - 1))
         else:
             values = np.asarray(batch, _ONNX_FLOATS[found.type])
-        return np.asarray(session.run([output.name], {found.name: values})[0])
+        return [np.asarray(one) for one in session.run(names, {found.name: values})]
+
+    def run_all(names: list[str], batch: Any) -> list[NDArray[Any]]:
+        if found.shape[:1] != [1]:
+            return run_once(names, batch)
+        parts = [run_once(names, batch[i : i + 1]) for i in range(len(batch))]
+        return [np.concatenate(some) for some in zip(*parts, strict=True)]
+
+    def run(batch: Any) -> NDArray[Any]:
+        return run_all([output.name], batch)[0]
+
+    def run_with_features(batch: Any) -> tuple[NDArray[Any], Any]:
+        scores, layer = run_all([output.name, cast("str", last_layer)], batch)
+        return scores, layer.mean(axis=1) if layer.ndim == 3 else layer
 
     metadata = session.get_modelmeta().custom_metadata_map
     takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
@@ -225,13 +253,11 @@ def open_onnx(path: Path) -> Model:
     except RankshotError as error:
         odd += f" ({error})"
 
-    def run_each(batch: Any) -> NDArray[Any]:
-        return np.concatenate([run(batch[i : i + 1]) for i in range(len(batch))])
-
     return Model(
         path.name,
         takes,
-        run_each if found.shape[:1] == [1] else run,
+        run,
+        None if last_layer is None else run_with_features,
         classes=classes,
         preprocessing=preprocessing,
         odd=odd,
@@ -242,14 +268,18 @@ def open_onnx(path: Path) -> Model:
     )
 
 
-def _find_data_files(path: Path) -> list[Path]:
-    """Return the other files that hold weights of an ONNX file, which must be in its folder."""
+def _read_network(path: Path) -> Any:
+    """Return the graph of an ONNX file, without weights that are in other files."""
     onnx = require_module("onnx", "ONNX files", "onnx")
-    helper = require_module("onnx.external_data_helper", "ONNX files", "onnx")
     try:
-        network = onnx.load(path, load_external_data=False)
+        return onnx.load(path, load_external_data=False)
     except Exception as error:  # noqa: BLE001 - protobuf has several error classes
         raise RankshotError(f"{path}: onnx cannot read it ({join_lines(error)})") from None
+
+
+def _find_data_files(network: Any, path: Path) -> list[Path]:
+    """Return the other files that hold weights of an ONNX file, which must be in its folder."""
+    helper = require_module("onnx.external_data_helper", "ONNX files", "onnx")
     tensors = filter(helper.uses_external_data, helper._get_all_tensors(network))
     locations = sorted({helper.ExternalDataInfo(tensor).location for tensor in tensors})
     for location in locations:
@@ -356,7 +386,7 @@ def open_torch(module: Any) -> Model:
     floats = (tensor.dtype for tensor in tensors if tensor.is_floating_point())
     dtype = next(floats, torch.float32)
 
-    def run(batch: Any) -> NDArray[Any]:
+    def call(batch: Any) -> Any:
         if isinstance(batch[0], (str, Path)) or "PIL." in type(batch[0]).__module__:
             raise RankshotError(
                 f"{type(module).__name__}: takes arrays, not pictures or their paths; give "
@@ -366,12 +396,13 @@ def open_torch(module: Any) -> Model:
         if x.is_floating_point():
             x = x.to(dtype)
         with torch.inference_mode(), _evaluation_mode(module):
-            return _as_array(module(x))
+            return module(x)
 
     return Model(
         type(module).__name__,
         "values",
-        run,
+        lambda batch: _as_array(call(batch)),
+        partial(_run_with_features, module, call),
         fingerprint=_fingerprint_state(module),
         device=str(device).upper(),
     )
@@ -395,6 +426,46 @@ def _as_array(output: Any) -> NDArray[Any]:
     if isinstance(output, (tuple, list)):
         output = output[0]
     return np.asarray(output.detach().float().cpu().numpy())
+
+
+def _run_with_features(
+    module: Any, call: Callable[[Any], Any], batch: Any
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the scores of a torch network, and the input of its last layer.
+
+    This is the linear layer or convolution that was called last, of those with one output per
+    score. None if there is no such layer, or if it is hidden in a compiled network.
+    """
+    last: dict[int, tuple[Any, Any, bool]] = {}
+
+    def keep(part: Any, given: tuple[Any, ...], output: Any) -> None:
+        if given:
+            last[_width(part)] = given[0], output, hasattr(part, "out_channels")
+
+    hooks = [part.register_forward_hook(keep) for part in module.modules() if _width(part)]
+    try:
+        scores = _as_array(call(batch))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if scores.ndim != 2 or scores.shape[1] not in last:
+        return scores, None
+    *tensors, is_convolution = last[scores.shape[1]]
+    x, output = (_as_array(one.dequantize() if one.is_quantized else one) for one in tensors)
+    if is_convolution:
+        return scores, x.mean(axis=tuple(range(2, x.ndim)))
+    if x.ndim == 3:
+        # Decoders score each token, and return the scores of the last one that is not padding.
+        gaps = np.abs(output - scores[:, None]).sum(axis=2)
+        token = gaps.argmin(axis=1)
+        rows = np.arange(len(x))
+        x = x[rows, token] if (gaps[rows, token] == 0).all() else x.mean(axis=1)
+    return scores, x
+
+
+def _width(part: Any) -> int:
+    """Return the number of outputs of a linear layer or convolution; 0 for other parts."""
+    return int(getattr(part, "out_features", None) or getattr(part, "out_channels", None) or 0)
 
 
 def _fingerprint_state(module: Any) -> str:
@@ -434,16 +505,20 @@ def open_built_in() -> Model:
     torch = require_module("torch", "networks of torch", "images")
     opened, preprocessing = open_torch(network), Preprocessing.from_name("efficientnet-lite")
 
-    def run(batch: Any) -> NDArray[Any]:
-        # On a GPU, torch rounds convolutions to ten bits by default.
-        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
-            return opened.run(batch)
+    def exactly(run: Any) -> Any:
+        def run_exactly(batch: Any) -> Any:
+            # On a GPU, torch rounds convolutions to ten bits by default.
+            with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+                return run(batch)
+
+        return run_exactly
 
     return replace(
         opened,
         name=BUILT_IN,
         takes="pictures",
-        run=run,
+        run=exactly(opened.run),
+        run_with_features=exactly(opened.run_with_features),
         classes="imagenet-1k",
         preprocessing=preprocessing,
         input_shape=(None, *preprocessing.shape),
@@ -484,14 +559,14 @@ def open_transformers(source: str | Path) -> Model:
     if longest >= 10**6:
         longest = getattr(config, "max_position_embeddings", 514) - 2
 
-    def run(batch: Any) -> NDArray[Any]:
+    def call(batch: Any) -> Any:
         if takes == "pictures":
             inputs = {"pixel_values": torch.from_numpy(batch).to(device)}
         else:
             cut = {"padding": True, "truncation": True, "max_length": longest}
             inputs = tool(list(batch), return_tensors="pt", **cut).to(device)
         with torch.inference_mode():
-            return _as_array(network(**inputs))
+            return network(**inputs)
 
     def prepare(image: Any) -> NDArray[Any]:
         return np.asarray(tool(images=image, return_tensors="np")["pixel_values"][0])
@@ -511,7 +586,8 @@ def open_transformers(source: str | Path) -> Model:
     return Model(
         place,
         takes,
-        run,
+        lambda batch: _as_array(call(batch)),
+        partial(_run_with_features, network, call),
         classes=None if made_up else labels,
         preprocessing=described,
         prepare=prepare if takes == "pictures" else None,
@@ -579,10 +655,15 @@ def open_estimator(estimator: Any, name: str) -> Model:
     def run(batch: Any) -> NDArray[Any]:
         return np.asarray(scores_of(estimator, batch).values)
 
+    def run_with_features(batch: Any) -> tuple[NDArray[Any], Any]:
+        scores = scores_of(estimator, batch, features=True)
+        return np.asarray(scores.values), scores.features
+
     return Model(
         f"{name} (scikit-learn)",
         "texts" if reads_texts else "values",
         run,
+        run_with_features,
         classes=[str(label) for label in classes],
         n_outputs=n_columns(len(classes), kind),
         kind=kind,

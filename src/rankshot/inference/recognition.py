@@ -99,6 +99,7 @@ def recognise(
     model: Any = None,
     seen: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    features: bool = True,
     source: Any = None,
     rehearse: tuple[Any, ArrayLike] | None = None,
     examples: tuple[Any, ArrayLike] | None = None,
@@ -123,8 +124,10 @@ def recognise(
         The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. A
         dict has one list of seen classes, most similar first, per class. Or the names of the new
         classes, which the source ranks.
-    model, seen, preprocessing
-        As ``model``, ``classes`` and ``preprocessing`` of `rankshot.inference.score`.
+    model, seen, preprocessing, features
+        As ``model``, ``classes``, ``preprocessing`` and ``features`` of
+        `rankshot.inference.score`. Examples are compared by features if there are any, and by
+        scores otherwise.
     source : source or list of sources, optional
         What ranks names: objects with a method ``similarity`` or ``rankings``, such as
         `LanguageModel`. By default `WordNet`.
@@ -164,7 +167,7 @@ def recognise(
             ids = np.arange(len(given)).astype(str).astype(object)
             return ScoredInputs(given, ids, (), ClassLabels.from_names(given.items))
         if model is not None:
-            return score(model, given, seen, preprocessing=preprocessing)
+            return score(model, given, seen, preprocessing=preprocessing, features=features)
         if isinstance(new, Rankings):
             return read(as_scores(given, new.items))
         raise RankshotError(

@@ -86,6 +86,7 @@ def score(
     classes: Classes | None = None,
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    features: bool = True,
     batch_size: int = BATCH,
     on_error: str = "stop",
     column: str | None = None,
@@ -109,6 +110,10 @@ def score(
         How an image becomes numbers: a preset such as ``"imagenet"``, a file
         ``preprocessor_config.json``, or a `Preprocessing`. Needed for images unless the model
         has its own.
+    features : bool
+        Whether the scores have features, by which labelled examples are compared: the input of
+        the last linear layer of a network, or of the last step of a pipeline. There are none if
+        that layer is not found, and none of a function.
     batch_size : int
         Inputs per call of the model.
     on_error : {"stop", "skip"}
@@ -133,24 +138,24 @@ def score(
     >>> found.ids, found.scores.values.tolist()
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
-    plan = plan_scoring(model, classes, preprocessing)
+    plan = plan_scoring(model, classes, preprocessing, features=features)
     found = open_inputs(inputs, plan.model.takes, column, id_column)
     total = 0 if isinstance(inputs, (str, Path)) or not hasattr(inputs, "__len__") else len(inputs)
     ids: list[str] = []
-    values: list[Floats] = []
+    parts: list[Scores] = []
     skipped: list[Skipped] = []
     done = 0
     with closing(plan.run(iter(found), batch_size, on_error)) as batches:
         for batch in batches:
             ids += batch.ids
-            values += [batch.values] if batch.ids else []
+            parts += [batch.values] if batch.ids else []
             skipped += batch.skipped
             done += batch.n_entries
             if progress is not None:
                 progress(done, total, "inputs")
     if not ids:
         raise nothing_scored(found.name, skipped)
-    scores = Scores.from_validated(np.concatenate(values), plan.classes.names, plan.model.kind)
+    scores = Scores.concatenate(parts)
     return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
 
 
@@ -190,12 +195,15 @@ class ScoringPlan:
         What is remarkable about the names of the classes; often nothing.
     has_probabilities : bool or None
         Whether its outputs are probabilities; None before the first batch.
+    features : bool
+        Whether the scores have the features that the model has.
     """
 
     model: Model
     classes: ClassLabels
     remark: str = ""
     has_probabilities: bool | None = None
+    features: bool = True
 
     def describe(self) -> list[str]:
         """Return what is known beforehand, as lines to print."""
@@ -237,15 +245,19 @@ class ScoringPlan:
         return prepare
 
     def _score(self, batch: ScoredBatch) -> ScoredBatch:
-        values = self._require_table(self._call(batch.values), len(batch.ids))
+        output, features = self._call(batch.values)
+        values = self._require_table(output, len(batch.ids))
         is_finite = np.abs(values) < LARGEST_SCORE
-        kept = is_finite.all(axis=1)
+        kept: NDArray[np.bool_] = np.asarray(is_finite.all(axis=1))
         for i in np.flatnonzero(~kept):
             column = int(np.argmin(is_finite[i]))
             where = column_name(self.classes.names, self.model.kind, column)
             reason = f"the model's score is {values[i, column]} ({where})"
             batch.skipped.append(Skipped(batch.ids[i], reason))
-        ids, values = [batch.ids[i] for i in np.flatnonzero(kept)], values[kept]
+        if features is not None:
+            features = self._check_features(features, kept, batch)
+        rows = np.flatnonzero(kept)
+        ids, values = [batch.ids[i] for i in rows], values[rows]
         if self.has_probabilities is None and len(values):
             self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
@@ -256,11 +268,31 @@ class ScoringPlan:
                     f"{self.model.name}: its first outputs are probabilities, but a later one is "
                     f"not{error.problem}; let it return logits"
                 ) from None
-        return batch._replace(ids=ids, values=values)
+        features = None if features is None else features[rows]
+        scores = Scores.from_validated(values, self.classes.names, self.model.kind, features)
+        return batch._replace(ids=ids, values=scores)
 
-    def _call(self, inputs: Any) -> Any:
+    def _check_features(self, features: Any, kept: NDArray[np.bool_], batch: ScoredBatch) -> Any:
+        """Return features in single precision; None if they are not one row per input.
+
+        An input with an infinite feature is no longer ``kept``.
+        """
+        if features.ndim != 2 or features.shape[0] != len(kept):
+            return None
+        with np.errstate(over="ignore"):
+            features = features.astype(np.float32)
+        is_finite = np.isfinite(np.asarray(features.sum(axis=1, dtype=np.float64)).ravel())
+        for i in np.flatnonzero(kept & ~is_finite):
+            batch.skipped.append(Skipped(batch.ids[i], "a feature of the model is not finite"))
+        kept &= is_finite
+        return features
+
+    def _call(self, inputs: Any) -> tuple[Any, Any]:
+        """Return the scores of some inputs, and their features if these are wanted and known."""
         try:
-            return self.model.run(inputs)
+            if self.features and self.model.run_with_features is not None:
+                return self.model.run_with_features(inputs)
+            return self.model.run(inputs), None
         except RankshotError:
             raise
         except Exception as error:
@@ -298,6 +330,8 @@ def plan_scoring(
     model: Any,
     classes: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    *,
+    features: bool = True,
 ) -> ScoringPlan:
     """Open a model and find that it has all it needs; the parameters are those of `score`."""
     opened = set_preprocessing(open_model(model), preprocessing)
@@ -308,7 +342,7 @@ def plan_scoring(
             "them in the order of its outputs, as a list or a file with one name per line, or as "
             "imagenet-1k"
         )
-    plan = ScoringPlan(opened, read_class_labels(source))
+    plan = ScoringPlan(opened, read_class_labels(source), features=features)
     if opened.n_outputs is not None:
         plan.require_n_outputs(opened.n_outputs)
     if classes is not None and opened.classes is not None:
@@ -377,7 +411,7 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
 
 
 class ScoredBatch(NamedTuple):
-    """Some inputs in a row: their ids, what the model gets and then its scores; and the rest.
+    """Some inputs in a row: their ids, what the model gets and then its `Scores`; and the rest.
 
     ``n_entries`` counts the inputs and all that was skipped, so the next batch begins there.
     """

@@ -28,6 +28,7 @@ from rankshot.zeroshot.files.score_tables import (
     guess_score_type,
     name_by_columns,
     open_scores,
+    require_features,
     require_score_type,
 )
 from rankshot.zeroshot.heads.base import BaseHead
@@ -153,10 +154,10 @@ def classify(
     parts = list_parts(source)
     require_output(target, source, parts)
     model = load_head(head)
-    if model.n_features_:
+    if model.evidence_classes_:
         raise RankshotError(
-            f"{head}: needs features or evidence of each input, which a dataset of many parts does "
-            "not have; classify one table"
+            f"{head}: needs evidence of each input, which a dataset of many parts does not have; "
+            "classify one table"
         )
     if reject_below is not None and REJECTED in model.classes_:
         raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
@@ -220,6 +221,7 @@ class _ClassifyJob(PartJob):
     ) -> Work:
         table = open_scores(source, self.batch_rows, allow_empty=True)
         head, _ = name_by_columns(loaded, table, self.head_name)
+        require_features(table, head, self.head_name)
 
         def check_first(values: NDArray[np.floating]) -> None:
             """Refuse a part whose first scores do not look like those of the first part."""
@@ -258,6 +260,7 @@ def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: 
             with fetch_part(part) as source:
                 table = open_scores(source, allow_empty=True)
                 name_by_columns(head, table, origin)
+                require_features(table, head, origin)
                 first = next(table.batches(), None)
                 if first is None:
                     continue

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, cast
 
-import numpy as np
+from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import replace_file
@@ -74,7 +74,7 @@ from rankshot.zeroshot.files.score_tables import (
     require_score_file,
     write_score_table,
 )
-from rankshot.zeroshot.scores import n_columns
+from rankshot.zeroshot.scores import Scores
 
 TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
@@ -84,7 +84,7 @@ MIN_PARTS, MIN_BATCHES = 8, 16
 pictures of a part are decoded while the model computes, except those of its first batch. The number
 of workers has no influence: with another one, a second start finds the same parts."""
 BLOCK_SCORES = 2**20
-"""Scores that are collected before they are written."""
+"""Scores and features that are collected before they are written."""
 FIRST_PARTS = 5
 """What the first scores tell is found in the first of these parts that has any."""
 ORIGIN = "_origin.json"
@@ -100,6 +100,7 @@ def score(
     classes: Classes | None = None,
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    features: bool = True,
     executor: Any = None,
     scheduler: str | None = None,
     workers: int | None = None,
@@ -127,8 +128,9 @@ def score(
 
     Parameters
     ----------
-    model, classes, preprocessing, batch_size, column, id_column
-        As for `rankshot.inference.score`. Workers open the model themselves: it is then a file in
+    model, classes, preprocessing, features, batch_size, column, id_column
+        As for `rankshot.inference.score`. CSV has no features, and sparse ones, as those of words,
+        are not written. Workers open the model themselves: it is then a file in
         a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
     inputs : str, Path, sequence, ndarray or InputParts
         As for `rankshot.inference.score`; they are divided into parts of up to about 1,000 inputs.
@@ -162,15 +164,17 @@ def score(
     ...     print(run.n_rows, path.read_text().split())
     2 ['id,a,b', '0,3.0,1.0', '1,0.0,2.0']
     """
-    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
-    listed = inputs
-    if not isinstance(listed, InputParts):
-        keep = output if update else None
-        listed = list_inputs(plan, inputs, column, id_column, batch_size, keep)
-    require_choice("on_error", on_error, ON_ERROR)
-    target, names = as_address(output), plan.classes.names
+    target = as_address(output)
     is_table = target.endswith(ENDINGS) and not is_address(target)
     table = Path(target) if is_table else Path(target, "part.parquet")
+    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
+    features = features and plan.features and table.suffix != ".csv"
+    plan, names = replace(plan, features=features), plan.classes.names
+    keep = output if update else None
+    listed = inputs
+    if not isinstance(listed, InputParts):
+        listed = list_inputs(plan, inputs, column, id_column, batch_size, keep)
+    require_choice("on_error", on_error, ON_ERROR)
     require_score_file(table, names, plan.model.kind)
     folder = f"{table}.parts" if is_table else target
     require_output(folder, as_address(listed.name), listed.parts if listed.are_tables else ())
@@ -382,6 +386,7 @@ def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
         # All digits; the text for people has four.
         "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
         "classes": fingerprint(plan.classes.names),
+        "features": plan.features,
     }
 
 
@@ -390,6 +395,10 @@ def require_same_plan(folder: Path, plan: ScoringPlan) -> None:
     kept = read_manifest(str(folder.absolute()))
     for what, now in describe_plan(plan).items():
         if kept is not None and kept[0].get(what) != now:
+            if what == "features":
+                raise RankshotError(
+                    f"{folder}: keeps scores {'without' if now else 'with'} features"
+                )
             name = what if what == "model" else f"model, with other {what}"
             raise RankshotError(f"{folder}: keeps the scores of another {name}")
 
@@ -422,7 +431,9 @@ class _ScoreJob(PartJob):
     def load(self, content: bytes) -> ScoringPlan:
         opened = set_preprocessing(open_model(self.source), self.preprocessing)
         names = tuple(json.loads(content))
-        plan = ScoringPlan(opened, ClassLabels.from_names(names))
+        plan = ScoringPlan(
+            opened, ClassLabels.from_names(names), features=bool(self.plan["features"])
+        )
         for what, value in describe_plan(plan).items():
             if value != self.plan[what]:
                 raise RankshotError(f"{self.source}: not the same {what} as where the job began")
@@ -447,22 +458,21 @@ class _ScoreJob(PartJob):
         skipped: list[Skipped] = []
         counts: dict[str, int] = {}
         plan = replace(loaded, has_probabilities=self.has_probabilities)
-        width = n_columns(len(plan.classes.names), plan.model.kind)
 
         def blocks() -> Iterator[Block]:
             n_rows = 0
             ids: list[str] = []
-            values: list[Any] = []
+            held: list[Scores] = []
             # Parquet takes long for many columns of few rows.
             for batch in chain(batches, [None]):
                 if batch is not None:
                     skipped.extend(batch.skipped)
                     ids += batch.ids
-                    values += [batch.values] if batch.ids else []
-                if ids and (batch is None or len(ids) * width > BLOCK_SCORES):
+                    held += [_without_sparse(batch.values)] if batch.ids else []
+                if ids and (batch is None or sum(map(_count_cells, held)) > BLOCK_SCORES):
                     n_rows += len(ids)
-                    yield ids, np.concatenate(values)
-                    ids, values = [], []
+                    yield ids, Scores.concatenate(held)
+                    ids, held = [], []
             if plan.has_probabilities:
                 counts[PROBABILITIES] = n_rows
             metadata.update(format_work(counts, skipped))
@@ -499,6 +509,15 @@ class _ScoreJob(PartJob):
         self.has_probabilities = plan.has_probabilities
 
 
+def _without_sparse(scores: Scores) -> Scores:
+    """Return scores without sparse features, which would be thousands of zeros in a file."""
+    return replace(scores, features=None) if issparse(scores.features) else scores
+
+
+def _count_cells(scores: Scores) -> int:
+    return int(scores.values.size) + (0 if scores.features is None else int(scores.features.size))
+
+
 # -------------------------------------------------------------------- one table
 
 
@@ -514,8 +533,8 @@ def _join_parts(
     """Make one table of the parts, and remove them; a file beside it says what was done."""
     footers = (read_footer(join_address(str(folder), output_name(part.name))) for part in parts)
     contents = [footer[1][INPUT_KEY] for footer in footers if footer is not None]
-    batches = open_scores(folder).batches()
-    blocks = ((cast("Any", ids).tolist(), scores.values) for ids, scores in batches)
+    batches = open_scores(folder).batches(features=True)
+    blocks = ((cast("Any", ids).tolist(), scores) for ids, scores in batches)
     write_skipped(str(table.parent), table.with_suffix(".skipped.csv").name, run.skipped)
     write_score_table(table, plan.classes.names, blocks, plan.model.kind)
     done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
@@ -580,6 +599,6 @@ def _find_finished(
         return None
     why = "was changed after the job that wrote it" if is_same else "has the scores of another job"
     raise RankshotError(
-        f"{table}: {why} (another model, preprocessing, classes or inputs); give another output, "
-        "or begin again, which replaces it (again=True)"
+        f"{table}: {why} (another model, preprocessing, classes, features or inputs); give another "
+        "output, or begin again, which replaces it (again=True)"
     )

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.estimators import clone
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.consensus.kemeny import kemeny
 from rankshot.ranking.consensus.precedence import precedence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import short_repr
+from rankshot.ranking import Rankings
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.study import UNPRINTABLE_IN_TEXT, ExtraQuestion, Question
 
 Value = TypeVar("Value")
-# The level of an item that an answer does not show.
-ABSENT = -1
+Key = TypeVar("Key", bound=Hashable)
+# Items, best first; a tie is a tuple inside the tuple.
+NamedOrder = tuple[str | tuple[str, ...], ...]
 # The longest text of an extra answer.
 MOST_CHARACTERS = 2_000
 MOST_DIGITS = 30
@@ -42,7 +44,8 @@ class Answer:
         Whether this is the planned second answer to the same question.
     shown, order : tuples of str
         All items, in the order of the screen; and those that were ranked, best first: none if the
-        participant skipped the question.
+        participant skipped the question. Between the first and the last item of a best-worst
+        question, the others are a tie, a tuple.
     seconds, answered_at, shown_at : float or None
         The time from first showing the question to the answer, None if it is unknown; Unix times.
     screen, seen : str, float or None
@@ -64,12 +67,25 @@ class Answer:
     number: int
     repeat: bool
     shown: tuple[str, ...]
-    order: tuple[str, ...]
+    order: NamedOrder
     seconds: float | None
     answered_at: float
     shown_at: float | None = None
     screen: str | None = None
     seen: float | None = None
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """The level of each item: 0 is best, and what was not ranked comes last."""
+        found = dict.fromkeys(self.shown, len(self.order))
+        for level, group in enumerate(self.order):
+            found |= dict.fromkeys([group] if isinstance(group, str) else group, level)
+        return found
+
+    @property
+    def n_ranked(self) -> int:
+        """The number of items that were ranked."""
+        return sum(1 if isinstance(group, str) else len(group) for group in self.order)
 
 
 def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
@@ -106,31 +122,36 @@ def is_counted(answer: Answer) -> bool:
     return bool(answer.order) and not answer.repeat and not answer.question.is_gold
 
 
-def group_by(values: Iterable[Value], key: Callable[[Value], str]) -> dict[str, list[Value]]:
+def group_by(values: Iterable[Value], key: Callable[[Value], Key]) -> dict[Key, list[Value]]:
     """Return one list of values per key; none for a key that does not occur."""
-    groups: dict[str, list[Value]] = defaultdict(list)
+    groups: dict[Key, list[Value]] = defaultdict(list)
     for value in values:
         groups[key(value)].append(value)
     return groups
 
 
-def answer_levels(answers: Sequence[Answer], items: Sequence[str]) -> NDArray[np.int32]:
-    """Return the level of every item in each answer.
+def tabulate(
+    answers: Sequence[Answer], items: Sequence[str]
+) -> tuple[NDArray[np.int32], list[int]]:
+    """Return the position of every item in each answer, from 1, and how many it ranks.
 
-    The items that an answer shows but does not rank share the level after its last one; those
-    that it does not show are `ABSENT`.
+    The items that an answer shows but does not rank are tied after its last one; those that it
+    does not show are 0.
     """
     code = {item: number for number, item in enumerate(items)}
-    n_ranked = np.array([len(answer.order) for answer in answers])
-    table = np.full((len(answers), len(code)), ABSENT, np.int32)
-    for rows in group_by(range(len(answers)), lambda row: answers[row].question.key).values():
-        shown = [code[item] for item in answers[rows[0]].question.items]
-        table[np.ix_(rows, shown)] = n_ranked[rows, None]
-    ranked = [code[item] for answer in answers for item in answer.order]
-    first = np.cumsum(n_ranked) - n_ranked
-    owner = np.repeat(np.arange(len(answers)), n_ranked)
-    table[owner, ranked] = np.arange(len(ranked)) - first[owner]
-    return table
+    table = np.zeros((len(answers), len(code)), np.int32)
+    for row, answer in zip(table, answers, strict=True):
+        levels = answer.levels
+        row[[code[item] for item in levels]] = [level + 1 for level in levels.values()]
+    return table, [answer.n_ranked for answer in answers]
+
+
+def as_rankings(answers: Sequence[Answer], items: Sequence[str]) -> Rankings:
+    """Return answers as rankings of the items that they show."""
+    table, lengths = tabulate(answers, items)
+    raters = [answer.rater for answer in answers]
+    rankings = Rankings.from_positions(table, items=items, kind="subset", raters=raters)
+    return rankings.top(np.array(lengths))
 
 
 # ---- Extra questions

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib.resources import files
-from random import Random
+from itertools import combinations
+from math import comb
 from typing import Any
 
 from rankshot.core.errors import RankshotError, suggest_name
@@ -13,6 +14,7 @@ from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.wordnet import WordNet
+from rankshot.survey.answers import group_by
 from rankshot.survey.study import DEFAULT_PROMPT, MOST_ITEMS, Question, Study
 
 # The default number of items that a question shows, as in the paper; fewer if there are fewer.
@@ -32,7 +34,6 @@ def new_study(
     title: str | None = None,
     answers_per_question: int = 50,
     questions_per_participant: int | None = None,
-    seed: int = 0,
 ) -> Study:
     """Design a study: choose the items that are shown with each target.
 
@@ -47,8 +48,8 @@ def new_study(
         How many items a question shows: by default 10, or all if there are fewer, or no targets.
     pool : int, optional
         How many of the nearest items the questions of a target cover; by default as many as one
-        question shows, or all without targets. A larger pool is split into overlapping sets, one
-        question per set.
+        question shows, or all without targets. From a larger pool, each participant gets other
+        sets, so that all pairs of items are compared about equally often.
     rankings : Rankings or WordNet, optional
         The source of the nearest items of each target: rankings for all targets,
         or WordNet, which must know all names; by default ``WordNet()``. The default is not used if
@@ -58,9 +59,6 @@ def new_study(
         Fifty in the paper.
     questions_per_participant : int, optional
         By default 10, or all if there are fewer.
-    seed : int
-        The seed for shuffling pools. The sets of a target depend only on the seed, the target's
-        name and its pool.
 
     Returns
     -------
@@ -74,8 +72,8 @@ def new_study(
     >>> [(question.target, question.items) for question in study.questions]
     [('tiger', ('leopard', 'wolf')), ('dolphin', ('whale', 'mole'))]
     >>> study = new_study(None, ["tea", "coffee", "juice"], prompt="Which do you like best?")
-    >>> study.questions
-    (Question(target='all items', items=('tea', 'coffee', 'juice'), first=()),)
+    >>> study.questions[0].target, study.questions[0].items
+    ('all items', ('tea', 'coffee', 'juice'))
     """
     item_names = as_names(items)
     if targets is None:
@@ -87,12 +85,13 @@ def new_study(
     available = len(item_names) - any(name in item_names for name in target_names)
     show, pool = _require_sizes(show, pool, available)
     pools = _select_pools(target_names, item_names, pool, rankings)
-    questions: list[Question] = []
-    for target, nearest in zip(target_names, pools, strict=True):
-        rng = Random(f"{seed} {target}")  # noqa: S311 (no secret: it shuffles a pool)
-        questions += [Question(target, chosen) for chosen in split_pool(nearest, show, rng)]
+    drawn = show if pool > show else 0
+    questions = [
+        Question(target, nearest, show=drawn)
+        for target, nearest in zip(target_names, pools, strict=True)
+    ]
     if questions_per_participant is None:
-        questions_per_participant = min(10, len(questions))
+        questions_per_participant = min(10, sum(question.n_parts for question in questions))
     consent = (files("rankshot.survey") / "new_consent.txt").read_text(encoding="utf-8")
     return Study(
         title=title or "Which of these are alike?",
@@ -172,23 +171,20 @@ def select_nearest_items(
     return found
 
 
-def split_pool(pool: Sequence[str], show: int, rng: Random) -> list[tuple[str, ...]]:
-    """Split a pool into overlapping sets of ``show`` items.
-
-    A pool of ``show`` items is the only set. Otherwise the pool is shuffled and closed to a ring.
-    The sets are windows on it, each about half a window after the one before: every item is in at
-    least two sets, and the answers connect all items of the pool. Each set is in its order.
-    """
-    size = len(pool)
-    if size == show:
-        return [tuple(pool)]
-    ring = sorted(pool)
-    rng.shuffle(ring)
-    # The windows cover the pool twice: the next but one begins at most `show` items later.
-    count = -(-2 * size // show)
-    place = {name: i for i, name in enumerate(pool)}
-    sets = []
-    for begin in (i * size // count for i in range(count)):
-        window = [ring[(begin + i) % size] for i in range(show)]
-        sets.append(tuple(sorted(window, key=place.__getitem__)))
-    return sets
+def describe_coverage(study: Study) -> str:
+    """Return how often pairs of items will be compared, if questions do not show all of them."""
+    found = []
+    for asked in group_by(study.asked, lambda q: (q.target, q.condition)).values():
+        items = {item for question in asked for item in question.items}
+        n_pairs = comb(len(items), 2)
+        shown = [frozenset(pair) for q in asked if not q.show for pair in combinations(q.items, 2)]
+        drawn = sum(comb(question.show, 2) for question in asked)
+        times = study.answers_per_question * (len(shown) + drawn)
+        n_compared = min(n_pairs, times) if drawn else len(set(shown))
+        if len(asked) > 1:
+            found.append((n_compared / n_pairs, times / n_compared, n_compared, n_pairs))
+    if not found:
+        return ""
+    _, mean, n_compared, n_pairs = min(found)
+    each = "of each target " if len(found) > 1 else ""
+    return f"; {n_compared:,} of {n_pairs:,} pairs of items {each}compared, about {mean:.0f} times"

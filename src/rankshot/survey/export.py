@@ -100,15 +100,17 @@ def ranking_records(
             f"{suggest_name(name, study.items)}: add it again"
         )
     # Of all answers: leaving out flagged participants does not change what an answer means.
-    sets: dict[str, set[frozenset[str]]] = defaultdict(set)
-    for question in (*study.questions, *(answer.question for answer in counted)):
-        sets[question.target].add(frozenset(question.items))
+    sets: dict[tuple[str, str], set[frozenset[str]]] = defaultdict(set)
+    for question in (*study.asked, *(answer.question for answer in counted)):
+        sets[question.target, question.condition].add(frozenset(question.items))
+    has_conditions = any(answer.question.condition for answer in answers)
     records = []
     for answer in kept:
         target, theirs = answer.question.target, flags.get(answer.rater, ())
-        after = study.unshown == "after" and len(sets[target]) == 1
+        after = study.unshown == "after" and len(sets[target, answer.question.condition]) == 1
         is_top = after or set(answer.shown) >= known
-        left = sorted(set(answer.shown) - set(answer.order))
+        last = len(answer.order)
+        left = sorted(item for item, level in answer.levels.items() if level == last)
         tie = [left] if len(left) > 1 else left
         record: Record = {
             "target": target,
@@ -117,6 +119,7 @@ def ranking_records(
             "rater": answer.rater,
             **({} if is_top else {"kind": "subset"}),
             **({} if is_top or not left else {"k": len(answer.order)}),
+            **({"condition": answer.question.condition} if has_conditions else {}),
             "shown": answer.shown,
             "seconds": _round(answer.seconds, 1),
             **({"flags": [flag.name for flag in theirs]} if theirs else {}),
@@ -142,6 +145,7 @@ def answer_records(view: Overview) -> Iterator[Record]:
             "number": answer.number,
             "question": answer.question.key,
             "target": answer.question.target,
+            "condition": answer.question.condition,
             "shown": answer.shown,
             "order": answer.order,
             "skipped": not answer.order,
@@ -179,6 +183,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
             **{name: _format_time(getattr(person, name)) for name in TIMES},
             "excluded_why": person.excluded_why,
             "pilot": person.pilot,
+            "condition": person.condition,
             "language": person.language,
             "consent": person.consent,
             "answers": person.n_answers,

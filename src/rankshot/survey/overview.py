@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Row, select
 
-from rankshot.ranking import Rankings, concordance
+from rankshot.ranking import PlackettLuce, Rankings, concordance, leaderboard
+from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rater_agreement import merge_by_kemeny
-from rankshot.survey.answers import Answer, answer_levels, group_by, is_counted
+from rankshot.survey.answers import Answer, NamedOrder, group_by, is_counted, tabulate
 from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.store.assignment import Load, count_answers, expected_until, question_from_row
 from rankshot.survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
@@ -28,12 +30,12 @@ from rankshot.survey.store.people import (
 )
 from rankshot.survey.study import Question, Study
 
-# Items, best first; a tie is a tuple inside the tuple.
-NamedOrder = tuple[str | tuple[str, ...], ...]
-
 
 class QuestionProgress(NamedTuple):
-    """The answers to one question, without repeats; none are planned if the study dropped it."""
+    """The answers to one question, in all its parts, without repeats.
+
+    None are planned if the study dropped it.
+    """
 
     question: Question
     answered: int
@@ -43,21 +45,54 @@ class QuestionProgress(NamedTuple):
     skipped: int
 
 
+class Place(NamedTuple):
+    """An item of a consensus by worths: its log-worth, and the interval of its place, at 95 %."""
+
+    item: str
+    log_worth: float
+    best: int
+    worst: int
+
+
+class Coverage(NamedTuple):
+    """How many pairs of items the answers compare; how often, at least and at most."""
+
+    n_pairs: int
+    n_compared: int
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        often = f", each {self.least:,} to {self.most:,} times" if self.least else ""
+        return f"{self.n_compared:,} of {self.n_pairs:,} pairs of items compared{often}"
+
+
 class TargetProgress(NamedTuple):
     """The result for one target so far; the counts are sums over the questions of the study.
 
-    ``consensus`` is the Kemeny order of the items that somebody ranked, with ties as tuples inside
-    it: neighbours that equally many answers prefer, and at the end items that nobody ranked. Of
-    more than 20 items, another order may be better. ``concordance`` is Kendall's W within each set
-    of shown items, averaged over the answers; None if no set has two answers.
+    ``consensus`` has the items that somebody ranked, best first, and at the end those that nobody
+    ranked, as a tie. If all answers show the same items, it is the Kemeny order, with ties of
+    neighbours that equally many answers prefer; of more than 20 items, another order may be better.
+    ``concordance`` is then Kendall's W; None if there is one answer.
+
+    If answers show different items, it is the order of the worths of Plackett-Luce, which
+    ``places`` has with their intervals, and ``coverage`` says which pairs of items were compared.
     """
 
     target: str
+    condition: str
     answered: int
     planned: int
     in_progress: int
-    consensus: NamedOrder
-    concordance: float | None
+    consensus: NamedOrder = ()
+    concordance: float | None = None
+    places: tuple[Place, ...] = ()
+    coverage: Coverage | None = None
+
+    @property
+    def name(self) -> str:
+        """The target, and its condition if there are conditions."""
+        return f"{self.target} ({self.condition})" if self.condition else self.target
 
 
 @dataclass(frozen=True)
@@ -93,6 +128,7 @@ class Participant:
     duration: float | None
     flags: tuple[Flag, ...]
     extra: Mapping[str, str]
+    condition: str | None
 
     @property
     def ids(self) -> dict[str, str | None]:
@@ -224,6 +260,9 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         flags = find_flags(answers, study.quality)
         all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
         extra = read_extra_answers(connection)
+        in_condition = select(ASSIGNMENT.c.rater, QUESTION.c.condition).join(QUESTION).distinct()
+        named = connection.execute(in_condition.where(QUESTION.c.condition != "")).all()
+        conditions = {row.rater: row.condition for row in named}
         is_expected = select(PARTICIPANT.c.rater).where(expected_until(study) >= now)
         expected = set(connection.execute(is_expected).scalars())
         people = {
@@ -232,6 +271,7 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
                 given[row.rater],
                 (all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
                 extra.get(row.rater, {}),
+                conditions.get(row.rater),
                 is_active=row.rater in expected,
             )
             for row in rows
@@ -284,6 +324,7 @@ def _describe_participant(
     given: Sequence[Answer],
     flags: tuple[Flag, ...],
     extra: Mapping[str, str],
+    condition: str | None,
     *,
     is_active: bool,
 ) -> Participant:
@@ -298,8 +339,11 @@ def _describe_participant(
     }
     found = [state for state, at in ends.items() if at is not None]
     end = row.finished_at or row.seen_at
+    # What is needed to resume is nothing to show.
+    hidden = {"started_by", "released"}
+    stored = {name: value for name, value in row._mapping.items() if name not in hidden}
     return Participant(
-        **{**row._mapping, "pilot": bool(row.pilot)},
+        **{**stored, "pilot": bool(row.pilot)},
         state=[*found, "active" if is_active else "left"][0],
         n_answers=n,
         n_checks=len(given) - n - n_skipped,
@@ -308,6 +352,7 @@ def _describe_participant(
         duration=end - row.started_at if end >= row.started_at else None,
         flags=flags,
         extra=extra,
+        condition=condition,
     )
 
 
@@ -316,20 +361,23 @@ def summarize_questions(
 ) -> tuple[QuestionProgress, ...]:
     """Count the answers to each question; ``loads`` says how many are to answer it now."""
     given = [answer for answer in answers if not (answer.repeat or answer.question.is_gold)]
-    answered = Counter(answer.question.key for answer in given if answer.order)
-    skipped = Counter(answer.question.key for answer in given if not answer.order)
-    asked = {question.key for question in study.questions}
-    gone = {a.question.key: a.question for a in given if a.question.key not in asked}
+    answered = Counter(answer.question.whole_key for answer in given if answer.order)
+    skipped = Counter(answer.question.whole_key for answer in given if not answer.order)
+    parts = group_by(study.asked, lambda question: question.whole_key)
+    gone = {a.question.whole_key: a.question for a in given if a.question.whole_key not in parts}
     old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
     return tuple(
         QuestionProgress(
             question,
-            answered[question.key],
-            study.answers_per_question if question.key in asked else 0,
-            loads.get(question.key, Load(0, 0)).in_progress,
-            skipped[question.key],
+            answered[question.whole_key],
+            study.answers_per_question * len(theirs),
+            sum(loads.get(part.key, Load(0, 0)).in_progress for part in theirs),
+            skipped[question.whole_key],
         )
-        for question in (*study.questions, *old)
+        for question, theirs in (
+            *((theirs[0], theirs) for theirs in parts.values()),
+            *((question, []) for question in old),
+        )
     )
 
 
@@ -337,45 +385,71 @@ def summarize_targets(
     questions: Iterable[QuestionProgress], answers: Iterable[Answer]
 ) -> tuple[TargetProgress, ...]:
     """Summarize the answers to each target. Flagged participants count like all others."""
-    rows = group_by(questions, lambda row: row.question.target)
-    given = group_by(filter(is_counted, answers), lambda answer: answer.question.target)
+
+    def cell(question: Question) -> tuple[str, str]:
+        return question.target, question.condition
+
+    rows = group_by(questions, lambda row: cell(row.question))
+    given = group_by(filter(is_counted, answers), lambda answer: cell(answer.question))
     found = []
-    for target, theirs in rows.items():
+    for key, theirs in rows.items():
         asked = [row for row in theirs if row.planned]
         counts = (
             sum(row.answered for row in asked),
             sum(row.planned for row in asked),
             sum(row.in_progress for row in asked),
         )
-        results = _merge_answers(given[target]) if given[target] else ((), None)
-        found.append(TargetProgress(target, *counts, *results))
+        items = sorted({item for row in theirs for item in row.question.items})
+        results: tuple[Any, ...] = ()
+        if given[key]:
+            results = _merge_answers(given[key], tuple(items))
+        found.append(TargetProgress(*key, *counts, *results))
     return tuple(found)
 
 
-def _merge_answers(answers: Sequence[Answer]) -> tuple[NamedOrder, float | None]:
-    """Return the consensus of some answers and Kendall's W.
-
-    Questions may show different items. Shown items that an answer left unranked are tied after
-    its first K. Neighbours of which equally many answers prefer one and the other are tied.
-    """
-    questions = {answer.question.key: answer.question for answer in answers}
-    items = tuple(sorted({item for question in questions.values() for item in question.items}))
-    n_ranked = tuple(len(answer.order) for answer in answers)
-    return _merge_levels(items, answer_levels(answers, items).tobytes(), n_ranked)
+def _merge_answers(answers: Sequence[Answer], items: tuple[str, ...]) -> tuple[Any, ...]:
+    """Return the results of a `TargetProgress`."""
+    table, lengths = tabulate(answers, items)
+    raters = tuple(answer.rater for answer in answers)
+    return _merge_table(items, table.tobytes(), tuple(lengths), raters)
 
 
 @lru_cache(1000)
-def _merge_levels(
-    items: tuple[str, ...], levels: bytes, n_ranked: tuple[int, ...]
-) -> tuple[NamedOrder, float | None]:
-    """Merge a table of levels; a page that is loaded again finds the results of most targets."""
-    table = np.frombuffer(levels, np.int32).reshape(len(n_ranked), len(items))
-    # Positions count from 1, and 0 is not shown.
-    shown, lengths = table + 1, np.array(n_ranked)
-    rankings = Rankings.from_positions(shown, items=items, kind="subset").top(lengths)
-    is_ranked = np.any((table >= 0) & (table < lengths[:, None]), axis=0)
+def _merge_table(
+    items: tuple[str, ...], cells: bytes, lengths: tuple[int, ...], raters: tuple[str, ...]
+) -> tuple[Any, ...]:
+    """Merge a table of positions; a page that is loaded again finds the results of most targets."""
+    table = np.frombuffer(cells, np.int32).reshape(len(lengths), len(items))
+    rankings, by_rater = (
+        Rankings.from_positions(table, items=items, kind="subset", raters=labels).top(
+            np.array(lengths)
+        )
+        for labels in (None, raters)
+    )
+    is_ranked = np.any((table > 0) & (table <= np.array(lengths)[:, None]), axis=0)
     rest = tuple(items[i] for i in np.flatnonzero(~is_ranked))
-    ranked = merge_by_kemeny(rankings).orders()[0]
+    if np.all((table > 0) == (table[0] > 0)):
+        places: tuple[Place, ...] = ()
+        coverage = None
+        ranked: Sequence[Any] = merge_by_kemeny(rankings).orders()[0]
+    else:
+        places, coverage = _order_by_worth(by_rater), _count_pairs(rankings)
+        ranked = [place.item for place in places]
     groups = [x if isinstance(x, str) else tuple(x) for x in ranked if x not in rest]
     consensus = (*groups, *(rest[:1] if len(rest) == 1 else [rest] if rest else ()))
-    return consensus, concordance(rankings)
+    return consensus, concordance(rankings), places, coverage
+
+
+def _order_by_worth(rankings: Rankings) -> tuple[Place, ...]:
+    """Return the items by worth: items that were never shown together are compared by others."""
+    with warnings.catch_warnings():
+        # Of items that always won or lost: their intervals are wide.
+        warnings.simplefilter("ignore")
+        board = leaderboard(rankings, PlackettLuce(), min_votes=0, random_state=0)
+    return tuple(Place(row.item, row.rating, row.best_rank, row.worst_rank) for row in board)
+
+
+def _count_pairs(rankings: Rankings) -> Coverage:
+    before = precedence(rankings)
+    times = (before + before.T)[np.triu_indices(rankings.n_items, 1)].astype(int)
+    return Coverage(times.size, int(np.count_nonzero(times)), int(times.min()), int(times.max()))

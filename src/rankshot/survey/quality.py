@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from math import isnan
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
@@ -16,13 +17,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.arrays import row_blocks
-from rankshot.survey.answers import ABSENT, Answer, answer_levels, group_by, is_counted
+from rankshot.ranking.rater_distances import distances_to_majority, paired_distances
+from rankshot.survey.answers import Answer, as_rankings, group_by, is_counted
 from rankshot.survey.study import QualityRules
 
 Label = TypeVar("Label", bound=Hashable)
 Floats = NDArray[np.float64]
-Levels = NDArray[np.int32]
-# The distance to the others needs at least this many other answers to the question.
+# The distance to the others uses pairs of items that at least this many other answers compare.
 LEAST_OTHERS = 3
 # The flag "distance" needs at least this many such questions.
 LEAST_COMPARED = 3
@@ -54,8 +55,8 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
               item before one of the known items. The known items may come in any order, and an
               answer that stops among them is not wrong, because participants may stop early
     distance  the mean distance to the majority of the others is above
-              ``rules.consensus_distance``. This needs at least 3
-              questions that at least 3 others have answered
+              ``rules.consensus_distance``. This needs at least 3 answers, and counts the pairs
+              of items that at least 3 answers of others compare
     identical the same orders as another participant, more often than by chance
     skips     more than half of the questions were skipped
     ========= ===================================================================================
@@ -78,48 +79,6 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
         for rater, flag in rule(answers, rules):
             found[rater].append(flag)
     return {rater: tuple(theirs) for rater, theirs in found.items()}
-
-
-def pair_signs(table: Levels) -> NDArray[np.int8]:
-    """Return s: ``s[r, i, j]`` is 1 if answer r has i before j, -1 if after, 0 if neither.
-
-    ``table`` has the level of each item in each answer; an item that is `ABSENT` is neither before
-    nor after any item.
-    """
-    before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
-    signs: NDArray[np.int8] = before.astype(np.int8) - before.transpose(0, 2, 1)
-    return signs
-
-
-def answer_distances(first: Levels, second: Levels) -> Floats:
-    """Return the normalised Kendall distance between each two answers to the same question.
-
-    It is the mean over the pairs of items that at least one of the two answers orders: 0 if both
-    have the same order, 1 if they have opposite orders, 1/2 if only one of them orders the pair.
-    Equal answers have distance 0, random answers about 1/2. Answers that differ only in their
-    length stay below 1/2.
-    """
-    a, b = pair_signs(first), pair_signs(second)
-    either = np.count_nonzero(a | b, axis=(1, 2))
-    return np.asarray(np.abs(a - b).sum(axis=(1, 2)) / 2 / either)
-
-
-def distances_to_others(table: Levels) -> Floats:
-    """Return how far each answer to a question is from the majority of the others.
-
-    It is the mean over the pairs of items that the answer orders: 0 if more of the others agree
-    than disagree, 1 if more disagree, 1/2 if equally many do. Whatever the others say, the mean
-    distance of a random answer is exactly 1/2.
-    """
-    blocks = list(row_blocks(len(table), table.shape[1] ** 2))
-    # How many more answers have item i before j than after it.
-    margins = sum(pair_signs(table[rows]).sum(axis=0, dtype=np.int64) for rows in blocks)
-    distance = np.empty(len(table))
-    for rows in blocks:
-        own = pair_signs(table[rows])
-        agreed = (own * np.sign(margins - own)).sum(axis=(1, 2))
-        distance[rows] = (1 - agreed / np.count_nonzero(own, axis=(1, 2))) / 2
-    return distance
 
 
 # ---- One rule each
@@ -154,7 +113,7 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     def compare(group: Sequence[Answer]) -> Floats:
         before = [first[answer.rater, answer.question.key] for answer in group]
         items = group[0].question.items
-        return answer_distances(answer_levels(before, items), answer_levels(group, items))
+        return paired_distances(as_rankings(before, items), as_rankings(group, items))
 
     for rater, mean, n in _average_distances(again, compare):
         if mean > rules.repeat_distance:
@@ -173,16 +132,17 @@ def _flag_gold(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
 
 def is_right(answer: Answer) -> bool:
     """Return whether no other item comes before one of the known items."""
-    first = answer.question.first
-    return set(answer.order[: len(first)]) <= set(first)
+    levels, first = answer.levels, answer.question.first
+    others = [level for item, level in levels.items() if item not in first]
+    return max(levels[item] for item in first) <= min(others)
 
 
 def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     def compare(group: Sequence[Answer]) -> Floats:
-        return distances_to_others(answer_levels(group, group[0].question.items))
+        return distances_to_majority(as_rankings(group, group[0].question.items), LEAST_OTHERS)
 
     counted = filter(is_counted, answers)
-    for rater, mean, n in _average_distances(counted, compare, LEAST_OTHERS + 1):
+    for rater, mean, n in _average_distances(counted, compare):
         if n >= LEAST_COMPARED and mean > rules.consensus_distance:
             text = (
                 f"at a distance of {mean:.2f} from the majority of the others, over "
@@ -192,16 +152,16 @@ def _flag_distance(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags
 
 
 def _average_distances(
-    answers: Iterable[Answer], compare: Callable[[Sequence[Answer]], Floats], least: int = 1
+    answers: Iterable[Answer], compare: Callable[[Sequence[Answer]], Floats]
 ) -> Iterator[tuple[str, float, int]]:
     """Yield each rater with the mean distance of their answers, and the number of these.
 
-    Questions with fewer than ``least`` answers are left out.
+    An answer that cannot be compared has the distance NaN, and is left out.
     """
     distances: dict[str, list[float]] = defaultdict(list)
-    for group in group_by(answers, lambda answer: answer.question.key).values():
-        if len(group) >= least:
-            for answer, distance in zip(group, compare(group).tolist(), strict=True):
+    for group in group_by(answers, lambda answer: answer.question.whole_key).values():
+        for answer, distance in zip(group, compare(group).tolist(), strict=True):
+            if not isnan(distance):
                 distances[answer.rater].append(distance)
     for rater, theirs in distances.items():
         yield rater, fmean(theirs), len(theirs)
@@ -241,9 +201,9 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     """Return the participants who gave the same answers as others, and who these others are.
 
     Two participants are identical if they gave the same orders to all questions that both have
-    answered, at least 3 questions and at least 8 places in total, and if this is unlikely to
-    happen by chance. The least likely of the others comes first. ``answers`` has at most one by
-    each participant to each question, and no skips.
+    answered with the same items, at least 3 questions and at least 8 places in total, and if this
+    is unlikely to happen by chance. The least likely of the others comes first. ``answers`` has at
+    most one by each participant to each question, and no skips.
 
     If a and b answered independently, b's answer is equally likely to be any of the answers that
     others than a gave. Of n answers, let m have the order that a and b share: the chance is
@@ -268,13 +228,14 @@ def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:
     and the chance.
     """
     raters, rater = _encode_labels(answer.rater for answer in answers)
-    _, question = _encode_labels(answer.question.key for answer in answers)
-    _, order = _encode_labels((answer.question.key, answer.order) for answer in answers)
+    asked = [(answer.question.whole_key, tuple(sorted(answer.shown))) for answer in answers]
+    _, question = _encode_labels(asked)
+    _, order = _encode_labels((q, answer.order) for q, answer in zip(asked, answers, strict=True))
     sharing = np.bincount(order)[order] - 1
     others = np.bincount(question)[question] - 1
     # An order that nobody else gave is in no pair, so that its chance is never used.
     log_chance = np.log(np.maximum(sharing, 1) / np.maximum(others, 1))
-    length = np.array([len(answer.order) for answer in answers])
+    length = np.array([sum(isinstance(x, str) for x in answer.order) for answer in answers])
     ones = np.ones(len(answers), np.int64)
     answered = csr_array((ones, (rater, question)))
     gave, gave_length, gave_chance = (

@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
@@ -32,8 +32,10 @@ from rankshot.core.files import read_names
 Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific"]
 AnswerType = Literal["choice", "number", "text"]
-# The most items of a question, choices of an extra question, and extra questions.
+# The most items on a page, choices of an extra question, and extra questions.
 MOST_ITEMS = 50
+# The most items from which those of a page are drawn.
+MOST_DRAWN_FROM = 1_000
 MOST_QUESTIONS = 10_000
 # The largest count that a study may have, such as its answers per question.
 MOST_COUNTED = 1_000_000
@@ -48,7 +50,7 @@ TABLES: dict[str, dict[str, str]] = {
     table: {key: field or key for key, _, field in (word.partition(":") for word in keys.split())}
     for table, keys in {
         "": "title prompt consent contact instructions debriefing",
-        "plan": "answers_per_question questions_per_participant repeats return_after_minutes "
+        "plan": "answers_per_question questions_per_participant repeats rank return_after_minutes "
         "spare_answers",
         "items": "names:items unshown hide_names",
         "platform": "name:platform completion_url full_url refusal_url screening_url",
@@ -204,6 +206,13 @@ def _check_limit(value: Any) -> Any:
     return value
 
 
+def _check_rank(value: Any) -> Any:
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    named = '"any", "all", "best-worst" or a number of items from 1'
+    _require(is_number or value in ("any", "all", "best-worst"), f"it must be {named}")
+    return value
+
+
 def _check_tag(tag: str) -> str:
     _require(LANGUAGE.fullmatch(tag), "it must be a language such as de")
     return tag
@@ -238,6 +247,7 @@ File = Annotated[Path, BeforeValidator(_find_beside)]
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNTED)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNTED)]
 Limit = Annotated[Any, AfterValidator(_check_limit)]
+Rank = Annotated[Any, AfterValidator(_check_rank)]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Truth = Annotated[bool, Field(strict=True)]
 
@@ -254,10 +264,18 @@ class Question:
     target : str
         The name that the items are compared with; it is not one of the items.
     items : tuple of str
-        From 2 to 50 names, each once.
+        From 2 to 50 names, each once; up to 1,000 with ``show``.
     first : tuple of str
         If not empty, this is a gold question: a correct answer begins with these items, in any
         order.
+    show : int
+        If not 0, each participant gets sets of this many of the items, which are drawn so that all
+        items, and all pairs of items, are shown about equally often.
+    condition : str
+        If not empty, only participants in this condition get the question.
+    part : int
+        Which of its sets this is, from 1; 0 for the question as a whole. `Study.asked` has the
+        parts.
 
     Examples
     --------
@@ -268,8 +286,11 @@ class Question:
     """
 
     target: Name
-    items: Annotated[Names, Field(min_length=2, max_length=MOST_ITEMS)]
+    items: Annotated[Names, Field(min_length=2, max_length=MOST_DRAWN_FROM)]
     first: Names = ()
+    show: Count = 0
+    condition: str = ""
+    part: Count = 0
 
     @model_validator(mode="after")
     def _check(self) -> Question:
@@ -278,6 +299,13 @@ class Question:
         _require_known("first", self.first, self.items, "one of its items")
         is_open = len(self.first) < len(self.items)
         _require(is_open, "first has all items, so that no answer is wrong: name fewer")
+        n, most = len(self.items), min(MOST_ITEMS, len(self.items) - 1)
+        is_drawn = 2 <= self.show <= most and not self.first
+        _require(
+            is_drawn if self.show else n <= MOST_ITEMS,
+            f"show is {self.show}, of {n} items: a page has at most {MOST_ITEMS}. From more items, "
+            "draw from 2 to that many, in no gold question; write no show to show all of them",
+        )
         return self
 
     @property
@@ -288,8 +316,23 @@ class Question:
     @cached_property
     def key(self) -> str:
         """The question's identity: 16 hexadecimal digits, for any order of its items."""
-        text = json.dumps([self.target, sorted(self.items), sorted(self.first)])
+        return self._hash(self.part)
+
+    @cached_property
+    def whole_key(self) -> str:
+        """The identity of the question of which this is a part; of others, the key."""
+        return self._hash(0)
+
+    def _hash(self, part: int) -> str:
+        parts = [self.target, sorted(self.items), sorted(self.first)]
+        drawn = [self.show, part, self.condition]
+        text = json.dumps([*parts, *drawn] if any(drawn) else parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @cached_property
+    def n_parts(self) -> int:
+        """How many sets a participant can get: as many as show each item twice, or one."""
+        return -(-2 * len(self.items) // self.show) if self.show else 1
 
 
 @validated
@@ -448,6 +491,8 @@ class Translation:
         What the pictures of items and targets show, by the same names.
     extra : mapping
         The extra questions, by name.
+    conditions : mapping
+        The prompts of the conditions.
 
     Examples
     --------
@@ -465,6 +510,7 @@ class Translation:
     names: dict[str, Name] = field(default_factory=dict, hash=False)
     alts: dict[str, Line] = field(default_factory=dict, hash=False)
     extra: dict[str, ExtraTranslation] = field(default_factory=dict, hash=False)
+    conditions: dict[str, Line] = field(default_factory=dict, hash=False)
 
 
 # ---- The study
@@ -491,8 +537,14 @@ class Study:
     gold : tuple of Question
         Questions whose answer is known, with any items.
     answers_per_question, questions_per_participant, repeats : int
-        How many participants answer each question; how many different questions a participant
-        answers; and how many of them a second time, at most half.
+        How many participants answer each question, or each part of it, in each condition; how many
+        of these a participant answers; and how many of them a second time, at most half.
+    rank : {"any", "all", "best-worst"} or int
+        How many items participants rank: as many as they like, all, or exactly this many; or they
+        choose the first and the last item.
+    conditions : mapping
+        The conditions of an experiment, each with its prompt. Each participant is in one of them,
+        and as many answers are collected in each.
     return_after_minutes : float
         After this idle time, the open questions of a participant are assigned to others; after a
         sixth of it, if nothing was answered yet.
@@ -543,6 +595,7 @@ class Study:
     answers_per_question: PositiveCount = 20
     questions_per_participant: PositiveCount = 10
     repeats: Count = 1
+    rank: Rank = "any"
     return_after_minutes: Annotated[float, Field(strict=True, ge=0.01, le=10_080)] = 30
     spare_answers: Count | None = None
     platform: Platform = "none"
@@ -562,12 +615,32 @@ class Study:
     translations: dict[Tag, Translation] = field(default_factory=dict, hash=False)
     pictures: tuple[Picture, ...] = ()
     extra: Annotated[tuple[ExtraQuestion, ...], Field(max_length=MOST_ITEMS)] = ()
+    conditions: dict[Name, Line] = field(default_factory=dict, hash=False)
     quality: QualityRules = QualityRules()
+
+    @cached_property
+    def asked(self) -> tuple[Question, ...]:
+        """What may be assigned: the parts of all questions, in each condition."""
+        return tuple(part for q in self.questions for part in self._split(q))
+
+    @cached_property
+    def asked_gold(self) -> tuple[Question, ...]:
+        """The gold questions, in each condition."""
+        return tuple(part for q in self.gold for part in self._split(q))
+
+    def _split(self, question: Question) -> Iterator[Question]:
+        """Yield each part of a question in each condition."""
+        own = question.condition
+        for condition in [own] if own else self.conditions or [""]:
+            for part in range(1, question.n_parts + 1) if question.show else [0]:
+                is_same = (condition, part) == (own, question.part)
+                yield question if is_same else replace(question, condition=condition, part=part)
 
     @property
     def n_asked(self) -> int:
         """The largest number of different questions of a participant, without gold questions."""
-        return min(self.questions_per_participant, len(self.questions))
+        most = max(Counter(question.condition for question in self.asked).values())
+        return min(self.questions_per_participant, most)
 
     @property
     def n_repeated(self) -> int:
@@ -609,7 +682,10 @@ class Study:
             f"{self.questions_per_participant} questions_per_participant: lower it, so that "
             "other questions come between a question and its repeat",
         )
-        prompts = {f"[translations.{tag}] prompt": t.prompt for tag, t in self.translations.items()}
+        prompts: dict[str, str | None] = {
+            f"[translations.{tag}] prompt": t.prompt for tag, t in self.translations.items()
+        }
+        prompts |= {f"[conditions] {name}": prompt for name, prompt in self.conditions.items()}
         is_optional = self.hide_names or len({q.target for q in (*self.questions, *self.gold)}) == 1
         for place, prompt in {"prompt": self.prompt, **prompts}.items():
             _require(
@@ -622,8 +698,8 @@ class Study:
         return self
 
     def _check_questions(self) -> None:
-        places: dict[tuple[str, frozenset[str]], str] = {}
-        first_places: dict[str, str] = {}
+        places: dict[tuple[str, frozenset[str], str], str] = {}
+        first_places: dict[tuple[str, str], str] = {}
         known = frozenset(self.items)
         for place, question in self._places():
             _require(
@@ -631,18 +707,24 @@ class Study:
                 f"{place}: a question with a known answer (first) belongs under [[gold]], any "
                 "other question under [[questions]]",
             )
-            cell = (question.target, frozenset(question.items))
+            _require(not question.part, f"{place}: part is not for the file: remove it")
+            if question.condition:
+                _require_known(place, [question.condition], self.conditions, "under [conditions]")
+            cell = (question.target, frozenset(question.items), question.condition)
             same = places.setdefault(cell, place)
             _require(same == place, f"{place} shows the same items as {same}: remove one of them")
             if question.is_gold:
                 continue
             _require_known(f"{place}: items", question.items, known, "among [items] names")
-            other = first_places.setdefault(question.target, place)
+            other = first_places.setdefault((question.target, question.condition), place)
             _require(
-                other == place or self.unshown == "unknown",
-                f"{place} shows other items than {other}: so the items that a question does "
-                'not show need not come after. Write unshown = "unknown" under [items]',
+                (other == place and not question.show) or self.unshown == "unknown",
+                f"{place} shows other items than {'each time' if other == place else other}: so "
+                "the items that a question does not show need not come after. Write unshown = "
+                '"unknown" under [items]',
             )
+        empty = self.conditions.keys() - {question.condition for question in self.asked}
+        _require(not empty, f"[conditions] {min(empty, default='')} has no question: add one")
         _require(
             self.unshown or all(known <= set(question.items) for question in self.questions),
             "[items] unshown is missing: write 'after' if the items that a question does not show "
@@ -669,6 +751,7 @@ class Study:
             _require_known(f"{place} names", texts.names, self.names, "an item or a target")
             _require_known(f"{place} alts", texts.alts, pictures, "the name of a picture")
             _require_known(f"{place} extra", texts.extra, extra, "the name of an extra question")
+            _require_known(f"{place} conditions", texts.conditions, self.conditions, "a condition")
             for name, translated in texts.extra.items():
                 n, n_own = len(translated.choices), len(extra[name].choices)
                 _require(

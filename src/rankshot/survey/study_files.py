@@ -21,7 +21,7 @@ from rankshot.survey.study import DEFAULT_PROMPT, LISTED, TABLES, Study, describ
 # A list that is longer than this is written on several lines.
 LIST_WIDTH = 100
 # The tables that are values of fields of the same name.
-_OWN_TABLES = ("quality", "translations", *LISTED)
+_OWN_TABLES = ("quality", "translations", "conditions", *LISTED)
 
 
 # ---- Reading

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names, require_choice, require_number
-from rankshot.zeroshot.estimator_scores import features_of, scores_of
+from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (
     BaseHead,
@@ -174,7 +174,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         items = as_names(trained.classes_, "the estimator's classes_")
         new = only_new(align_to(self.rankings, items))
         self._opinion = None if evidence is None else evidence[1]
-        self._has_features = examples is not None and features_of(trained, examples[0]) is not None
+        self._has_features = examples is not None
         more: dict[str, Any] = {}
         if evidence is not None:
             more["evidence"] = self._describe(trained, evidence[0])
@@ -239,9 +239,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _describe(self, estimator: Any, X: Any) -> Scores:
         """Return the scores of inputs, with features if examples have any, and with evidence."""
-        scores = scores_of(estimator, X)
-        if self._has_features:
-            scores = replace(scores, features=features_of(estimator, X))
+        scores = scores_of(estimator, X, features=self._has_features)
         return scores if self._opinion is None else replace(scores, evidence=self._opinion(X))
 
     def _log_proba(self, scores: Scores, candidates: Candidates) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from rankshot.zeroshot.scores import Floats, Kind, Scores
 Items = tuple[str, ...]
 
 
-def scores_of(estimator: Any, X: Any) -> Scores:
+def scores_of(estimator: Any, X: Any, *, features: bool = False) -> Scores:
     """Return the scores of a fitted classifier for some inputs, on a logarithmic scale.
 
     Parameters
@@ -32,6 +33,9 @@ def scores_of(estimator: Any, X: Any) -> Scores:
         (``GridSearchCV``) if needed. It is not changed.
     X : array-like
         Inputs, as its ``predict`` takes them.
+    features : bool
+        Whether the scores have features: what the last step of a pipeline gets of each input, and
+        other classifiers themselves. Inputs that are not a table of numbers have none.
 
     Returns
     -------
@@ -63,15 +67,12 @@ def scores_of(estimator: Any, X: Any) -> Scores:
     array([[1. , 1. , 3.5]])
     """
     classifier, X = _unwrap(estimator, X)
-    return _reader(classifier)(classifier, X, _items(classifier))
+    scores = _reader(classifier)(classifier, X, _items(classifier))
+    return replace(scores, features=_as_features(X)) if features else scores
 
 
-def features_of(estimator: Any, X: Any) -> Any:
-    """Return what the last step of a fitted pipeline sees of some inputs; of others, numbers as X.
-
-    None if the inputs are not a table of numbers. Searches and frozen estimators are looked into.
-    """
-    X = _unwrap(estimator, X)[1]
+def _as_features(X: Any) -> Any:
+    """Return inputs of a classifier that are a table of numbers; None if they are not."""
     if issparse(X):
         return X
     table = np.asarray(X)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
 from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.last_layer import add_last_layers
 from rankshot.zeroshot.runner import TIED
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns
 
@@ -29,8 +30,8 @@ ZIPMAP_HINT = '. With skl2onnx, options={"zipmap": False} writes probabilities a
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
 """Nodes that may follow a softmax, and leave probabilities as they are."""
 MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
-Probe = tuple[dict[str, NDArray[Any]], NDArray[np.floating]]
-"""Random inputs of a graph, and the scores that the head gets of them."""
+Probe = tuple[dict[str, NDArray[Any]], NDArray[np.floating], NDArray[np.floating] | None]
+"""Random inputs of a graph, and the scores and features that the head gets of them."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
 
@@ -47,17 +48,20 @@ class Exported(NamedTuple):
         head takes the logarithms (the log-odds) of its output.
     difference : float
         The largest difference of a probability from the head in Python, for random inputs.
+    n_features : int
+        How many columns the input ``features`` has: features, then evidence. 0 if it is not there.
 
     Examples
     --------
     >>> from rankshot.zeroshot import Exported
     >>> Exported._fields
-    ('model', 'from_probabilities', 'difference')
+    ('model', 'from_probabilities', 'difference', 'n_features')
     """
 
     model: Any
     from_probabilities: bool
     difference: float
+    n_features: int
 
 
 def export_onnx(
@@ -87,7 +91,9 @@ def export_onnx(
     network : str or Path, optional
         An ONNX file whose output are the scores of the seen classes, in the order of
         ``head.items_``; if its metadata names its classes, this is checked. The inputs of the new
-        file are those of the network. By default the input is ``scores``.
+        file are those of the network. By default the input is ``scores``. The features that a head
+        needs are the input of the network's last layer; if that is not found, or without a
+        network, they are an input ``features``, as evidence is.
     output : str, optional
         The output of the network to use. By default the only one with as many columns as there are
         scores.
@@ -132,7 +138,7 @@ def export_onnx(
     content = model.SerializeToString()
     with replace_file(Path(path)) as stream:
         stream.buffer.write(content)
-    return Exported(model, graph.from_probabilities, difference)
+    return Exported(model, graph.from_probabilities, difference, graph.n_features)
 
 
 class _Graph:
@@ -144,21 +150,28 @@ class _Graph:
         self._columns = n_columns(len(head.items_), kind)
         shape = ("inputs", self._columns)
         scores = self._spox.argument(self._spox.Tensor(np.float32, shape))
-        self._features: dict[str, Any] = {}
-        if head.n_features_:
-            features = self._spox.Tensor(np.float32, ("inputs", head.n_features_))
-            self._features = {FEATURES: self._spox.argument(features)}
-        self._inputs: dict[str, Any] = {SCORES: scores} | self._features
+        self._inputs: dict[str, Any] = {SCORES: scores}
         self._scores = self._xp.asarray(scores)
+        self._features: list[Any] = []
+        self._take_features(head.n_features_)
         self.metadata: dict[str, str] = {}
         values = 5 * np.random.default_rng(0).standard_normal((16, self._columns), np.float32)
-        self._probe: Probe | None = ({SCORES: values}, values)
+        self._probe: Probe | None = ({SCORES: values}, values, None)
         self.from_probabilities = False
+
+    def _take_features(self, n: int) -> None:
+        """Add an input of features, or of evidence, with n columns."""
+        self.n_features = n
+        if n:
+            given = self._spox.argument(self._spox.Tensor(np.float32, ("inputs", n)))
+            self._inputs[FEATURES] = given
+            self._features.append(self._xp.asarray(given))
 
     def attach(self, path: Path, output: str | None) -> None:
         """Put a network in front of the head."""
         network = load_network(path)
         chosen = self._choose_output(network, path, output)
+        layer = self._find_features(network, chosen)
         metadata = {entry.key: entry.value for entry in network.metadata_props}
         _check_classes(metadata, self._head.items_, path)
         # These are names of the outputs of the network, not of those of the new file.
@@ -172,15 +185,34 @@ class _Graph:
         except Exception as error:  # noqa: BLE001 (errors of several libraries)
             problem = str(error).strip().partition("\n")[0]
             raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
-        self._inputs |= self._features
         scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
         # The network may not say how many outputs it has.
         self._scores = self._xp.reshape(scores, (-1, self._columns))
-        self._probe = _try_network(network, chosen)
+        self._features = [] if layer is None else [self._xp.asarray(outputs[layer])]
+        n_evidence = len(self._head.evidence_classes_)
+        self._take_features(self._head.n_features_ if layer is None else n_evidence)
         self.from_probabilities = self._gives_probabilities(network, chosen)
         if self.from_probabilities:
             scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
             self._scores = scores.values
+
+    def _find_features(self, network: Any, chosen: str) -> str | None:
+        """Return the output of a network with the features that the head needs, if it is found.
+
+        The network is run to see whether these are as many.
+        """
+        n, wanted = len(network.graph.output), self._head.n_features_
+        wanted -= len(self._head.evidence_classes_)
+        layer = add_last_layers(network).get(chosen) if wanted else None
+        self._probe = _try_network(network, chosen, layer)
+        features = None if self._probe is None else self._probe[2]
+        if layer is not None and features is not None and features.shape[1:] == (wanted,):
+            (value,) = (one for one in network.graph.output if one.name == layer)
+            value.type.tensor_type.shape.dim.add(dim_param="inputs")
+            value.type.tensor_type.shape.dim.add(dim_value=wanted)
+            return layer
+        del network.graph.output[n:]
+        return None
 
     def _gives_probabilities(self, network: Any, output: str) -> bool:
         """Tell by its last nodes, or by what it returns, whether a network gives probabilities."""
@@ -194,14 +226,16 @@ class _Graph:
         """Return how far the graph is from network and head, one after the other."""
         if self._probe is None:
             return 0.0
-        (inputs, values), head = self._probe, self._head
+        (inputs, values, features), head = self._probe, self._head
         values = values.reshape(-1, self._columns).astype(np.float32)
         make = Scores.from_probabilities if self.from_probabilities else Scores
         scores = make(values, head.items_, self._kind)
         if head.n_features_:
-            shape = len(scores), head.n_features_
-            features = np.random.default_rng(1).standard_normal(shape, np.float32)
-            scores, inputs = scores._with_columns(features, head), inputs | {FEATURES: features}
+            shape = len(scores), self.n_features
+            given = np.random.default_rng(1).standard_normal(shape, np.float32)
+            inputs = inputs | ({FEATURES: given} if self.n_features else {})
+            own = [] if self.n_features == head.n_features_ else [cast("Any", features)]
+            scores = scores._with_columns(np.hstack([*own, given]), head)
         found = _open_session(model).run([PROBABILITIES], inputs)[0]
         return float(np.abs(found - head.predict_proba(scores)).max())
 
@@ -233,7 +267,7 @@ class _Graph:
             name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
             for name, array in head._constants(self._kind, np.dtype(np.float32)).items()
         }
-        f = xp.concat([self._scores, *map(xp.asarray, self._features.values())], axis=1)
+        f = xp.concat([self._scores, *self._features], axis=1)
         log_posterior = head._formula(f, self._kind, constants, xp, None)
         log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
         outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
@@ -299,8 +333,8 @@ def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path)
             )
 
 
-def _try_network(network: Any, output: str) -> Probe | None:
-    """Run a network on random numbers.
+def _try_network(network: Any, output: str, layer: str | None) -> Probe | None:
+    """Run a network on random numbers; ``layer`` is the output with features, if there is one.
 
     None if the shapes of its inputs are not known, or if it cannot be run on such numbers.
     """
@@ -314,10 +348,11 @@ def _try_network(network: Any, output: str) -> Probe | None:
         dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(elem_type)
         inputs[value.name] = rng.normal(size=[batch or 4, *shape]).astype(dtype)
     try:
-        scores = _open_session(network).run([output], inputs)[0]
+        names = [output] if layer is None else [output, layer]
+        scores, *features = _open_session(network).run(names, inputs)
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
-    return (inputs, scores) if np.isfinite(scores).all() else None
+    return (inputs, scores, *(features or [None])) if np.isfinite(scores).all() else None
 
 
 def _inputs_of(network: Any) -> list[Any]:

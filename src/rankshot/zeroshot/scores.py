@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from scipy.sparse import issparse, vstack
 
 from rankshot.core.arrays import (
     Array,
@@ -109,11 +109,31 @@ class Scores:
         return f"Scores: {n} x {len(self.items)} classes, {self.kind}, {dtype}"
 
     @classmethod
-    def from_validated(cls, values: Floats, items: tuple[str, ...], kind: Kind) -> Scores:
+    def from_validated(
+        cls, values: Floats, items: tuple[str, ...], kind: Kind, features: Any = None
+    ) -> Scores:
         """Take scores that the caller has validated, as readers of files do; check nothing."""
         scores = object.__new__(cls)
-        scores.__dict__.update(values=values, items=items, kind=kind, features=None, evidence=None)
+        given = {"values": values, "items": items, "kind": kind, "features": features}
+        scores.__dict__.update(given, evidence=None)
         return scores
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Scores]) -> Scores:
+        """Return the scores and features of ``parts``, which have the same classes, as one table.
+
+        Examples
+        --------
+        >>> from rankshot import Scores
+        >>> Scores.concatenate([Scores([[2.0]], ["a"]), Scores([[3.0]], ["a"])]).values.tolist()
+        [[2.0], [3.0]]
+        """
+        features = None
+        if parts[0].features is not None:
+            stack = vstack if issparse(parts[0].features) else np.concatenate
+            features = stack([part.features for part in parts])
+        values = np.concatenate([part.values for part in parts])
+        return cls.from_validated(values, parts[0].items, parts[0].kind, features)
 
     @classmethod
     def from_probabilities(

@@ -6,7 +6,6 @@ computed exactly by a recursion over subsets.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from math import comb
 from typing import Any
@@ -15,11 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import comb as binomial, gammaln, logsumexp
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.estimators import Estimator, check_is_fitted, warn_of_convergence
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
@@ -47,7 +44,7 @@ MAX_SUBSETS = 5_000_000
 NO_SUBSETS = "Babington-Smith has no probability for it. Use PlackettLuce"
 
 
-class BabingtonSmith(BaseEstimator):
+class BabingtonSmith(Estimator):
     r"""The Babington-Smith model of full and top-K rankings, from pairwise log-odds.
 
     With log-odds f_ij = -f_ji that i is placed before j, and v_ij = e^{f_ij}, the probability
@@ -180,10 +177,8 @@ class BabingtonSmith(BaseEstimator):
                 options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0},
             )
         if np.abs(negative(result.x)[1]).max(initial=0.0) > self.tol:
-            warnings.warn(
-                f"no convergence in {result.nit} iterations: raise max_iter",
-                ConvergenceWarning,
-                stacklevel=2,
+            warn_of_convergence(
+                f"no convergence in {result.nit} iterations: raise max_iter", stacklevel=2
             )
         self._with_log_odds(rankings.items, matrix(result.x))
         self.log_likelihood_ = float(rankings.weights @ self.log_prob(rankings))

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
+from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import require_number, require_whole_number

@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
-from sklearn.base import clone
 
 from rankshot.core.errors import (
     RankshotError,
@@ -24,6 +23,7 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
+from rankshot.core.estimators import clone
 from rankshot.core.tables import ColumnReader, as_frame
 from rankshot.core.validation import (
     Seed,

@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaln
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.estimators import Estimator, check_is_fitted
 from rankshot.core.validation import (
     Seed,
     as_names,
@@ -55,7 +54,7 @@ FAR = 1024.0
 NO_SUBSETS = "Mallows cannot be fitted to such rankings; use PlackettLuce"
 
 
-class Mallows(BaseEstimator):
+class Mallows(Estimator):
     r"""The Mallows model of full and top-K rankings, ties included, with Kendall's distance.
 
     The probability of a full ranking is :math:`e^{-\lambda d(\pi, \pi_0)} / \varphi(\lambda)`.

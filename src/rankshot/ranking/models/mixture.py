@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
@@ -14,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
 from rankshot.core.newton import Point, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
@@ -54,7 +51,7 @@ OLDEST_CURVATURE = 5
 """So many steps of Newton's method are made with one curvature."""
 
 
-class RankingMixture(BaseEstimator):
+class RankingMixture(Estimator):
     r"""A mixture of Plackett-Luce or Mallows models: groups of raters, fitted by EM.
 
     Each rater belongs to one of G groups, and ranks as the model of that group says; a ranking
@@ -168,9 +165,8 @@ class RankingMixture(BaseEstimator):
         with ProgressLine("groups", enabled=self.verbose) as line:
             run = self._run(em, line)
         if not run.has_converged(self.tol):
-            warnings.warn(
+            warn_of_convergence(
                 f"EM did not converge in {len(run.history)} iterations: raise max_iter or tol",
-                ConvergenceWarning,
                 stacklevel=2,
             )
         state = em.step(run.state, run.state.memberships, to_the_end=True)

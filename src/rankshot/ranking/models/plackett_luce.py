@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,11 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import wrightomega
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
+from rankshot.core.estimators import Estimator, check_is_fitted, warn_of_convergence
 from rankshot.core.newton import Optimum, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
@@ -49,7 +46,7 @@ FEW_RANKINGS = 64
 """So many rankings are fitted as fast as equal ones are merged."""
 
 
-class WorthModel(BaseEstimator, ABC):
+class WorthModel(Estimator, ABC):
     """What all models with worths share: settings, fitted attributes and standard errors."""
 
     items_: tuple[str, ...]
@@ -83,10 +80,8 @@ class WorthModel(BaseEstimator, ABC):
             advice = "raise max_iter"
             if found.n_iter < self.max_iter:
                 advice = "rounding hides what is left to gain; give weights that differ less"
-            warnings.warn(
-                f"the fit did not converge in {found.n_iter} iterations: {advice}",
-                ConvergenceWarning,
-                stacklevel=3,
+            warn_of_convergence(
+                f"the fit did not converge in {found.n_iter} iterations: {advice}", stacklevel=3
             )
         return found.parameters
 

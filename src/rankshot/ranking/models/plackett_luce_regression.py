@@ -12,9 +12,9 @@ from scipy.optimize import linprog, minimize_scalar
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri, stdtrit
-from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Optimum, maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
@@ -344,6 +344,8 @@ def _read_features(
     if frame is None:
         refuse_masked("features", features)
         try:
+            from sklearn.utils.validation import check_array  # noqa: PLC0415 (slow to import)
+
             table = check_array(features, dtype=np.float64, ensure_all_finite=False)
         except (TypeError, ValueError, OverflowError) as error:
             raise RankshotError(

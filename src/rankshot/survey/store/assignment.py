@@ -1,12 +1,18 @@
-"""The assignment of questions: each participant gets those with the fewest answers so far."""
+"""The assignment of questions: each participant gets those with the fewest answers so far.
+
+A question with more items than a page has is asked in parts: each participant gets other sets of
+its items.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select
 
 from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT
@@ -35,19 +41,49 @@ def assign_questions(
     return sorted(open_questions, key=counts.__getitem__)[:n]
 
 
+def choose_questions(study: Study, loads: Mapping[str, Load], rng: Random) -> list[str]:
+    """Choose the questions of a new participant, in one condition; none if no question is open.
+
+    It is the condition with the smallest share of its answers, given and in progress.
+    """
+    counts = find_open(loads, study)
+    theirs: dict[str, list[str]] = {}
+    for question in study.asked:
+        theirs.setdefault(question.condition, []).append(question.key)
+    shares = {
+        condition: sum(sum(loads[key]) for key in keys) / len(keys)
+        for condition, keys in theirs.items()
+        if any(key in counts for key in keys)
+    }
+    if not shares:
+        return []
+    fewest = min(shares.values())
+    condition = rng.choice([name for name, share in shares.items() if share == fewest])
+    mine = {key: counts[key] for key in theirs[condition] if key in counts}
+    return assign_questions(mine, study.questions_per_participant, (), rng)
+
+
 def insert_questions(
-    connection: Connection, study: Study, rater: str, questions: Sequence[str], rng: Random
+    connection: Connection,
+    study: Study,
+    rater: str,
+    questions: Sequence[str],
+    now: float,
+    rng: Random,
 ) -> None:
     """Assign questions to a participant who has none, with gold questions and repeats.
 
     Gold questions come at random places. Repeats come last. They repeat the earliest questions,
     at most half of them, so that other questions come in between.
     """
-    items = {q.key: q.items for q in (*study.questions, *study.gold)}
-    turns = [*questions, *(question.key for question in study.gold)]
+    asked = {question.key: question for question in study.asked}
+    (condition,) = {asked[key].condition for key in questions}
+    gold = {q.key: q.items for q in study.asked_gold if q.condition == condition}
+    chosen = [asked[key] for key in questions]
+    items = draw_items(connection, study, rater, chosen, now, rng) | gold
+    turns = [*questions, *gold]
     rng.shuffle(turns)
-    asked = set(questions)
-    again = [key for key in turns if key in asked][: min(study.repeats, len(questions) // 2)]
+    again = [key for key in turns if key not in gold][: min(study.repeats, len(questions) // 2)]
     rows = [
         {
             "rater": rater,
@@ -66,6 +102,7 @@ def replace_closed(
     study: Study,
     loads: Mapping[str, Load],
     rows: Sequence[Row[Any]],
+    now: float,
     rng: Random,
 ) -> None:
     """Replace the questions of a participant that may not be assigned any more.
@@ -73,10 +110,11 @@ def replace_closed(
     ``rows`` are all assignments of the participant; ``loads`` has the answers of each question,
     without those that this participant is still to give.
     """
-    counts = find_open(loads, study)
-    items = {question.key: question.items for question in study.questions}
+    asked = {question.key: question for question in study.asked}
+    gold = {question.key for question in study.asked_gold}
     seen = {row.question for row in rows}
-    gold = {question.key for question in study.gold}
+    mine = {asked[key].condition for key in seen if key in asked}
+    counts = {key: n for key, n in find_open(loads, study).items() if asked[key].condition in mine}
     is_asked_something = False
     for row in rows:
         if row.question in gold or row.repeat:
@@ -85,17 +123,18 @@ def replace_closed(
         if row.answered_at is not None or row.question not in loads or row.question in counts:
             is_asked_something = True
             continue
-        mine = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
+        this = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
         others = assign_questions(counts, 1, seen, rng)
         if not others:
-            connection.execute(ASSIGNMENT.delete().where(mine))
+            connection.execute(ASSIGNMENT.delete().where(this))
             continue
         is_asked_something = True
         seen.update(others)
+        items = draw_items(connection, study, row.rater, [asked[others[0]]], now, rng)
         # The question, and its repeat.
         for repeat in (0, 1):
             new = {"question": others[0], "shown": shuffle_items(items[others[0]], rng)}
-            which = mine & (ASSIGNMENT.c.repeat == repeat)
+            which = this & (ASSIGNMENT.c.repeat == repeat)
             connection.execute(ASSIGNMENT.update().where(which).values(new))
     if not is_asked_something:
         # Gold questions alone are not worth asking.
@@ -117,9 +156,85 @@ def reopen_skipped(connection: Connection, rater: str) -> None:
     connection.execute(person.values(finished_at=None, seen_at=0.0))
 
 
+# ---- Which items of a question are shown
+
+
+def draw_items(
+    connection: Connection,
+    study: Study,
+    rater: str,
+    questions: Sequence[Question],
+    now: float,
+    rng: Random,
+) -> dict[str, Sequence[str]]:
+    """Return the items that each question shows to a participant, by its key."""
+    found: dict[str, Sequence[str]] = {q.key: q.items for q in questions if not q.show}
+    drawn = [question for question in questions if question.show]
+    for whole in dict.fromkeys(question.whole_key for question in drawn):
+        parts = [question for question in drawn if question.whole_key == whole]
+        every = {question.key for question in study.asked if question.whole_key == whole}
+        items, show = parts[0].items, parts[0].show
+        code = {item: number for number, item in enumerate(items)}
+        own = np.zeros(len(items), np.int64)
+        together = np.zeros((len(items), len(items)), np.int64)
+        for somebody, names in _select_shown(connection, study, rater, every, now):
+            codes = [code[name] for name in names]
+            together[np.ix_(codes, codes)] += 1
+            own[codes] += somebody == rater
+        for part, codes in zip(parts, draw_sets(together, own, len(parts), show, rng), strict=True):
+            found[part.key] = [items[i] for i in codes]
+    return found
+
+
+def _select_shown(
+    connection: Connection, study: Study, rater: str, questions: Collection[str], now: float
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield who was shown what of some questions, and has answered it or is expected to."""
+    own = PARTICIPANT.alias()
+    pilot = select(own.c.pilot).where(own.c.rater == rater).scalar_subquery()
+    rows = connection.execute(
+        select(ASSIGNMENT.c.rater, ASSIGNMENT.c.shown)
+        .join(PARTICIPANT)
+        .where(ASSIGNMENT.c.question.in_(questions), ASSIGNMENT.c.repeat == 0)
+        .where(PARTICIPANT.c.pilot == pilot, COUNTS, IS_GIVEN | _is_expected(study, now))
+    ).all()
+    # To parse many lists in one call takes a third of the time.
+    shown = json.loads(f"[{','.join(row.shown for row in rows)}]")
+    return zip((row.rater for row in rows), shown, strict=True)
+
+
+def draw_sets(
+    together: NDArray[np.int64], own: NDArray[np.int64], n: int, show: int, rng: Random
+) -> list[list[int]]:
+    """Draw n sets of items for one participant, so that all pairs are shown about equally often.
+
+    ``together`` says how often two items were shown together, and on its diagonal how often each
+    was shown; ``own`` says how often this participant had each item. A set takes the items that
+    the participant had least often. Of these, the first is the one that was shown least often to
+    anybody, and each further one that which was shown least often together with those before it.
+    What is equal is chosen at random. Both arrays are changed.
+    """
+    sets = []
+    for _ in range(n):
+        chance = np.array(rng.sample(range(len(own)), len(own)))
+        taken = np.zeros(len(own), bool)
+        met = together.diagonal().copy()
+        chosen: list[int] = []
+        for _ in range(show):
+            best = int(np.lexsort((chance, met, own, taken))[0])
+            met = together[best] + (met if chosen else 0)
+            taken[best] = True
+            chosen.append(best)
+        own[chosen] += 1
+        together[np.ix_(chosen, chosen)] += 1
+        sets.append(chosen)
+    return sets
+
+
 # ---- Answer counts
 
-# Whose answers count.
+# Which answers count, and whose.
+IS_GIVEN = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
 COUNTS = PARTICIPANT.c.excluded_at.is_(None) & PARTICIPANT.c.withdrawn_at.is_(None)
 
 
@@ -138,20 +253,23 @@ def count_answers(
     An assigned question is in progress while its participant is expected (`expected_until`).
     After that, others may get the question. Pilot participants are counted, or all others.
     """
-    given = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
-    is_active = expected_until(study) >= now
     counts = (
         select(
             ASSIGNMENT.c.question,
-            func.sum(case((given, 1), else_=0)),
-            func.sum(case((and_(ASSIGNMENT.c.answered_at.is_(None), is_active), 1), else_=0)),
+            func.sum(case((IS_GIVEN, 1), else_=0)),
+            func.sum(case((_is_expected(study, now), 1), else_=0)),
         )
         .join(PARTICIPANT)
         .where(ASSIGNMENT.c.repeat == 0, PARTICIPANT.c.pilot == int(pilot), COUNTS)
         .group_by(ASSIGNMENT.c.question)
     )
     found = {key: Load(*load) for key, *load in connection.execute(counts)}
-    return {question.key: found.get(question.key, Load(0, 0)) for question in study.questions}
+    return {question.key: found.get(question.key, Load(0, 0)) for question in study.asked}
+
+
+def _is_expected(study: Study, now: float) -> ColumnElement[bool]:
+    """Return whether a question is still to be answered, by somebody who is active."""
+    return and_(ASSIGNMENT.c.answered_at.is_(None), expected_until(study) >= now)
 
 
 def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
@@ -198,4 +316,5 @@ def expected_until(study: Study) -> ColumnElement[float]:
 
 def question_from_row(row: Row[Any]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
-    return Question(row.target, tuple(json.loads(row.items)), tuple(json.loads(row.first)))
+    listed = (tuple(json.loads(row.items)), tuple(json.loads(row.first)))
+    return Question(row.target, *listed, row.show, row.condition, row.part)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hmac
 import os
 import secrets
 import sqlite3
@@ -33,6 +32,7 @@ from rankshot.survey.store.sqlite_files import (
     read_into_memory,
     require_file,
 )
+from rankshot.web.tokens import Signer, are_equal
 
 METADATA = sa.MetaData()
 SURVEY = sa.Table(
@@ -55,6 +55,11 @@ QUESTION = sa.Table(
     sa.Column("target", sa.Text, nullable=False),
     sa.Column("items", sa.Text, nullable=False),
     sa.Column("first", sa.Text, nullable=False),
+    # How many of the items are drawn for each participant, 0 if all are shown; which of the sets
+    # that a participant may get; and the condition of an experiment.
+    sa.Column("show", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("part", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("condition", sa.Text, nullable=False, server_default=""),
 )
 PARTICIPANT = sa.Table(
     "participant",
@@ -76,8 +81,12 @@ PARTICIPANT = sa.Table(
     sa.Column("withdrawn_at", sa.Double),
     # When the screening did not accept this person.
     sa.Column("screened_at", sa.Double),
-    # The version of the text to which the participant agreed.
+    # The version of the text to which the participant agreed last.
     sa.Column("consent", sa.Text),
+    # A hash of the form that started: who sends it again, or whose browser has the link, goes
+    # on. With the id alone, somebody does if a researcher has released it.
+    sa.Column("started_by", sa.Text),
+    sa.Column("released", sa.Integer, nullable=False, server_default="0"),
 )
 CONSENT = sa.Table(
     "consent",
@@ -116,6 +125,15 @@ EXTRA_ANSWER = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
+# What somebody had answered who withdrew after the end: for a day, it can be undone.
+WITHDRAWN = sa.Table(
+    "withdrawn",
+    METADATA,
+    sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
+    sa.Column("at", sa.Double, nullable=False),
+    # The rows of other tables, as JSON.
+    sa.Column("answers", sa.Text, nullable=False),
+)
 EVENT = sa.Table(
     "event",
     METADATA,
@@ -126,26 +144,16 @@ EVENT = sa.Table(
     sa.Column("rater", sa.Text),
     sa.Column("detail", sa.Text, nullable=False),
 )
-NEWEST_VERSION = 3
-# What else rankshot 0.1.0, which wrote version 1, had in its tables.
-FROM_VERSION_1 = (
-    # Of a platform that is not supported any more.
-    "ALTER TABLE participant DROP COLUMN turk_assignment",
-    "ALTER TABLE participant DROP COLUMN turk_host",
-    "UPDATE assignment SET seconds = answered_at - shown_at WHERE answered_at >= shown_at",
-)
+NEWEST_VERSION = 4
+# That of rankshot 0.2.0.
+OLDEST_VERSION = 2
 # SQLite has one writer at a time; more connections would only wait.
 _POOL = {"pool_size": 8, "pool_timeout": 60}
 _MIGRATION_LOCK = 7_261_001
 RATER_DIGITS = 16
 LINK_DIGITS = 48
-TOKEN_DIGITS = 32
-# The time at the beginning of a timed token, in milliseconds.
-STAMP_DIGITS = 12
-# A nonce is a random number and its token, each of half this length.
-NONCE_DIGITS = 64
 # The tables from which people are deleted.
-TABLES = "participant, assignment, extra_answer, event"
+TABLES = "participant, assignment, extra_answer, withdrawn, event"
 # How long a deletion waits for others who read the tables. Answers wait meanwhile.
 ERASE_SECONDS = 2.0
 # A transaction that began before this one can still see what was deleted before.
@@ -154,21 +162,13 @@ OLD_READERS = """SELECT count(*) FROM pg_stat_activity
     AND pid <> pg_backend_pid() AND age(backend_xmin) > age(CAST(CAST(:now AS xid8) AS xid))"""
 
 
-class Identity:
+class Identity(Signer):
     """Names, links and tokens that are derived from a survey's secret key.
 
-    A participant is identified by a keyed hash of the platform's id, and by a link that only the
-    server can make. So participants need no cookie, and a stolen table of answers identifies
-    nobody. Somebody who also has the key can test a guess, but cannot read an id.
+    A participant is stored under a keyed hash of the platform's id, and goes on with a link that
+    only the server can make. A stolen table of answers identifies nobody. Somebody who also has the
+    key can test a guess, but cannot read an id.
     """
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def _hash(self, purpose: str, *parts: object) -> bytes:
-        # No part contains the separator, except perhaps the last: they are digits or numbers.
-        message = "\n".join([purpose, *map(str, parts)])
-        return hmac.digest(self._key, message.encode(), "sha256")
 
     def rater(self, participant: str) -> str:
         """Return the hash under which a participant is stored."""
@@ -181,44 +181,11 @@ class Identity:
     def verify_link(self, link: str) -> str | None:
         """Return the rater of a link; None if the link is not valid."""
         rater = link[:RATER_DIGITS]
-        return rater if _are_equal(self.link(rater), link) else None
+        return rater if are_equal(self.link(rater), link) else None
 
     def code(self, rater: str) -> str:
         """Return the completion code of a participant."""
         return base64.b32encode(self._hash("code", rater)).decode()[:10]
-
-    def form_token(self, *parts: object) -> str:
-        """Return the token of one form, which a page of another site cannot know."""
-        return self._hash("form", *parts).hex()[:TOKEN_DIGITS]
-
-    def is_form_token(self, token: str, *parts: object) -> bool:
-        """Return whether a token is valid for a form with these parts."""
-        return _are_equal(self.form_token(*parts), token)
-
-    def timed_token(self, at: float, *parts: object) -> str:
-        """Return a token that says when it was made, such as that of a question's form."""
-        stamp = f"{int(1000 * at):0{STAMP_DIGITS}x}"
-        return stamp + self.form_token(*parts, stamp)
-
-    def read_timed_token(self, token: str, *parts: object) -> float | None:
-        """Return when a token was made; None if `timed_token` did not make it."""
-        stamp, signature = token[:STAMP_DIGITS], token[STAMP_DIGITS:]
-        return int(stamp, 16) / 1000 if self.is_form_token(signature, *parts, stamp) else None
-
-    def nonce(self, purpose: str) -> str:
-        """Return a new token for one copy of a form, for this purpose only."""
-        fresh = secrets.token_hex((NONCE_DIGITS - TOKEN_DIGITS) // 2)
-        return fresh + self.form_token(purpose, fresh)
-
-    def is_nonce(self, nonce: str, purpose: str) -> bool:
-        """Return whether `nonce` made this token, for this purpose."""
-        fresh, token = nonce[:-TOKEN_DIGITS], nonce[-TOKEN_DIGITS:]
-        return self.is_form_token(token, purpose, fresh)
-
-
-def _are_equal(expected: str, given: str) -> bool:
-    """Compare two texts in constant time."""
-    return hmac.compare_digest(expected.encode(), given.encode())
 
 
 class Database:
@@ -420,8 +387,6 @@ def migrate(connection: sa.Connection) -> None:
             if column.name not in known:
                 new_column = CreateColumn(column).compile(dialect=connection.dialect)
                 connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {new_column}"))
-    for statement in FROM_VERSION_1 if found == 1 else ():
-        connection.execute(sa.text(statement))
     connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 
@@ -440,6 +405,11 @@ def read_version(connection: sa.Connection) -> int:
         raise RankshotError(
             f"the database has schema version {found}, this rankshot supports {NEWEST_VERSION}: "
             "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
+        )
+    if found < OLDEST_VERSION:
+        raise RankshotError(
+            "rankshot 0.1.0 has written this database: start the server of rankshot 0.2.0 with it "
+            "once, which migrates it"
         )
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from random import Random, SystemRandom
@@ -20,11 +20,9 @@ from rankshot.survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
     SHARE_BEFORE_ANSWERS,
-    Load,
-    assign_questions,
+    choose_questions,
     count_answers,
     expected_until,
-    find_open,
     insert_questions,
     question_from_row,
     reopen_skipped,
@@ -149,6 +147,14 @@ class ExtraLeft(NamedTuple):
     pilot: bool
 
 
+class Place(NamedTuple):
+    """How a visitor would take part: as somebody new, or as a rater of their own."""
+
+    pilot: bool
+    rater: str | None = None
+    has_ended: bool = False
+
+
 class Submission(NamedTuple):
     """An answer as it was sent: places of the items, the screen, and how many items were on it."""
 
@@ -163,6 +169,10 @@ class Submission(NamedTuple):
 
 class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
+
+
+class StartedElsewhereError(Exception):
+    """Somebody has started with this id, and nothing shows that it is the same person."""
 
 
 class StoppedError(Exception):
@@ -213,7 +223,7 @@ class Participation:
         self._ticks = ticks
         # When this process has shown each question first: the time, and the reading of the clock.
         self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: (clock(), ticks()))
-        self._questions = {q.key: q for q in (*study.questions, *study.gold)}
+        self._questions = {q.key: q for q in (*study.asked, *study.asked_gold)}
         self._register()
 
     def _register(self) -> None:
@@ -221,21 +231,45 @@ class Participation:
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
             new = [q for key, q in self._questions.items() if key not in known]
-            rows = [(q.key, q.target, json.dumps(q.items), json.dumps(q.first)) for q in new]
+            rows = [
+                {column.name: getattr(question, column.name) for column in QUESTION.c}
+                | {"items": json.dumps(question.items), "first": json.dumps(question.first)}
+                for question in new
+            ]
             if rows:
-                named = [dict(zip(QUESTION.c.keys(), row, strict=True)) for row in rows]
-                connection.execute(QUESTION.insert(), named)
+                connection.execute(QUESTION.insert(), rows)
 
-    def require_place(self, participant: str | None) -> bool:
-        """Return whether a visitor would start as a pilot participant; refuse who could not."""
+    def find_place(self, participant: str | None, owned: Collection[str]) -> Place:
+        """Return how a visitor would start or go on; refuse who could not.
+
+        ``owned`` are the raters whose links the browser has. Somebody else is answered alike,
+        whether the id is known or not.
+        """
         with self._database.begin_read() as connection:
-            rater = participant and self._find_rater(connection, participant)
-            if rater and (person := select_participant(connection, rater)):
+            rater = self._find_rater(connection, participant) if participant else ""
+            person = select_participant(connection, rater) if rater in owned else None
+            if person is not None:
                 _check_going_on(person)
-                return bool(person.pilot)
+                return Place(bool(person.pilot), rater, person.finished_at is not None)
             pilot = _require_open(read_state(connection))
             self._require_questions(connection, pilot=pilot)
-        return pilot
+        return Place(pilot)
+
+    def may_go_on(self, participant: str, form: str, owned: Collection[str]) -> bool:
+        """Return whether somebody has started, and can go on here; see `start`."""
+        with self._database.begin_read() as connection:
+            rater = self._find_rater(connection, participant)
+            person = select_participant(connection, rater)
+        return person is not None and self._is_own(person, form, owned)
+
+    def _is_own(self, person: Row[Any], form: str, owned: Collection[str]) -> bool:
+        """Return whether somebody who has a form, and the links of some raters, is this person."""
+        is_same_form = person.started_by == self._sign_start(form)
+        return person.rater in owned or is_same_form or bool(person.released)
+
+    def _sign_start(self, form: str) -> str:
+        """Return what is stored of the form that started somebody."""
+        return self._identity.form_token("started", form)
 
     def start(
         self,
@@ -244,11 +278,16 @@ class Participation:
         language: str | None = None,
         consent: OwnText | None = None,
         screening: Mapping[str, str] | None = None,
+        *,
+        form: str = "",
+        owned: Collection[str] = (),
     ) -> str:
         """Start or resume; return the rater.
 
         ``ids`` are the platform's ids of this person, by column of the database; ``consent`` is the
-        text to which the person agrees, and ``screening`` has the answers to the screening.
+        text to which the person agrees, and ``screening`` has the answers to the screening. An id
+        is not a secret: only somebody who sends the same form again, owns the rater's link or was
+        released by a researcher can resume. For others, it is a `StartedElsewhereError`.
         """
         now = self._clock()
         is_accepted = screening is None or all(
@@ -258,11 +297,13 @@ class Participation:
             rater = self._find_rater(connection, participant)
             person = select_participant(connection, rater)
             if person is not None:
+                if not self._is_own(person, form, owned):
+                    raise StartedElsewhereError
                 _check_going_on(person)
             new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
             if person is None:
                 new |= {"pilot": int(_require_open(read_state(connection)))}
-                new |= {"consent": consent and _keep_consent(connection, consent)}
+                new |= {"started_by": self._sign_start(form)}
             if person is None and not is_accepted:
                 # So that a second try with other answers is the same person.
                 connection.execute(PARTICIPANT.insert().values(**new, screened_at=now))
@@ -275,16 +316,18 @@ class Participation:
                     connection.execute(PARTICIPANT.insert().values(new))
                     insert_extra_answers(connection, rater, screening or {})
                 record_activity(connection, rater, now)
-                insert_questions(connection, self._study, rater, keys, self._rng)
+                insert_questions(connection, self._study, rater, keys, now, self._rng)
             mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+            agreed: dict[str, Any] = {"released": 0}
             if language is not None:
-                connection.execute(mine.values(language=language))
+                agreed["language"] = language
+            if consent is not None:
+                agreed["consent"] = _keep_consent(connection, consent)
+            connection.execute(mine.values(agreed))
             # Who returned a task and accepted it again submits the new one. Who has finished
             # cannot submit a second task for the same work.
             if ids:
                 connection.execute(mine.where(PARTICIPANT.c.finished_at.is_(None)).values(**ids))
-        if person is None and not is_accepted:
-            raise StoppedError("screened")
         return rater
 
     def language(self, rater: str) -> str | None:
@@ -298,15 +341,11 @@ class Participation:
         is_pilot = read_state(connection) == "pilot"
         return self._identity.rater(pilot_name(participant) if is_pilot else participant)
 
-    def _choose(self, loads: Mapping[str, Load]) -> list[str]:
-        wanted = self._study.questions_per_participant
-        return assign_questions(find_open(loads, self._study), wanted, (), self._rng)
-
     def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
         """Choose questions for somebody new; if none is left, say when one may be."""
         now = self._clock()
         loads = count_answers(connection, self._study, now, pilot=pilot)
-        keys = self._choose(loads)
+        keys = choose_questions(self._study, loads, self._rng)
         if not keys:
             wait = seconds_until_place(connection, self._study, loads, now, pilot=pilot)
             raise StoppedError("full", wait=wait)
@@ -394,12 +433,12 @@ class Participation:
             return
         loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
         if rows := select_assignments(connection, rater):
-            replace_closed(connection, self._study, loads, rows, self._rng)
+            replace_closed(connection, self._study, loads, rows, now, self._rng)
         else:
             # Who had withdrawn and may go on has no questions any more.
             _require_open(person.state)
-            if keys := self._choose(loads):
-                insert_questions(connection, self._study, rater, keys, self._rng)
+            if keys := choose_questions(self._study, loads, self._rng):
+                insert_questions(connection, self._study, rater, keys, now, self._rng)
         record_activity(connection, rater, now)
 
     def submit_all(self, sent: Sequence[Submission]) -> list[Exception | None]:
@@ -494,16 +533,21 @@ class Participation:
                 raise NotAssignedError
             reopen_skipped(connection, rater)
 
-    def is_known(self, participant: str) -> bool:
-        """Return whether a participant has started."""
-        with self._database.begin_read() as connection:
-            rater = self._find_rater(connection, participant)
-            return select_participant(connection, rater) is not None
+    def require_going_on(self, rater: str) -> None:
+        """Refuse somebody who cannot go on."""
+        with self._database.look() as connection:
+            _check_going_on(_select_current(connection, rater))
+
+    def has_ended(self, rater: str) -> bool:
+        """Return whether a participant has answered everything."""
+        mine = select(PARTICIPANT.c.finished_at).where(PARTICIPANT.c.rater == rater)
+        with self._database.look() as connection:
+            return connection.execute(mine).scalar() is not None
 
     def withdraw(self, rater: str) -> None:
         """Delete all answers of a participant, who cannot start again."""
         try:
-            withdraw(self._database, [rater])
+            withdraw(self._database, rater, self._clock())
         except RankshotError:
             raise NotAssignedError from None
 

@@ -7,6 +7,7 @@ somebody who is not excluded, stay without a record.
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections import defaultdict
@@ -14,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, case, func, or_, select
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
@@ -23,8 +24,10 @@ from rankshot.survey.store.database import (
     ASSIGNMENT,
     EVENT,
     EXTRA_ANSWER,
+    METADATA,
     PARTICIPANT,
     SURVEY,
+    WITHDRAWN,
     Database,
     Identity,
 )
@@ -34,6 +37,8 @@ State = Literal["open", "pilot", "paused", "closed"]
 MOST_REASON = 500
 # The columns with ids by which a platform pays. They are erased when everybody is paid.
 PAYMENT_IDS = ("platform_id", "platform_study", "platform_session")
+# For so long, a withdrawal after the end can be undone.
+UNDO_SECONDS = 24 * 3600.0
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 
 
@@ -103,6 +108,26 @@ def find_raters(
             f"{quote_names(unknown, len(unknown))}; nothing was changed"
         )
     return list(found)
+
+
+def find_unlisted(
+    connection: Connection, identity: Identity, platform: str, names: Iterable[str]
+) -> list[str]:
+    """Return the raters whom a list lacks: by id of the platform, completion code and rater.
+
+    Those of a pilot are not among them.
+    """
+    listed = set(names)
+    listed |= {identity.rater(participant_name(platform, name)) for name in listed}
+    people = connection.execute(
+        select(PARTICIPANT.c.rater, PARTICIPANT.c.platform_id).where(PARTICIPANT.c.pilot == 0)
+    ).all()
+    unlisted = [row.rater for row in people if not listed & {*row, identity.code(row.rater)}]
+    if len(unlisted) == len(people):
+        raise RankshotError(
+            f"none of the {len(people)} participants is in the list: is it that of another study?"
+        )
+    return unlisted
 
 
 # ---- The survey
@@ -180,7 +205,7 @@ def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
 
 
 def restore(database: Database, raters: Collection[str]) -> list[str]:
-    """Undo the exclusion of participants: their answers count again; return who was excluded."""
+    """Undo exclusions, and withdrawals that are not older than a day; return whose."""
     has_ended = PARTICIPANT.c.finished_at.is_not(None)
     values = {
         "excluded_at": None,
@@ -189,20 +214,58 @@ def restore(database: Database, raters: Collection[str]) -> list[str]:
         "seen_at": case((has_ended, PARTICIPANT.c.seen_at), else_=0.0),
     }
     with _begin_action(database, raters) as connection:
-        return _update(connection, "restore", raters, values, IS_EXCLUDED)
+        kept = connection.execute(select(WITHDRAWN).where(WITHDRAWN.c.rater.in_(raters))).all()
+        returned = [row.rater for row in kept]
+        for row in kept:
+            for name, rows in json.loads(row.answers).items():
+                if rows:
+                    connection.execute(METADATA.tables[name].insert(), rows)
+        connection.execute(WITHDRAWN.delete().where(WITHDRAWN.c.rater.in_(returned)))
+        _update(connection, "undo-withdrawal", returned, {"withdrawn_at": None})
+        restored = _update(connection, "restore", raters, values, IS_EXCLUDED)
+        return sorted({*returned, *restored})
 
 
-def withdraw(database: Database, raters: Collection[str]) -> None:
-    """Delete all answers of participants who withdraw; they cannot start again.
+def release(database: Database, raters: Collection[str]) -> None:
+    """Let participants go on in another browser: the next start with their id is theirs."""
+    with _begin_action(database, raters) as connection:
+        _update(connection, "release", raters, {"released": 1})
+
+
+def withdraw(database: Database, rater: str, now: float) -> None:
+    """Delete all answers of somebody who withdraws, and who cannot start again.
+
+    After the end, they are put aside for a day first: a researcher can undo it.
 
     A server soon empties the log of an SQLite file, which still has the answers. PostgreSQL
     overwrites them when it next cleans its tables by itself (autovacuum).
     """
-    with _begin_action(database, raters) as connection:
-        connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater.in_(raters)))
-        _update(connection, "withdraw", raters, {"withdrawn_at": time.time()})
+    with _begin_action(database, [rater]) as connection:
+        answers = {ASSIGNMENT.name: _take(connection, ASSIGNMENT, rater)}
+        mine = PARTICIPANT.c.rater == rater, PARTICIPANT.c.withdrawn_at.is_(None)
+        left = PARTICIPANT.update().where(*mine).values(withdrawn_at=now)
+        person = connection.execute(left.returning(PARTICIPANT.c.finished_at)).first()
+        if person is None:
+            return
         # Last: who sends them at this moment holds the lock of the participant.
-        connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater.in_(raters)))
+        answers[EXTRA_ANSWER.name] = _take(connection, EXTRA_ANSWER, rater)
+        if person.finished_at is not None:
+            row = {"rater": rater, "at": now, "answers": json.dumps(answers)}
+            connection.execute(WITHDRAWN.insert().values(row))
+        _record(connection, "withdraw", [rater])
+
+
+def _take(connection: Connection, table: Table, rater: str) -> list[dict[str, Any]]:
+    """Delete the rows of a participant, and return them."""
+    mine = table.delete().where(table.c.rater == rater).returning(*table.c)
+    return [dict(row) for row in connection.execute(mine).mappings()]
+
+
+def forget_withdrawn(database: Database, now: float) -> int:
+    """Delete what was withdrawn more than a day ago; return of how many people."""
+    with database.begin_write() as connection:
+        old = WITHDRAWN.delete().where(WITHDRAWN.c.at < now - UNDO_SECONDS)
+        return connection.execute(old).rowcount
 
 
 def delete_participants(database: Database, raters: Collection[str]) -> None:
@@ -249,7 +312,7 @@ def _delete(connection: Connection, raters: Collection[str] | Select[tuple[str]]
     theirs = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
     connection.execute(theirs.with_for_update()).all()
     # A reason that was written down may say something about the participant.
-    for table in (EXTRA_ANSWER, EVENT, PARTICIPANT):
+    for table in (EXTRA_ANSWER, WITHDRAWN, EVENT, PARTICIPANT):
         deleted = connection.execute(table.delete().where(table.c.rater.in_(raters)))
     return deleted.rowcount
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+import time
+from asyncio import create_task, sleep
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, HTTPException, Request
-from fastapi.exceptions import RequestValidationError
+from anyio.to_thread import run_sync
+from fastapi import FastAPI, Request
 from sqlalchemy import select
 from sqlalchemy.exc import (
     DatabaseError,
@@ -20,23 +23,32 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
     TimeoutError as WaitError,
 )
-from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from rankshot.survey.answers import MOST_CHARACTERS
 from rankshot.survey.store.database import SURVEY, Database
-from rankshot.survey.store.participation import NotAssignedError, Participation, StoppedError
+from rankshot.survey.store.participation import (
+    NotAssignedError,
+    Participation,
+    StartedElsewhereError,
+    StoppedError,
+)
+from rankshot.survey.store.people import forget_withdrawn
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
-from rankshot.survey.web.guards import LOGGER, Guard, RateLimit
-from rankshot.survey.web.pages import Pages, RefusedError, load_pictures, load_static_files
-from rankshot.survey.web.participant_routes import ParticipantRoutes
+from rankshot.survey.web.pages import PACKAGE, Pages, load_pictures
+from rankshot.survey.web.participant_routes import EXTRA, LOGGER, PLACE, ParticipantRoutes
 from rankshot.survey.web.researcher_routes import ResearcherRoutes
+from rankshot.web.application import add_files, create_application, load_static_files
+from rankshot.web.guards import MOST_BYTES, RateLimit, RefusedError, Rules
 
 # The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
 MOST_ENCODED = 12 * MOST_CHARACTERS
 # With less space on the disk, in bytes, the survey is not ready: an answer might not be saved.
 LEAST_FREE = 16 * 1024 * 1024
+
+# How often what was withdrawn is looked for.
+FORGET_SECONDS = 600.0
 
 
 def create_app(
@@ -76,50 +88,48 @@ def create_app(
     ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
     """
     addresses, pictures = load_pictures(study.pictures)
+    static = load_static_files(PACKAGE)
     participation = Participation(study, database)
-    pages = Pages(study, addresses, participation.language)
-    app = FastAPI(
-        openapi_url=None,
-        # A redirect would lead to whatever host the request names.
-        redirect_slashes=False,
+    pages = Pages(study, addresses, static, participation.language)
+    extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
+    rules = Rules(
+        RateLimit(requests),
+        find_most_bytes=lambda path: MOST_BYTES + extra_bytes * path.endswith(EXTRA),
+        repeated={PLACE},
     )
+    app = create_application(pages.refuse, rules)
     app.state.identity = database.identity
     database.start_serving()
+    app.router.lifespan_context = partial(_forget_regularly, database)
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
         researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
         app.routes.extend(researcher.router().routes)
-    _add_files(app, "/static/{name}", load_static_files())
-    _add_files(app, "/pictures/{name}", pictures)
-    _add_state_of_server(app, database)
+    add_files(app, "/static/{name}", static)
+    add_files(app, "/pictures/{name}", pictures)
+    _add_readiness(app, database)
     _add_error_pages(app, study, pages)
-    app.add_middleware(
-        Guard,
-        limit=RateLimit(requests),
-        refuse=pages.refuse,
-        extra_bytes=MOST_ENCODED * sum(question.type == "text" for question in study.extra),
-    )
     return app
 
 
-def _add_files(app: FastAPI, path: str, found: dict[str, Response]) -> None:
-    """Add files that stay in memory."""
+@asynccontextmanager
+async def _forget_regularly(database: Database, _app: FastAPI) -> AsyncIterator[None]:
+    """Delete what was withdrawn a day ago, while the server runs."""
 
-    @app.get(path)
-    async def file(name: str) -> Response:
-        """Return a file of the survey."""
-        if name not in found:
-            raise RefusedError(404, "no_file")
-        return found[name]
+    async def forget() -> None:
+        while True:
+            # The next try may work.
+            with suppress(DatabaseGoneError, SQLAlchemyError):
+                await run_sync(forget_withdrawn, database, time.time())
+            await sleep(FORGET_SECONDS)
+
+    task = create_task(forget())
+    yield
+    task.cancel()
 
 
-def _add_state_of_server(app: FastAPI, database: Database) -> None:
-    """Add the addresses that a proxy or a service manager asks whether all is well."""
-
-    @app.get("/health", response_class=PlainTextResponse)
-    async def health() -> str:
-        """Say that the process answers."""
-        return "ok"
+def _add_readiness(app: FastAPI, database: Database) -> None:
+    """Add the address that a proxy or a service manager asks whether all is well."""
 
     @app.get("/ready")
     def ready(response: Response) -> dict[str, Any]:
@@ -137,13 +147,16 @@ def _add_state_of_server(app: FastAPI, database: Database) -> None:
 
 
 def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
-    """Answer every error with a page that a person can read."""
-    app.exception_handler(RefusedError)(pages.refuse)
+    """Answer the errors of a survey with a page that a person can read."""
     app.exception_handler(StoppedError)(partial(_show_stopped, study, pages))
 
     @app.exception_handler(NotAssignedError)
     def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
         return pages.refuse(request, RefusedError(404, "not_started"))
+
+    @app.exception_handler(StartedElsewhereError)
+    def show_started(request: Request, _error: StartedElsewhereError) -> HTMLResponse:
+        return pages.refuse(request, RefusedError(409, "elsewhere"))
 
     @app.exception_handler(DatabaseGoneError)
     @app.exception_handler(DatabaseError)
@@ -158,17 +171,6 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
             reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
             LOGGER.error("the database does not work: %s", reason)
         return pages.refuse(request, RefusedError(503, "outage", headers={"retry-after": "60"}))
-
-    @app.exception_handler(RequestValidationError)
-    def show_malformed_request(request: Request, _error: RequestValidationError) -> HTMLResponse:
-        # The page does not repeat what was sent, since nothing of it is trusted.
-        return pages.refuse(request, RefusedError(422, "malformed"))
-
-    @app.exception_handler(StarletteHTTPException)
-    def show_http_error(request: Request, error: HTTPException) -> HTMLResponse:
-        message = "no_page" if error.status_code == 404 else "address"
-        refusal = RefusedError(error.status_code, message, headers=dict(error.headers or {}))
-        return pages.refuse(request, refusal)
 
 
 def _show_stopped(

@@ -1,4 +1,4 @@
-"""Pages from templates, their files and forms, and what is wrong with a request."""
+"""Pages from templates, in the language of their reader, and pictures."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from importlib.resources import files
-from typing import Annotated, Any
-from urllib.parse import urlencode
+from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
-from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse
 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.languages import (
@@ -29,10 +25,12 @@ from rankshot.survey.languages import (
     find_fields,
     make_example,
 )
-from rankshot.survey.store.database import NONCE_DIGITS, STAMP_DIGITS, TOKEN_DIGITS
 from rankshot.survey.study import Picture, Study
+from rankshot.web.application import File, create_environment
+from rankshot.web.guards import RefusedError
 
-STATIC_KINDS = {"css": "text/css", "svg": "image/svg+xml", "js": "text/javascript"}
+# It has the templates and the static files.
+PACKAGE = "rankshot.survey.web"
 # The largest file. Participants load up to 50 pictures for one question, many on phones.
 MOST_PICTURE_BYTES = 2**20
 DIGEST_DIGITS = 32
@@ -56,18 +54,13 @@ class Pages:
     """The pages of one study, with the addresses of its pictures; what people wrote is escaped."""
 
     def __init__(
-        self, study: Study, pictures: dict[str, str], find_language: Callable[[str], str | None]
+        self,
+        study: Study,
+        pictures: dict[str, str],
+        static: dict[str, File],
+        find_language: Callable[[str], str | None],
     ) -> None:
-        self._environment = Environment(
-            loader=PackageLoader("rankshot.survey.web"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            # Templates do not change while the server runs.
-            auto_reload=False,
-        )
-        self._environment.globals |= {"study": study, "pictures": pictures}
+        self._environment = create_environment(PACKAGE, static, study=study, pictures=pictures)
         self._study = study
         self._find_language = find_language
         self._texts: dict[str, PageTexts] = {}
@@ -202,12 +195,6 @@ class PageTexts:
         return Markup("<bdi{}>{}</bdi>").format(self.mark_language(text), text.text)
 
 
-def keep_query(reader: HTTPConnection, tag: str) -> str:
-    """Return the query of an address, with another language."""
-    kept = [(key, value) for key, value in reader.query_params.multi_items() if key != "lang"]
-    return f"?{urlencode([*kept, ('lang', tag)])}"
-
-
 # ---- Markdown
 
 
@@ -245,50 +232,11 @@ def render_line(text: str) -> Markup:
     return Markup(_MARKDOWN.renderInline(text))  # noqa: S704 (it has no HTML)
 
 
-class RefusedError(Exception):
-    """A request that is refused.
-
-    A page of participants has a heading and one paragraph: ``message`` is the key of their text
-    among the catalogue's texts of refusals, ``values`` are its fields, and ``link`` is where the
-    participant can continue. Another page has a template with its values.
-    """
-
-    def __init__(
-        self,
-        status: int,
-        message: str = "",
-        link: str | None = None,
-        *,
-        template: str = "",
-        headers: dict[str, str] | None = None,
-        **values: Any,
-    ) -> None:
-        super().__init__(f"{status} {message or template}")
-        self.status = status
-        self.template = template
-        self.message = message
-        self.link = link
-        self.headers = headers or {}
-        self.values = values
+# ---- Pictures
 
 
-# ---- Files
-
-
-def load_static_files() -> dict[str, Response]:
-    """Return style sheets, scripts and the icon. They are small, and stay in memory."""
-    return {
-        file.name: Response(
-            file.read_bytes(),
-            media_type=f"{STATIC_KINDS[file.name.rpartition('.')[2]]}; charset=utf-8",
-            headers={"cache-control": "public, max-age=300"},
-        )
-        for file in (files("rankshot.survey.web") / "static").iterdir()
-    }
-
-
-def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str, Response]]:
-    """Read the pictures of a study; return their addresses, and the responses, by file name.
+def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str, File]]:
+    """Read the pictures of a study; return their addresses, and the files, by name.
 
     An address names the content, so it never changes.
     """
@@ -310,24 +258,5 @@ def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str
             )
         name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{kind}"
         addresses[picture.name] = f"/pictures/{name}"
-        headers = {"cache-control": "public, max-age=31536000, immutable"}
-        found[name] = Response(content, media_type=f"image/{kind}", headers=headers)
+        found[name] = File(content, f"image/{kind}")
     return addresses, found
-
-
-# ---- Forms
-
-
-def _hex_digits(n: int) -> StringConstraints:
-    return StringConstraints(pattern=f"^[0-9a-f]{{{n}}}$")
-
-
-FormToken = Annotated[str, _hex_digits(TOKEN_DIGITS)]
-AnswerToken = Annotated[str, _hex_digits(STAMP_DIGITS + TOKEN_DIGITS)]
-FormNonce = Annotated[str, _hex_digits(NONCE_DIGITS)]
-
-
-class SentForm(BaseModel):
-    """A form that one of our pages sends: it has no other fields."""
-
-    model_config = ConfigDict(extra="forbid")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from asyncio import Future, Task, create_task, get_running_loop
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
 from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlencode
 
 from anyio import CapacityLimiter
 from anyio.lowlevel import RunVar
@@ -39,18 +41,28 @@ from rankshot.survey.store.participation import (
     Submission,
 )
 from rankshot.survey.study import MOST_ITEMS, ExtraQuestion, Study
-from rankshot.survey.web.guards import LOGGER, RateLimit, find_address
-from rankshot.survey.web.pages import (
-    AnswerToken,
+from rankshot.survey.web.pages import Pages
+from rankshot.web.guards import RateLimit, RefusedError, find_address
+from rankshot.web.tokens import (
     FormNonce,
     FormToken,
-    Pages,
-    RefusedError,
     SentForm,
-    keep_query,
+    TimedToken,
+    are_equal,
+    set_cookie,
 )
 
+LOGGER = logging.getLogger("rankshot.survey")
+# How the paths end to which the answers to extra questions are sent.
+EXTRA = "/extra"
+# The only field that a form has several times.
+PLACE = b"place"
 HOUR = 3600.0
+# The cookie with the links of those who have started in a browser, the latest first. Without it,
+# they go on by their link alone.
+COOKIE = "rankshot_participant"
+COOKIE_SECONDS = 90 * 24 * 3600
+MOST_LINKS = 20
 # The most answers in one transaction.
 MOST_TOGETHER = 32
 # Not an int: 1.0 and +1 would be URLs of the same question.
@@ -73,10 +85,16 @@ class ConfirmForm(SentForm):
     form: FormToken
 
 
+class WithdrawForm(ConfirmForm):
+    """What the page sends that asks whether all answers are to be deleted."""
+
+    code: ShortText = ""
+
+
 class AnswerForm(SentForm):
     """What a question's page sends: one place per item, in the order of the screen."""
 
-    form: AnswerToken
+    form: TimedToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
     skip: Literal["yes", ""] = ""
     # What the script has measured; empty without it.
@@ -127,6 +145,11 @@ def _read_extra(
     if not sent.keys() <= questions.keys():
         raise RefusedError(422, "malformed")
     return sent, *check_extra_answers(questions, sent)
+
+
+def _make_query(arrived: Mapping[str, str], tag: str) -> str:
+    """Return the query of an address that leads to the same visitor's page in a language."""
+    return f"?{urlencode({**arrived, 'lang': tag})}"
 
 
 class WriteQueue:
@@ -234,6 +257,8 @@ class ParticipantRoutes:
 
     def consent(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
         """Show what the study is about, and ask for consent. Nothing is stored yet."""
+        if len(request.query_params) < len(request.query_params.multi_items()):
+            raise RefusedError(422, "repeated")
         return self._ask_consent(request, arrival)
 
     def _ask_consent(
@@ -244,33 +269,33 @@ class ParticipantRoutes:
         errors: Mapping[str, ParticipantError] | None = None,
     ) -> Response:
         name = self._participant_name(self._read_visitor(arrival))
-        pilot = self._participation.require_place(name)
+        place = self._participation.find_place(name, self._find_owned(request))
+        if place.rater is not None and place.has_ended:
+            return RedirectResponse(f"/p/{self._identity.link(place.rater)}", 303)
         language = self._pages.texts(request).tag
         named = Arrival.model_validate(arrival, from_attributes=True)
+        arrived = named.model_dump(exclude_defaults=True)
         return self._pages.render(
             "consent.html",
             422 if errors else 200,
             reader=request,
-            fields={
-                "form": self._identity.nonce("start"),
-                **named.model_dump(exclude_defaults=True),
-                "language": language,
-            },
-            is_new=name is None or not self._participation.is_known(name),
+            fields={"form": self._identity.nonce("start"), **arrived, "language": language},
+            is_new=place.rater is None,
             sent=sent or {},
             errors=errors or {},
-            pilot=pilot,
-            query=keep_query(request, language),
+            pilot=place.pilot,
+            query=_make_query(arrived, language),
             languages=[
-                {"tag": tag, "name": catalogue.name, "url": keep_query(request, tag)}
+                {"tag": tag, "name": catalogue.name, "url": _make_query(arrived, tag)}
                 for tag, catalogue in self._pages.languages.offered.items()
                 if tag != language
             ],
         )
 
-    def declined(self, request: Request) -> Response:
+    def declined(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
         """Say good-bye to somebody who does not agree. Nothing is stored."""
-        query = keep_query(request, self._pages.texts(request).tag)
+        arrived = arrival.model_dump(exclude_defaults=True)
+        query = _make_query(arrived, self._pages.texts(request).tag)
         return self._pages.render("declined.html", reader=request, query=query)
 
     def start(self, request: Request, form: Annotated[StartForm, Form()]) -> Response:
@@ -283,15 +308,30 @@ class ParticipantRoutes:
         sent, values, errors = _read_extra(self._screening, form)
         language = form.language if form.language in self._pages.languages.offered else None
         request.state.language = language
-        if not self._participation.is_known(name):
+        own: Any = {"form": form.form, "owned": self._find_owned(request)}
+        if not self._participation.may_go_on(name, **own):
             if errors:
                 return self._ask_consent(request, form, sent, errors)
-            # Prolific's ids are worth a name: many people may share the address of a network.
-            if self._study.allowed is None and not who.is_from_prolific:
-                self._require_pace(request)
+            self._require_pace(request)
         consent = self._pages.texts(request).own.consent
-        rater = self._participation.start(name, who.columns, language, consent, values)
-        return RedirectResponse(f"/p/{self._identity.link(rater)}/instructions", 303)
+        rater = self._participation.start(name, who.columns, language, consent, values, **own)
+        link = self._identity.link(rater)
+        response = RedirectResponse(f"/p/{link}/instructions", 303)
+        # A browser may be that of many, for example in a laboratory.
+        others = [other for other in self._read_cookie(request) if other != link]
+        links = ".".join([link, *others][:MOST_LINKS])
+        set_cookie(
+            response, request, COOKIE, links, path="/", seconds=COOKIE_SECONDS, is_for_links=True
+        )
+        return response
+
+    def _read_cookie(self, request: Request) -> list[str]:
+        return request.cookies.get(COOKIE, "").split(".")[:MOST_LINKS]
+
+    def _find_owned(self, request: Request) -> set[str]:
+        """Return the raters who have started in this browser."""
+        found = map(self._identity.verify_link, self._read_cookie(request))
+        return {rater for rater in found if rater is not None}
 
     def _require_pace(self, request: Request) -> None:
         """Refuse a new participant if too many have started from the same address."""
@@ -325,6 +365,7 @@ class ParticipantRoutes:
 
     def instructions(self, visit: AVisit) -> Response:
         """Show the instructions, with an example."""
+        self._participation.require_going_on(visit.rater)
         return self._render("instructions.html", visit)
 
     def _show_current(self, visit: Visit) -> Response:
@@ -444,12 +485,21 @@ class ParticipantRoutes:
 
     def ask_to_withdraw(self, visit: AVisit) -> Response:
         """Ask whether all answers are to be deleted."""
-        form = self._identity.form_token(visit.rater, "withdraw")
-        return self._render("withdraw.html", visit, form=form)
+        return self._ask_to_withdraw(visit)
 
-    def withdraw(self, visit: AVisit, form: Annotated[ConfirmForm, Form()]) -> Response:
-        """Delete all answers of a participant."""
+    def _ask_to_withdraw(self, visit: Visit, *, is_wrong: bool = False) -> Response:
+        form = self._identity.form_token(visit.rater, "withdraw")
+        values = {"form": form, "has_ended": self._participation.has_ended(visit.rater)}
+        status = 422 if is_wrong else 200
+        return self._render("withdraw.html", visit, status, is_wrong=is_wrong, **values)
+
+    def withdraw(self, visit: AVisit, form: Annotated[WithdrawForm, Form()]) -> Response:
+        """Delete all answers of a participant. After the end, this needs the completion code."""
         self._require_form(visit, form, "withdraw")
+        code = self._completion_code or self._identity.code(visit.rater)
+        is_wrong = not are_equal(code.casefold(), form.code.strip().casefold())
+        if is_wrong and self._participation.has_ended(visit.rater):
+            return self._ask_to_withdraw(visit, is_wrong=True)
         self._participation.withdraw(visit.rater)
         return visit.go_home()
 

@@ -5,7 +5,6 @@ The pages only show; ``rankshot survey`` changes things.
 
 from __future__ import annotations
 
-import hmac
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -30,15 +29,21 @@ from rankshot.survey.overview import Overview, read_overview
 from rankshot.survey.quality import is_right
 from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database
 from rankshot.survey.study import Study
-from rankshot.survey.web.guards import RateLimit, find_address, make_wait_refusal
-from rankshot.survey.web.pages import FormNonce, Pages, RefusedError, SentForm
+from rankshot.survey.web.pages import Pages
+from rankshot.web.guards import RateLimit, RefusedError, find_address, make_wait_refusal
+from rankshot.web.tokens import (
+    MOST_SECRET,
+    FormNonce,
+    SentForm,
+    are_equal,
+    require_secret,
+    set_cookie,
+)
 
 COOKIE = "rankshot_researcher"
 HOME = "/researcher"
 # How long a login lasts.
 LOGIN_SECONDS = 12 * 3600
-LEAST_TOKEN_CHARACTERS = 16
-MOST_TOKEN_CHARACTERS = 500
 # Participants in the table of the page; a file has all.
 MOST_ROWS = 1_000
 # What the id of a participant is, for each platform.
@@ -58,7 +63,7 @@ class LogoutForm(SentForm):
 class LoginForm(LogoutForm):
     """What the login page sends."""
 
-    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_TOKEN_CHARACTERS)]
+    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SECRET)]
 
 
 class PilotQuery(BaseModel):
@@ -104,15 +109,7 @@ class ResearcherRoutes:
         self._database = database
         self._identity = database.identity
         self._study = study
-        is_sent_unchanged = token.isascii() and token.isprintable() and token == token.strip()
-        n = len(token)
-        if not is_sent_unchanged or not LEAST_TOKEN_CHARACTERS <= n <= MOST_TOKEN_CHARACTERS:
-            raise RankshotError(
-                f"the researcher's token has {n} characters; give from {LEAST_TOKEN_CHARACTERS} to "
-                f"{MOST_TOKEN_CHARACTERS} ASCII characters, no space at the ends, for example "
-                "from python -c 'import secrets; print(secrets.token_hex())'"
-            )
-        self._token = token
+        self._token = require_secret(token)
         self._pages = pages
 
     def router(self) -> APIRouter:
@@ -151,23 +148,16 @@ class ResearcherRoutes:
         address = find_address(request.scope)
         if wait := self._attempts.wait(address):
             raise make_wait_refusal(wait)
-        if not hmac.compare_digest(self._token.encode(), form.token.encode()):
+        if not are_equal(self._token, form.token):
             error = "This is not the token that the survey was started with."
             fields = self._fields("login")
             raise RefusedError(401, template="login.html", fields=fields, error=error)
         self._attempts.give_back(address)
         response = RedirectResponse(HOME, 303)
-        response.set_cookie(
-            COOKIE,
-            # It needs the token and the survey's secret key. So a cookie is invalid after a change
-            # of the token, and a guessed token can only be tested by sending it to the server.
-            self._identity.timed_token(time.time(), "login", self._token),
-            max_age=LOGIN_SECONDS,
-            path=HOME,
-            secure=request.scope["scheme"] == "https",
-            httponly=True,
-            samesite="strict",
-        )
+        # It needs the token and the survey's secret key. So a cookie is invalid after a change of
+        # the token, and a guessed token can only be tested by sending it to the server.
+        cookie = self._identity.timed_token(time.time(), "login", self._token)
+        set_cookie(response, request, COOKIE, cookie, path=HOME, seconds=LOGIN_SECONDS)
         return response
 
     def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:

@@ -322,11 +322,12 @@ def classify_to_file(
     is_small = len(head.items_) * len(head.classes_) < THREADED_CELLS
     limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
     with limit, open_predictions(output, head.classes_, metadata, top=top) as writer:
-        for ids, batch in table.batches():
+        needs_features = head.n_features_ > len(head.evidence_classes_)
+        for ids, batch in table.batches(features=needs_features):
             rows = range(writer.n_rows, writer.n_rows + len(batch))
             if check_first is not None and rows.start == 0:
                 check_first(batch.values)
-            scores = build_scores(batch.values, table, score_type, rows)
+            scores = build_scores(batch, table, score_type, rows)
             log_proba = head.predict_log_proba(scores)
             labels = label_or_reject(log_proba, head.classes_, reject_below, REJECTED)
             counts.update(labels.tolist())

@@ -11,8 +11,8 @@ import json
 import sys
 from array import array
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from errno import EINVAL
@@ -30,6 +30,7 @@ from rankshot.core.errors import RankshotError, RowError, format_count, prefix_e
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     BATCH_CELLS,
+    FEATURES,
     ID,
     TABLE_ENDINGS,
     Batch,
@@ -49,6 +50,7 @@ from rankshot.sources.names.labels import read_class_labels
 from rankshot.zeroshot.scores import (
     KINDS,
     LARGEST_SCORE,
+    Floats,
     Kind,
     Scores,
     are_probabilities,
@@ -63,18 +65,23 @@ ENDINGS = (".csv", ".parquet", ".npz")
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
 RULE = Rule("scores must be finite numbers (a column of names must be called id)", LARGEST_SCORE)
+FEATURE_ROWS = 256
+"""Rows of features that are read at a time."""
+FEATURE_RULE = Rule("features must be finite numbers")
 NUMBERS, NAMES = "fiu", "Uiu"
 """The kinds of NumPy types that arrays of numbers, and of names, may have."""
-Block = tuple[Sequence[str], NDArray[np.floating]]
+Block = tuple[Sequence[str], Scores]
 """The ids of some rows, and their scores."""
+Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
+"""The seen classes, the kind of scores, whether there are ids, and how many features and rows."""
 
 
 @dataclass(frozen=True)
 class ScoreTable:
     """A file of scores, of which only the header has been read; `batches` reads the rows.
 
-    ``n_rows`` is None for CSV, where it is only known at the end. ``features`` and the ``evidence``
-    of another model, both in memory, have one row per row of the table.
+    ``n_rows`` is None for CSV, where it is only known at the end. ``n_features`` is 0 if there are
+    none, as in CSV. The ``evidence`` of another model is in memory, one row per row of the table.
     """
 
     path: Path
@@ -83,13 +90,16 @@ class ScoreTable:
     has_ids: bool
     n_rows: int | None
     batch_rows: int
+    n_features: int = 0
     evidence: Scores | None = None
-    features: Any = None
 
-    def batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
+    def batches(
+        self, *, features: bool = False
+    ) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         """Yield the ids (None if the table has none) and the scores of all rows, in batches.
 
-        Every call reads the file again.
+        Every call reads the file again. The scores have features if these are wanted, and if the
+        table has some.
 
         Raises
         ------
@@ -98,7 +108,7 @@ class ScoreTable:
             not a finite number; or ids that occur more than once, after the last row.
         """
         hashes = array("q")
-        for ids, scores in self._read_batches():
+        for ids, scores in self._read_batches(features=features and self.n_features > 0):
             yield ids, scores
             if ids is not None:
                 hashes.extend(map(hash, ids))
@@ -110,7 +120,7 @@ class ScoreTable:
         hashes.sort()
         if (hashes[1:] != hashes[:-1]).all():
             return
-        batches = self._read_batches()
+        batches = self._read_batches(features=False)
         found = Counter(name for ids, _ in batches if ids is not None for name in ids)
         if repeated := [name for name, n in found.items() if n > 1]:
             raise RankshotError(
@@ -118,21 +128,35 @@ class ScoreTable:
                 f"{quote_names(repeated)}; every input needs an id of its own"
             )
 
-    def _read_batches(self) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
+    def _read_batches(
+        self, *, features: bool
+    ) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         texts, names = [ID] if self.has_ids else [], _name_columns(self.items, self.kind)
+        own = self.items, self.kind, self.has_ids, self.n_features
         for path in _list_parts(self.path):
             # The columns of one CSV or Parquet file are found by name, also if it was replaced.
             by_name = path == self.path and path.suffix != ".npz"
-            if not by_name and _read_header(path)[:3] != (self.items, self.kind, self.has_ids):
-                raise RankshotError(f"{path}: has other columns than the first table")
+            if not by_name:
+                header = _read_header(path)
+                # The number of features is not known to a part without rows.
+                if header[:3] != own[:3] or (header[3] != own[3] and header[4] != 0):
+                    raise RankshotError(f"{path}: has other columns than the first table")
             batches = (
                 self._read_npz()
                 if path.suffix == ".npz"
                 else read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
             )
-            for batch in batches:
-                ids = as_text_array(batch.require_text(0)) if texts else None
-                yield ids, Scores.from_validated(batch.numbers, self.items, self.kind)
+            with ExitStack() as stack:
+                more = None
+                if features:
+                    more = _Features(stack.enter_context(closing(_read_features(path))))
+                for batch in batches:
+                    ids = as_text_array(batch.require_text(0)) if texts else None
+                    numbers, found = batch.numbers, None
+                    if more is not None:
+                        found = more.take(len(numbers))
+                        require_numbers(found, FEATURE_RULE, batch.where, "feature {}".format)
+                    yield ids, Scores.from_validated(numbers, self.items, self.kind, found)
 
     def _read_npz(self) -> Iterator[Batch]:
         with _open_npz(self.path) as archive:
@@ -167,8 +191,9 @@ def open_scores(
         ``scores``, ``classes`` (the names of the classes) and optionally ``id``. Its scores have
         one column per class or, one-vs-one, one column per pair of classes, in the order of
         ``numpy.triu_indices``. Three columns of three classes are interpreted as classes, unless
-        an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`). An array
-        ``features`` is for commands with labelled examples.
+        an array ``kind`` holds ``"one-vs-one"`` (it may hold any kind of `Scores`). Features, by
+        which labelled examples are compared, are an array ``features`` of an .npz file, or a
+        column ``features`` of lists of numbers in Parquet; CSV has none.
     batch_rows : int, optional
         The maximum number of rows in a batch; by default, a batch has about a million scores.
     allow_empty : bool
@@ -187,16 +212,21 @@ def open_scores(
     ('leopard', 'bus') ['x1' 'x2'] [[2.5, -1.0], [0.0, 0.001]]
     """
     path = Path(path)
-    items, kind, has_ids, n_rows = _read_header(_list_parts(path)[0])
+    headers = map(_read_header, _list_parts(path))
+    # A part without rows, because all inputs were skipped, says less.
+    first = header = next(headers)
+    while header[4] == 0 and (header := next(headers, first)) is not first:
+        pass
+    items, kind, has_ids, n_features, n_rows = header
     if path.is_dir():
         n_rows = None
     elif n_rows == 0 and not allow_empty:
         raise RankshotError(f"{path}: the table has no rows")
     if batch_rows is None:
-        rows = max(1, BATCH_CELLS // n_columns(len(items), kind))
+        rows = max(1, BATCH_CELLS // (n_columns(len(items), kind) + n_features))
     else:
         rows = min(require_whole_number("batch_rows", batch_rows), sys.maxsize)
-    return ScoreTable(path, items, kind, has_ids, n_rows, rows)
+    return ScoreTable(path, items, kind, has_ids, n_rows, rows, n_features)
 
 
 def _list_parts(path: Path) -> list[Path]:
@@ -213,19 +243,28 @@ def _list_parts(path: Path) -> list[Path]:
     return parts
 
 
-def _read_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int | None]:
-    """Return the seen classes, the kind of scores, whether there are ids, and the rows."""
+def _read_header(path: Path) -> Header:
     if path.suffix == ".npz":
         return _read_npz_header(path)
     columns, n_rows = read_columns(path)
-    items, kind = _find_items(columns, path), "multiclass"
-    if path.suffix == ".parquet":
-        with open_parquet(path) as file:
-            metadata = file.metadata.metadata or {}
-        if KIND_KEY.encode() in metadata:
-            kind = metadata[KIND_KEY.encode()].decode()
-            items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
-    return items, cast("Kind", kind), ID in columns, n_rows
+    kind: Any = "multiclass"
+    if path.suffix != ".parquet":
+        return _find_items(columns, path), kind, ID in columns, 0, n_rows
+    is_list = import_pyarrow().types.is_list
+    with open_parquet(path) as file:
+        metadata = file.metadata.metadata or {}
+        n_features = 0
+        # A class may have this name, but then it has numbers.
+        if columns.count(FEATURES) == 1:
+            found = file.schema_arrow.field(FEATURES).type
+            n_features = getattr(found, "list_size", 0)
+            if is_list(found) and n_rows:
+                n_features = len(next(file.iter_batches(1, columns=[FEATURES])).column(0)[0])
+    items = _find_items([name for name in columns if name != FEATURES or not n_features], path)
+    if KIND_KEY.encode() in metadata:
+        kind = metadata[KIND_KEY.encode()].decode()
+        items = tuple(json.loads(metadata[CLASSES_KEY.encode()]))
+    return items, kind, ID in columns, n_features, n_rows
 
 
 def _name_columns(items: Sequence[str], kind: Kind) -> Sequence[str]:
@@ -299,7 +338,7 @@ class _Rows:
         return np.frombuffer(content, self.dtype).reshape(n, *self.shape[1:])
 
 
-def _read_npz_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int]:
+def _read_npz_header(path: Path) -> Header:
     with _open_npz(path) as archive:
         scores, classes = _Rows(archive, "scores", NUMBERS), _Rows(archive, "classes", NAMES)
         items = as_names(classes.take(prod(classes.shape[:1])).tolist(), "'classes'")
@@ -321,7 +360,60 @@ def _read_npz_header(path: Path) -> tuple[tuple[str, ...], Kind, bool, int]:
                 f"{'' if named is None else f'; the kind is {named!r}'}"
                 f"{f', and ids of shape {ids} need as many rows' if has_ids else ''}"
             )
-        return items, kinds[0], has_ids, scores.shape[0]
+        n_features = 0
+        if FEATURES in archive.files:
+            features = _Rows(archive, FEATURES, NUMBERS)
+            n, *rest = features.shape
+            if n != scores.shape[0] or len(rest) != 1:
+                raise RankshotError(
+                    f"{FEATURES!r} must be numbers of shape ({scores.shape[0]}, d), not "
+                    f"{features.dtype} of shape {features.shape}"
+                )
+            n_features = rest[0]
+        return items, kinds[0], has_ids, n_features, scores.shape[0]
+
+
+# -------------------------------------------------------------------- features
+
+
+class _Features:
+    """The features of a table, any number of rows at a time."""
+
+    def __init__(self, blocks: Iterator[NDArray[Any]]) -> None:
+        self._blocks = blocks
+        self._left: NDArray[Any] = np.empty((0, 0))
+
+    def take(self, n: int) -> Floats:
+        """Return the next n rows."""
+        parts: list[NDArray[Any]] = []
+        while n:
+            if not len(self._left):
+                self._left = next(self._blocks)
+            parts.append(self._left[:n])
+            self._left = self._left[n:]
+            n -= len(parts[-1])
+        found = np.concatenate(parts)
+        single = found.dtype.kind == "f" and found.dtype.itemsize <= 4
+        return found.astype(np.float32 if single else np.float64, copy=False)
+
+
+def _read_features(path: Path) -> Generator[NDArray[Any], None, None]:
+    """Yield the features of some rows at a time."""
+    if path.suffix == ".npz":
+        with _open_npz(path) as archive:
+            rows = _Rows(archive, FEATURES, NUMBERS)
+            for begin in range(0, rows.shape[0], FEATURE_ROWS):
+                yield rows.take(min(FEATURE_ROWS, rows.shape[0] - begin))
+        return
+    with open_parquet(path) as file:
+        for batch in file.iter_batches(FEATURE_ROWS, columns=[FEATURES]):
+            column = batch.column(0)
+            flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
+            if len({*column.value_lengths().to_pylist()}) != 1 or flat.dtype.kind not in NUMBERS:
+                raise RankshotError(
+                    f"{path}: the column {FEATURES!r} must have lists of numbers, all of one length"
+                )
+            yield flat.reshape(len(column), -1)
 
 
 # -------------------------------------------------------------------- writing
@@ -334,6 +426,8 @@ def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclas
         import_pyarrow("pyarrow.parquet")
     if ID in items:
         raise RankshotError(f"{path}: a class is called {ID!r}, as the column of ids; rename it")
+    if FEATURES in items and ending == ".parquet":
+        raise RankshotError(f"{path}: a class is called {FEATURES!r}, as a column; rename it")
     if kind == "one-vs-one" and ending == ".csv":
         raise RankshotError(
             f"{path}: one-vs-one scores have a column per pair; write .parquet instead"
@@ -350,39 +444,23 @@ def write_score_table(
     """Write a table of scores as CSV or Parquet, with a column of ids; return its rows.
 
     An older file is replaced when all rows are written. ``blocks`` are the ids and scores of some
-    rows at a time. CSV does not store the kind. ``metadata`` goes into the footer of a Parquet
-    file after the last block.
+    rows at a time. CSV stores neither the kind nor features. ``metadata`` goes into the footer of
+    a Parquet file after the last block.
     """
     path = Path(path)
     require_score_file(path, items, kind)
     n = 0
     own = {} if kind == "multiclass" else {KIND_KEY: kind, CLASSES_KEY: json.dumps(items)}
     columns = [ID, *_name_columns(items, kind)]
-    with open_writer(path, columns, ChainMap(own, {} if metadata is None else metadata)) as put:
-        for ids, values in blocks:
+    about = ChainMap(own, {} if metadata is None else metadata)
+    with open_writer(path, columns, about) as put:
+        for ids, scores in blocks:
             if len(ids):
-                put([ids], values)
+                put([ids], scores.values, scores.features)
                 n += len(ids)
         if n == 0:
             put([[]], np.empty((0, len(columns) - 1), np.float32))
     return n
-
-
-def add_features(table: ScoreTable) -> ScoreTable:
-    """Return a table with the array ``features`` of its file, if this is an .npz file with one."""
-    if table.path.suffix != ".npz":
-        return table
-    with _open_npz(table.path) as archive:
-        if "features" not in archive.files:
-            return table
-        features = archive["features"]
-        n = table.n_rows or 0
-        if features.ndim != 2 or len(features) != n or features.dtype.kind not in NUMBERS:
-            raise RankshotError(
-                f"'features' must be numbers of shape ({n}, d), not {features.dtype} of shape "
-                f"{features.shape}"
-            )
-    return replace(table, features=features)
 
 
 # -------------------------------------------------------------------- score types
@@ -426,17 +504,26 @@ def require_score_type(
         )
 
 
-def build_scores(
-    values: NDArray[np.floating], table: ScoreTable, score_type: str, rows: Sequence[int]
-) -> Scores:
-    """Return the scores of some rows of a table on a logarithmic scale, with their evidence.
+def require_features(table: ScoreTable, head: BaseHead, origin: str | Path) -> None:
+    """Refuse a table without the features that the head in ``origin`` needs."""
+    wanted = head.n_features_ - len(head.evidence_classes_)
+    if wanted not in {0, table.n_features} and table.n_rows != 0:
+        raise RankshotError(
+            f"{origin}: was fitted to examples with {wanted} features, and {table.path} has "
+            f"{table.n_features}: give the scores with features of the same model (.parquet, .npz)"
+        )
+
+
+def build_scores(raw: Scores, table: ScoreTable, score_type: str, rows: Sequence[int]) -> Scores:
+    """Return scores of a table as they were read, on a logarithmic scale, with their evidence.
 
     ``rows`` are the numbers of the rows in the table.
     """
-    scores = _on_logarithmic_scale(values, table, score_type, rows)
-    more = {name: getattr(table, name) for name in ("features", "evidence")}
-    given = {name: part[rows] for name, part in more.items() if part is not None}
-    return replace(scores, **given) if given else scores
+    scores = _on_logarithmic_scale(raw.values, table, score_type, rows)
+    evidence = None if table.evidence is None else table.evidence[rows]
+    if raw.features is None and evidence is None:
+        return scores
+    return replace(scores, features=raw.features, evidence=evidence)
 
 
 def _on_logarithmic_scale(

@@ -1,4 +1,4 @@
-"""The server of a survey: its port, connections that end in time, and logs that stay small."""
+"""The server: its port, connections that end in time, and logs that stay small."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.web.guards import LOGGER
 
-# A browser opens up to six: this is enough for more than 1,000 participants at a time.
+# The events of all applications.
+LOGGER = logging.getLogger("rankshot")
+# A browser opens up to six: this is enough for more than 1,000 people at a time.
 MOST_CONNECTIONS = 10_000
 # An error that happens again is reported at most once in this time, with its number.
 QUIET_SECONDS = 10.0
@@ -78,7 +79,7 @@ def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
         http=_Protocol,
         ws="none",
         log_config=None,
-        # URLs contain participants' ids and links: they must not be logged.
+        # URLs contain ids, links and tokens: they must not be logged.
         access_log=False,
         server_header=False,
         timeout_keep_alive=idle_seconds,
@@ -106,6 +107,7 @@ def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
         LOGGER.info("the server has stopped")
         for logger in loggers:
             logger.removeHandler(handler)
+            logger.propagate = True
         handler.close()
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from math import ceil
 from threading import Lock
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.datastructures import Headers
@@ -16,26 +17,20 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankshot.survey.web.pages import RefusedError
-
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
 # The largest body of a request; an answer to the largest question is a tenth of it.
 MOST_BYTES = 64 * 1024
-# How the paths end to which the answers to extra questions are sent.
-EXTRA = "/extra"
 # The most fields of a form; an answer to the largest question has 52.
 MOST_FIELDS = 64
-# The only content type that is read: files and other formats are never parsed.
 FORM = "application/x-www-form-urlencoded"
-# A proxy or a service manager asks for it, as often as it likes.
-UNCOUNTED = "/health"
-LOGGER = logging.getLogger("rankshot.survey")
+# What pages may load and send: only from and to their own host.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
 # The headers of every response.
 _HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; "
-    "base-uri 'none'",
     "x-content-type-options": "nosniff",
     # No other site may learn a participant's link. Our own forms keep their Origin.
     "referrer-policy": "same-origin",
@@ -44,25 +39,112 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "x-robots-tag": "noindex",
 }
-SECURITY_HEADERS = [(name.encode(), text.encode()) for name, text in _HEADERS.items()]
 CACHE = b"cache-control"
 
 
-class Guard:
-    """Middleware that refuses requests which are too many, too large or from other sites.
+class RefusedError(Exception):
+    """A request that is refused.
 
-    ``limit`` is for all requests of an address; ``refuse`` makes the page that says why a request
-    was refused; ``extra_bytes`` says how much larger a form with answers to the extra questions
-    may be.
+    ``message`` is the key of a text, ``values`` are its fields, and ``link`` is where the reader
+    can continue. Another page has a template with its values.
     """
 
     def __init__(
-        self, app: ASGIApp, limit: RateLimit, refuse: Callable[..., Response], extra_bytes: int
+        self,
+        status: int,
+        message: str = "",
+        link: str | None = None,
+        *,
+        template: str = "",
+        headers: dict[str, str] | None = None,
+        **values: Any,
     ) -> None:
+        super().__init__(f"{status} {message or template}")
+        self.status = status
+        self.template = template
+        self.message = message
+        self.link = link
+        self.headers = headers or {}
+        self.values = values
+
+
+Refuse = Callable[[Any, RefusedError], Response]
+"""Makes the page that says why a request is refused."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an application accepts.
+
+    Parameters
+    ----------
+    limit : RateLimit
+        For all requests of an address.
+    uncounted : collection of str
+        Paths that do not count for the limit; one that ends in / stands for all below it.
+    policy : str
+        The content security policy of every response.
+    kind : str
+        The only content type that is read. Files and other formats are never parsed.
+    find_most_bytes : callable
+        Returns the largest body that a path accepts.
+    repeated : collection of bytes
+        The fields that a form may have several times.
+    hosts : collection of str, optional
+        The names, with the port, by which browsers may ask for the pages. A page of another site
+        can give our address a name of its own, and would then be of the same origin. By default,
+        any name.
+    """
+
+    limit: RateLimit
+    uncounted: Collection[str] = ("/health",)
+    policy: str = POLICY
+    kind: str = FORM
+    find_most_bytes: Callable[[str], int] = lambda _path: MOST_BYTES
+    repeated: Collection[bytes] = ()
+    hosts: Collection[str] | None = None
+
+    def check_start(self, scope: Scope, headers: Headers) -> None:
+        """Refuse a request of too many, by another name, or from a page of another site."""
+        path = scope["path"]
+        below = tuple(folder for folder in self.uncounted if folder.endswith("/"))
+        is_counted = path not in self.uncounted and not path.startswith(below)
+        if is_counted and (wait := self.limit.wait(find_address(scope))):
+            raise make_wait_refusal(wait)
+        if self.hosts is not None and headers.get("host") not in self.hosts:
+            raise RefusedError(421, "host")
+        _check_origin(scope, headers)
+
+    def check_body(self, scope: Scope, headers: Headers, body: bytes, most: int) -> None:
+        """Refuse a body that is too large, or of a content type that our pages do not send."""
+        # Some parsers treat ; like &.
+        n_fields = 1 + body.count(b"&") + body.count(b";") if self.kind == FORM else 1
+        if len(body) > most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
+            raise RefusedError(413, "large", bytes=most, fields=MOST_FIELDS)
+        kind = headers.get("content-type")
+        if scope["method"] != "POST" or (kind is None and not body):
+            return
+        if (kind or "").partition(";")[0].strip().lower() != self.kind:
+            raise RefusedError(415, "no_form")
+        if self.kind == FORM and self._repeats_field(body):
+            # It is not clear which of the two is meant.
+            raise RefusedError(422, "repeated")
+
+    def _repeats_field(self, body: bytes) -> bool:
+        names = [unquote_to_bytes(field.partition(b"=")[0]) for field in body.split(b"&") if field]
+        others = [name for name in names if name not in self.repeated]
+        return len(set(others)) < len(others)
+
+
+class Guard:
+    """Middleware that refuses requests against the rules, and adds headers to every response."""
+
+    def __init__(self, app: ASGIApp, rules: Rules, refuse: Refuse) -> None:
         self._app = app
-        self._extra_bytes = extra_bytes
-        self._limit = limit
+        self._rules = rules
         self._refuse = refuse
+        headers = {"content-security-policy": rules.policy, **_HEADERS}
+        self._headers = [(name.encode(), text.encode()) for name, text in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; if the application fails, send a page that says so."""
@@ -71,25 +153,24 @@ class Guard:
             return
         is_head, has_started = scope["method"] == "HEAD", False
         headers = Headers(scope=scope)
-        most = MOST_BYTES + (self._extra_bytes if scope["path"].endswith(EXTRA) else 0)
+        most = self._rules.find_most_bytes(scope["path"])
 
         async def send_guarded(message: Message) -> None:
             nonlocal has_started
             has_started = True
-            await send(_guard_message(message, is_head=is_head))
+            await send(self._guard_message(message, is_head=is_head))
 
         async def refuse(error: RefusedError) -> None:
             page = self._refuse(HTTPConnection(scope), error)
             await page(scope, receive, send_guarded)
 
         try:
-            self._check_rate(scope)
-            _check_origin(scope, headers)
+            self._rules.check_start(scope, headers)
             body = await _read_body(headers, receive, most)
             if body is None:
                 # The client has gone. Half a form could be a different answer.
                 return
-            _check_form(scope, headers, body, most)
+            self._rules.check_body(scope, headers, body, most)
             # HEAD is answered like GET, and the page itself is not sent.
             scope = {**scope, "method": "GET"} if is_head else scope
             await self._app(scope, _replay_body(body, receive), send_guarded)
@@ -101,20 +182,14 @@ class Guard:
                 await refuse(RefusedError(500, "failed"))
             raise
 
-    def _check_rate(self, scope: Scope) -> None:
-        wait = 0.0 if scope["path"] == UNCOUNTED else self._limit.wait(find_address(scope))
-        if wait:
-            raise make_wait_refusal(wait)
-
-
-def _guard_message(message: Message, *, is_head: bool) -> Message:
-    """Return a message to the client with the headers of every response; HEAD has no body."""
-    if message["type"] != "http.response.start":
-        return {**message, "body": b""} if is_head else message
-    # The Back button and a reload must show the current state.
-    is_fresh = all(name != CACHE for name, _ in message["headers"])
-    cache = [(CACHE, b"no-store")] if is_fresh else []
-    return {**message, "headers": [*message["headers"], *SECURITY_HEADERS, *cache]}
+    def _guard_message(self, message: Message, *, is_head: bool) -> Message:
+        """Return a message to the client with the headers of every response; HEAD has no body."""
+        if message["type"] != "http.response.start":
+            return {**message, "body": b""} if is_head else message
+        # The Back button and a reload must show the current state.
+        is_fresh = all(name != CACHE for name, _ in message["headers"])
+        cache = [(CACHE, b"no-store")] if is_fresh else []
+        return {**message, "headers": [*message["headers"], *self._headers, *cache]}
 
 
 def make_wait_refusal(wait: float) -> RefusedError:
@@ -133,33 +208,10 @@ def _check_origin(scope: Scope, headers: Headers) -> None:
         raise RefusedError(403, "other_site")
 
 
-def _check_form(scope: Scope, headers: Headers, body: bytes, most: int) -> None:
-    """Refuse a body that is too large, or of a content type that our pages do not send."""
-    # Some parsers treat ; like &.
-    n_fields = 1 + body.count(b"&") + body.count(b";")
-    if len(body) > most or (scope["method"] == "POST" and n_fields > MOST_FIELDS):
-        raise RefusedError(413, "large", bytes=most, fields=MOST_FIELDS)
-    kind = headers.get("content-type")
-    if scope["method"] != "POST" or (kind is None and not body):
-        return
-    if (kind or "").partition(";")[0].strip().lower() != FORM:
-        raise RefusedError(415, "no_form")
-    if _repeats_field(body):
-        # It is not clear which of the two is meant.
-        raise RefusedError(422, "repeated")
-
-
 def find_address(scope: Scope) -> str:
     """Return the address from which a request comes."""
     client = scope.get("client")
     return client[0] if client else "unknown"
-
-
-def _repeats_field(body: bytes) -> bool:
-    """Return whether a form has a field twice; only places may be."""
-    names = [unquote_to_bytes(field.partition(b"=")[0]) for field in body.split(b"&") if field]
-    others = [name for name in names if name != b"place"]
-    return len(set(others)) < len(others)
 
 
 async def _read_body(headers: Headers, receive: Receive, most: int) -> bytes | None:

@@ -1,0 +1,154 @@
+"""Scores of trained classifiers for inputs of classes that they do not know, of four data sets.
+
+Each task has what `WeightedMean` takes: rankings, a reference, and scores with features and labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.decomposition import TruncatedSVD
+
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.ranking.ranking_files import read_rankings
+from rankshot.ranking.rankings import Rankings
+from rankshot.sources.wordnet import WordNet
+from rankshot.zeroshot.scores import Scores
+from reproduction.benchmark import Benchmark, Task, load_benchmark
+from reproduction.classifiers import LEAST_SQUARES, AnnounceStep, ClassifierCache
+from reproduction.data import describe_missing, find_folder, load_data
+from reproduction.paper_methods import rank_items
+
+Labels = NDArray[np.str_]
+HELD_OUT = "held-out"
+"""In the name of a task whose targets are seen classes: settings are chosen there."""
+STRENGTH = {"cifar": 0.01, "animals": 0.0003, "intents": 0.1}
+"""C of least squares, chosen on held-out seen classes by `reproduction.ablation`."""
+TABLES = {"cifar": "WordNet", "animals": "WordNet", "intents": "GloVe", "sounds": "WordNet"}
+"""The source without raters of each data set."""
+TEXT_FEATURES = 256
+"""Texts have TF-IDF features, many and sparse; these are the first principal ones."""
+MOST_PER_CLASS = 300
+"""Inputs of each class that are kept, of targets and in the reference."""
+SOUND_SPLITS = {
+    "sounds held-out": ("held_out_seen.npz", "panel_held_out_seen.jsonl"),
+    "sounds ESC-10": ("esc10_split.npz", "panel_esc10_split.jsonl"),
+    **{
+        f"sounds published {n}": (f"published_split_{n}.npz", "panel_published_split.jsonl")
+        for n in (1, 2, 3)
+    },
+}
+"""For each task of the sounds: the network's scores, and the rankings of a panel."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredTask:
+    """What a classifier says about inputs of classes that it does not know.
+
+    Attributes
+    ----------
+    name : str
+        The data set and the split.
+    scores, labels : Scores, ndarray of str
+        Inputs of the targets, with features.
+    reference, reference_labels : Scores, ndarray of str
+        Inputs of the classes that the classifier was trained on, which it was not trained on.
+    rankings : dict of str to Rankings
+        Rankings of the classifier's classes for each target: of a language-model panel, and of a
+        table without raters.
+    """
+
+    name: str
+    scores: Scores
+    labels: Labels
+    reference: Scores
+    reference_labels: Labels
+    rankings: Mapping[str, Rankings]
+
+    @property
+    def is_held_out(self) -> bool:
+        """Whether the targets are held-out seen classes, so that settings may be chosen here."""
+        return self.name.endswith(HELD_OUT)
+
+
+def load_scored_tasks(
+    dataset: str, directory: Path, announce: AnnounceStep, parts: tuple[str, ...] = ()
+) -> Iterator[ScoredTask]:
+    """Yield the tasks of a data set; ``parts`` keeps those whose names contain one of them."""
+    if dataset == "sounds":
+        folder = find_folder("sounds", directory)
+        for name, files in SOUND_SPLITS.items():
+            if _is_wanted(name, parts):
+                try:
+                    yield read_sounds(name, *(folder / file for file in files))
+                except FileNotFoundError as error:
+                    raise describe_missing(dataset, error) from None
+        return
+    if dataset not in STRENGTH:
+        raise RankshotError(f"no data set {dataset!r}; there are {quote_names(TABLES)}")
+    if not any(_is_wanted(name, parts) for name in (dataset, f"{dataset} {HELD_OUT}")):
+        return
+    benchmark = load_benchmark(load_data(dataset, directory))
+    for name, attribute in ((f"{dataset} {HELD_OUT}", "rehearsal"), (dataset, "real")):
+        if _is_wanted(name, parts):
+            yield _score_task(name, benchmark, getattr(benchmark, attribute), announce)
+
+
+def _is_wanted(name: str, parts: tuple[str, ...]) -> bool:
+    return not parts or any(part in name for part in parts)
+
+
+# ---- Features with a linear classifier
+
+
+def _score_task(name: str, benchmark: Benchmark, task: Task, announce: AnnounceStep) -> ScoredTask:
+    folder = Path(f"reproduction-{benchmark.name}") / "classifiers"
+    cache = ClassifierCache(task.name, task.train, task.train_label, folder, announce)
+    model = cache.load_or_train(LEAST_SQUARES, STRENGTH[benchmark.name])
+    svd = TruncatedSVD(TEXT_FEATURES, random_state=0) if issparse(task.train) else None
+    if svd is not None:
+        svd.fit(task.train)
+    parts = []
+    for X, labels in ((task.test, task.test_label), (task.validation, task.validation_label)):
+        rows = sample_rows(labels, MOST_PER_CLASS)
+        features = X[rows] if svd is None else svd.transform(X[rows])
+        parts += [replace(model.scores(X[rows]), features=features), labels[rows]]
+    table = TABLES[benchmark.name]
+    rankings = {
+        "panel": Rankings.concatenate(task.panels.values()),
+        table: rank_items(task.sources[table]),
+    }
+    return ScoredTask(name, *parts, rankings)
+
+
+def sample_rows(labels: Labels, most: int) -> NDArray[np.intp]:
+    """Draw at most so many rows of each class, with a fixed seed."""
+    order = np.random.default_rng(0).permutation(len(labels))
+    drawn = [order[labels[order] == name][:most] for name in np.unique(labels)]
+    return np.sort(np.concatenate(drawn))
+
+
+# ---- Sounds, which have scores of networks
+
+
+def read_sounds(name: str, path: Path, panel: Path) -> ScoredTask:
+    """Read the scores of a network for clips of ESC-50, and a panel's rankings of its classes."""
+    with np.load(path, allow_pickle=False) as arrays:
+        classes = tuple(arrays["classes"].tolist())
+        labels = arrays["label"]
+        scores = Scores(arrays["logits"], classes, features=arrays["features"].astype(np.float32))
+    is_new = ~np.isin(labels, classes)
+    rankings = read_rankings(panel, items=classes)
+    table = TABLES["sounds"]
+    tree = WordNet("path").similarity(rankings.target_names, classes)
+    return ScoredTask(
+        name,
+        *(scores[is_new], labels[is_new]),
+        *(scores[~is_new], labels[~is_new]),
+        {"panel": rankings, table: rank_items(tree)},
+    )
