@@ -22,6 +22,7 @@ from rankshot.cli.console import (
     tell_progress,
 )
 from rankshot.core.errors import format_count, join_some, prefix_errors
+from rankshot.core.progress import watch_passes
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -148,7 +149,7 @@ def _open_parts(
     """Yield rankings in parts, while there are workers."""
     from rankshot.inference.scoring import count_cores
     from rankshot.jobs.executors import open_client, require_workers
-    from rankshot.jobs.partitioned_rankings import list_ranking_files, watch_passes
+    from rankshot.jobs.partitioned_rankings import list_ranking_files
 
     silence_dask()
     # What is wrong with the files is said before workers are started.

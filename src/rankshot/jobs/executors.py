@@ -29,11 +29,9 @@ from secrets import token_hex
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
+from rankshot.core.repeated_ids import RepeatedIds
 from rankshot.core.validation import require_module, require_whole_number
 from rankshot.inference.inputs import Skipped
 from rankshot.inference.scoring import count_cores
@@ -68,8 +66,6 @@ PATIENCE_SECONDS = 60.0
 """How long a lost scheduler is waited for."""
 WORKER_SECONDS = 600.0
 """How long workers are waited for, unless the user says otherwise."""
-MOST_IDS = 1 << 26
-"""Ids that are counted one by one; of more, a part is."""
 KEPT_BYTES = 1 << 28
 """Freed memory up to this size stays with a local process."""
 TASKS_PER_SLOT = 4
@@ -130,7 +126,7 @@ def run_parts(
         run.remove_failed()
         remove_partial_files(output)
         run.require_complete()
-        run.state.n_repeated_ids = run.count_repeated_ids()
+        run.state.n_repeated_ids = run.ids.count()
         return run.state
 
 
@@ -158,7 +154,7 @@ class _Run:
         kept, names = read_records(self.output, self.key), {part.name for part in self.parts}
         self._left = deque(replace(part, record=kept.get(part.name)) for part in self.parts)
         self._records = {name: record for name, record in kept.items() if name in names}
-        self._ids = _IdCounter()
+        self.ids = RepeatedIds()
         self._suspects: deque[Part] = deque()
         self._alone: set[Part] = set()
         self._given: dict[str, Part] = {}
@@ -234,7 +230,7 @@ class _Run:
             self.failed.append(part)
         if work.record is not None:
             self._records[part.name] = work.record
-        self._ids.add(work.id_hashes)
+        self.ids.add(work.id_hashes)
         self.state.elapsed = monotonic() - self._begin
         if work.problem and self.on_error == "stop":
             raise RankshotError(f"{work.problem}; {self.describe_rest()}, once this is fixed")
@@ -282,35 +278,6 @@ class _Run:
             without = "without again " if self.again else ""
             told += f", and the same command {without}continues with the others"
         return told
-
-    def count_repeated_ids(self) -> int:
-        """Return how many rows have an id that is in a row before as well."""
-        return self._ids.count_repeated()
-
-
-class _IdCounter:
-    """Counts repeated ids by their numbers; if there are too many, those of a part of the ids."""
-
-    def __init__(self) -> None:
-        self._kept: list[NDArray[np.uint64]] = []
-        self._n = self._halvings = 0
-
-    def add(self, hashes: bytes) -> None:
-        """Add the numbers of the ids of a part."""
-        self._kept.append(self._thin(np.frombuffer(hashes, np.uint64)))
-        self._n += self._kept[-1].size
-        while self._n > MOST_IDS:
-            self._halvings += 1
-            self._kept = [self._thin(some) for some in self._kept]
-            self._n = sum(some.size for some in self._kept)
-
-    def _thin(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        return hashes[hashes < 2 ** (64 - self._halvings)] if self._halvings else hashes
-
-    def count_repeated(self) -> int:
-        """Return how many ids were there before."""
-        found = np.sort(np.concatenate([*self._kept, np.empty(0, np.uint64)]))
-        return int((found[1:] == found[:-1]).sum()) << self._halvings
 
 
 # -------------------------------------------------------------------- this process, and others

@@ -34,14 +34,13 @@ from rankshot.jobs.storage import (
     find_version,
     follow_links,
     has_pattern,
-    hash_ids,
-    is_undamaged,
     is_visible,
     join_address,
     list_files,
     new_part,
     read_bytes,
     read_footer,
+    read_id_hashes,
     remove_files,
     require_unchanged,
     write_text,
@@ -97,7 +96,7 @@ class Work:
     record : Record, optional
         What the job keeps about the part.
     id_hashes : bytes
-        The numbers of its ids, from `hash_ids`.
+        The numbers of its ids, from `read_id_hashes`.
     """
 
     n_rows: int = 0
@@ -191,7 +190,7 @@ def do_part(
             require_unchanged(part)
             # Of a job that was stopped, a task may be left that nobody could stop.
             require_own(output, key)
-            checksum, id_hashes = compute_checksum(str(path)), hash_ids(str(path))
+            checksum, id_hashes = compute_checksum(str(path)), read_id_hashes(str(path))
         record = Record(part.version, metadata[INPUT_KEY], find_version(target), checksum)
         return replace(work, record=record, id_hashes=id_hashes)
     except (OutputError, JobError) as error:
@@ -217,13 +216,17 @@ def _find_finished(part: Part, job: PartJob, key: str, target: str, *, verify: b
         with fetch_part(part) as source:
             checksum = job.compute_checksum(source)
         found = Record(part.version, checksum, version, compute_checksum(target))
-        if not is_undamaged(target) if record is None else found[1::2] != record[1::2]:
+        if (
+            not read_footer(target, read_pages=True)
+            if record is None
+            else found[1::2] != record[1::2]
+        ):
             return None
         record = found
     metadata = {JOB_KEY: key, INPUT_KEY: record.input_checksum}
     if (finished := read_finished(target, metadata)) is None:
         return None
-    return replace(finished, record=record, id_hashes=hash_ids(target))
+    return replace(finished, record=record, id_hashes=read_id_hashes(target))
 
 
 # -------------------------------------------------------------------- what was done

@@ -9,7 +9,6 @@ import pickle
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from gzip import BadGzipFile
@@ -24,11 +23,13 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
+from rankshot.core.progress import announce_pass
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module, require_whole_number
 from rankshot.jobs.executors import import_distributed, list_workers
 from rankshot.jobs.storage import (
     Part,
+    StoredFile,
     as_address,
     has_pattern,
     join_address,
@@ -36,7 +37,6 @@ from rankshot.jobs.storage import (
     list_parts,
     new_part,
     remove_partial_files,
-    require_unchanged,
 )
 from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
 from rankshot.ranking.ranking_files import (
@@ -83,22 +83,8 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
             for i in range(0, len(results), SPLIT_EVERY)
         ]
     found = dask.compute(*results)[0] if results else None
-    for tell in _watchers:
-        tell()
+    announce_pass()
     return found
-
-
-_watchers: list[Callable[[], None]] = []
-
-
-@contextmanager
-def watch_passes(tell: Callable[[], None]) -> Iterator[None]:
-    """Call a function after each pass over the parts of rankings."""
-    _watchers.append(tell)
-    try:
-        yield
-    finally:
-        _watchers.remove(tell)
 
 
 class PartitionedRankings(RankingParts):
@@ -410,11 +396,11 @@ def read_rankings(
     dask = import_dask()
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
-    files = [RankingFile(part) for part in list_ranking_files(address)]
+    files = [StoredFile(part.address, part) for part in list_ranking_files(address)]
     plans = dask.compute(
         *(
             plan_parquet(file)
-            if file.part.name.endswith(".parquet")
+            if file.address.endswith(".parquet")
             else _plan_jsonl(file, part_bytes)
             for file in files
         )
@@ -426,24 +412,6 @@ def read_rankings(
         sum(plan.n_bytes for plan in plans),
     )
     return PartitionedRankings(cast("Any", parts), given or _find_items(parts, plans, address))
-
-
-@dataclass(frozen=True)
-class RankingFile:
-    """A file at an fsspec address; it opens and prints like a path."""
-
-    part: Part
-
-    def open(self, mode: str = "rb") -> Any:
-        """Return a context that opens the file, and unpacks it if it is compressed.
-
-        A file that has changed is refused: what passes over it find must fit together.
-        """
-        require_unchanged(self.part)
-        return import_dask("fsspec").open(self.part.address, mode, compression="infer")
-
-    def __str__(self) -> str:
-        return self.part.address
 
 
 def list_ranking_files(address: str | Path | Iterable[str | Path]) -> list[Part]:
@@ -481,9 +449,9 @@ class _Plan(NamedTuple):
     items: Items | None = None
 
 
-def _plan_jsonl(file: RankingFile, part_bytes: int) -> _Plan:
-    size = file.part.size
-    if file.part.address.endswith(".gz"):
+def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
+    size = cast("Part", file.part).size
+    if file.address.endswith(".gz"):
         return _Plan([partial(_read_packed, file)], GZIP_GROWTH * size)
     blocks = [
         partial(_read_block, file, offset, part_bytes) for offset in range(0, size, part_bytes)
@@ -491,7 +459,7 @@ def _plan_jsonl(file: RankingFile, part_bytes: int) -> _Plan:
     return _Plan(blocks, JSON_GROWTH * size)
 
 
-def _plan_parquet(file: RankingFile) -> _Plan:
+def _plan_parquet(file: StoredFile) -> _Plan:
     """Put row groups together, up to a number of listed items."""
     with open_parquet(file) as parquet:
         runs: list[list[int]] = []
@@ -534,9 +502,7 @@ def _occurring_items(part: Any) -> frozenset[str]:
     return frozenset(kept.value.items if kept else ())
 
 
-def _read_block(
-    file: RankingFile, offset: int, length: int, items: Items | None
-) -> Rankings | None:
+def _read_block(file: StoredFile, offset: int, length: int, items: Items | None) -> Rankings | None:
     """Read the lines that start after ``offset``, and not after ``offset + length``."""
     with file.open() as stream:
         block = import_dask("fsspec.utils").read_block(stream, offset, length, b"\n")
@@ -553,7 +519,7 @@ def _read_block(
         raise
 
 
-def _count_lines(file: RankingFile, offset: int) -> int:
+def _count_lines(file: StoredFile, offset: int) -> int:
     """Return how many lines start before a block, the one that ``offset`` cuts included."""
     count, left = int(offset > 0), offset
     with file.open() as stream:
@@ -563,7 +529,7 @@ def _count_lines(file: RankingFile, offset: int) -> int:
     return count
 
 
-def _read_packed(file: RankingFile, items: Items | None) -> Rankings | None:
+def _read_packed(file: StoredFile, items: Items | None) -> Rankings | None:
     try:
         with file.open() as stream:
             return _parse(skip_blank_lines(stream, file), file, items)
@@ -572,13 +538,13 @@ def _read_packed(file: RankingFile, items: Items | None) -> Rankings | None:
 
 
 def _parse(
-    lines: Iterator[tuple[int, str]], file: RankingFile, items: Items | None
+    lines: Iterator[tuple[int, str]], file: StoredFile, items: Items | None
 ) -> Rankings | None:
     first = next(lines, None)
     return None if first is None else parse_jsonl(chain([first], lines), items, file)
 
 
-def _read_row_groups(file: RankingFile, groups: list[int], items: Items | None) -> Rankings | None:
+def _read_row_groups(file: StoredFile, groups: list[int], items: Items | None) -> Rankings | None:
     with open_parquet(file, dictionaries=True) as parquet:
         parts = list(iterate_row_groups(parquet, groups, items, file))
     return join_portions(parts, items, file) if parts else None

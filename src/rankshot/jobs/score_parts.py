@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
@@ -20,7 +19,14 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
+from rankshot.inference.inputs import (
+    JSON_ENDINGS,
+    Entries,
+    Input,
+    Skipped,
+    fingerprint_entries,
+    open_inputs,
+)
 from rankshot.inference.model import fingerprint_files, open_model
 from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import (
@@ -74,7 +80,6 @@ from rankshot.zeroshot.files.score_tables import (
     require_score_file,
     write_score_table,
 )
-from rankshot.zeroshot.scores import Scores
 
 TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
@@ -345,24 +350,8 @@ def _pack(name: str, entries: Sequence[Input | Skipped]) -> PackedPart:
                 entry = Skipped(one.id, error.strerror or "cannot be read")
         packed.append(entry)
     are_short = not any(isinstance(one, Input) and hasattr(one.value, "tobytes") for one in packed)
-    version = _fingerprint_entries(packed, find_version)
+    version = fingerprint_entries(packed, find_version)
     return PackedPart.pack(name, packed, version, compress=are_short)
-
-
-def _fingerprint_entries(
-    entries: Sequence[Input | Skipped], describe_file: Callable[[str], str]
-) -> str:
-    """Return a hash of entries in any order (see `_keep_parts`): of texts, arrays, and files."""
-    found: list[str] = []
-    for one in entries:
-        about: tuple[Any, ...] = tuple(one)
-        value: Any = one.value if isinstance(one, Input) else None
-        if isinstance(value, Path):
-            about = one.id, describe_file(str(value)) if value.exists() else ""
-        elif hasattr(value, "tobytes"):
-            about = one.id, type(value).__name__, sha256(value.tobytes()).hexdigest()
-        found.append(repr(about))
-    return sha256("\n".join(sorted(found)).encode(errors="surrogatepass")).hexdigest()
 
 
 def _read_packed(packed: Sequence[Input | Skipped]) -> Entries:
@@ -443,7 +432,7 @@ class _ScoreJob(PartJob):
         """Return a checksum of a table, or of all inputs of a list."""
         if self.listed.are_tables:
             return super().compute_checksum(source)
-        return _fingerprint_entries(source, compute_checksum)
+        return fingerprint_entries(source, compute_checksum)
 
     def accept(self, work: Work) -> None:
         """Take from finished parts what the scores are; an input that was skipped is an error."""
@@ -459,40 +448,32 @@ class _ScoreJob(PartJob):
         counts: dict[str, int] = {}
         plan = replace(loaded, has_probabilities=self.has_probabilities)
 
-        def blocks() -> Iterator[Block]:
+        def blocks() -> Generator[Block, None, None]:
             n_rows = 0
-            ids: list[str] = []
-            held: list[Scores] = []
-            # Parquet takes long for many columns of few rows.
-            for batch in chain(batches, [None]):
-                if batch is not None:
-                    skipped.extend(batch.skipped)
-                    ids += batch.ids
-                    held += [_without_sparse(batch.values)] if batch.ids else []
-                if ids and (batch is None or sum(map(_count_cells, held)) > BLOCK_SCORES):
-                    n_rows += len(ids)
-                    yield ids, Scores.concatenate(held)
-                    ids, held = [], []
+            entries = self.read_entries(part, source)
+            for ids, scores in plan.score(
+                entries, self.listed.batch_size, self.on_error, skipped, BLOCK_SCORES
+            ):
+                n_rows += len(ids)
+                # Sparse features would be thousands of zeros in a file.
+                yield ids, replace(scores, features=None) if issparse(scores.features) else scores
             if plan.has_probabilities:
                 counts[PROBABILITIES] = n_rows
             metadata.update(format_work(counts, skipped))
 
-        with _model_lock, closing(self.score(plan, part, source)) as batches:
-            names, kind = plan.classes.names, plan.model.kind
-            n_rows = write_score_table(target, names, blocks(), kind, metadata)
+        names, kind = plan.classes.names, plan.model.kind
+        with _model_lock, closing(blocks()) as found:
+            n_rows = write_score_table(target, names, found, kind, metadata)
         # In one process, parts are done in order: the first scores tell for all what they are.
         self.has_probabilities = plan.has_probabilities
         return Work(n_rows, counts, skipped)
 
-    def score(self, plan: ScoringPlan, part: Part, source: Any) -> Any:
-        """Yield the scores of the inputs of a part in batches."""
-        _, _, batch_size, column, id_column, are_tables = self.listed
-        entries = (
-            iter(open_inputs(source, "texts", column, id_column, f"{part.stem}:"))
-            if are_tables
-            else _read_packed(source)
-        )
-        return plan.run(entries, batch_size, self.on_error)
+    def read_entries(self, part: Part, source: Any) -> Entries:
+        """Return the inputs of a part."""
+        _, _, _, column, id_column, are_tables = self.listed
+        if are_tables:
+            return iter(open_inputs(source, "texts", column, id_column, f"{part.stem}:"))
+        return _read_packed(source)
 
     def score_first_batch(self, plan: ScoringPlan, parts: Sequence[Part]) -> None:
         """Find, for all parts, whether the first scores are probabilities."""
@@ -502,20 +483,13 @@ class _ScoreJob(PartJob):
             with (
                 suppress(*[RankshotError] if self.on_error == "skip" else []),
                 fetch_part(part) as source,
-                closing(self.score(plan, part, source)) as batches,
+                closing(
+                    plan.run(self.read_entries(part, source), self.listed.batch_size, self.on_error)
+                ) as batches,
             ):
                 while plan.has_probabilities is None and next(batches, None) is not None:
                     pass
         self.has_probabilities = plan.has_probabilities
-
-
-def _without_sparse(scores: Scores) -> Scores:
-    """Return scores without sparse features, which would be thousands of zeros in a file."""
-    return replace(scores, features=None) if issparse(scores.features) else scores
-
-
-def _count_cells(scores: Scores) -> int:
-    return int(scores.values.size) + (0 if scores.features is None else int(scores.features.size))
 
 
 # -------------------------------------------------------------------- one table

@@ -19,10 +19,9 @@ from pathlib import Path, PurePosixPath
 from secrets import token_hex
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS, TEMPORARY, replace_path
+from rankshot.core.repeated_ids import hash_ids
 from rankshot.core.tables import ID, TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_module
 
@@ -30,8 +29,7 @@ ATOMIC_STORES = frozenset(
     {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "tos", "memory"}
 )
 """Stores that show an object only when all of it has arrived."""
-CHUNK_BYTES, HASHED_ROWS = 1 << 20, 1 << 16
-"""What is read at a time to compute checksums, and numbers of ids."""
+CHUNK_BYTES = 1 << 20
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _VERSION_KEYS = (
     *("ETag", "etag", "md5Hash", "generation"),
@@ -299,24 +297,36 @@ def read_bytes(address: str, n: int | None = None) -> bytes | None:
 
 
 class StoredFile(NamedTuple):
-    """A file at an address; it opens and prints like a path."""
+    """A file at an address; it opens and prints like a path.
+
+    If it is given as a part, it must be as it was when the parts were listed: what passes over it
+    find must fit together.
+    """
 
     address: str
+    part: Part | None = None
 
     def open(self, mode: str = "rb") -> Any:
-        """Return a context that opens the file."""
-        place = _open_place(self.address)
-        return Path(place.path).open(mode) if place.is_local else place.files.open(place.path, mode)
+        """Return a context that opens the file, and unpacks it if it is compressed."""
+        if self.part is not None:
+            require_unchanged(self.part)
+        module = require_module("fsspec", "datasets of many parts", "parquet")
+        return module.open(self.address, mode, compression="infer")
 
     def __str__(self) -> str:
         return self.address
 
 
-def read_footer(address: str) -> tuple[int, dict[str, str]] | None:
-    """Return the number of rows and the metadata of a Parquet file; None if it is not complete."""
+def read_footer(address: str, *, read_pages: bool = False) -> tuple[int, dict[str, str]] | None:
+    """Return the number of rows and the metadata of a Parquet file; None if it is not complete.
+
+    With ``read_pages``, also None if a page is damaged, as its checksum tells.
+    """
     try:
         with _as_os_error(address), open_parquet(StoredFile(address)) as file:
             metadata = file.metadata
+            for number in range(file.num_row_groups if read_pages else 0):
+                file.read_row_group(number)
     except (FileNotFoundError, RankshotError):
         return None
     pairs = metadata.metadata or {}
@@ -343,36 +353,10 @@ def compute_checksum(address: str) -> str:
     return f"{size}-{checksum:08x}"
 
 
-def is_undamaged(address: str) -> bool:
-    """Return whether all pages of a Parquet file can be read, and have their checksums."""
-    try:
-        with _as_os_error(address), open_parquet(StoredFile(address)) as file:
-            for number in range(file.num_row_groups):
-                file.read_row_group(number)
-    except RankshotError:
-        return False
-    return True
-
-
-def hash_ids(address: str) -> bytes:
-    """Return a number of 8 bytes for each id in a Parquet file, equal for equal ids anywhere.
-
-    It is the sum of the bytes of the id, each times a random number of its place.
-    """
-    rng, factors, hashes = np.random.default_rng(0), np.empty(0, np.uint64), b""
+def read_id_hashes(address: str) -> bytes:
+    """Return the numbers of the ids in a Parquet file, from `hash_ids`."""
     with _as_os_error(address), open_parquet(StoredFile(address)) as file:
-        for batch in file.iter_batches(HASHED_ROWS, columns=[ID]):
-            _, offsets, text = batch.column(0).cast("large_binary").buffers()
-            ends = np.frombuffer(offsets, np.int64)[: len(batch) + 1]
-            values = np.frombuffer(text, np.uint8)[: ends[-1]]
-            sizes = np.diff(ends)
-            while factors.size < sizes.max(initial=0):
-                factors = np.append(factors, rng.integers(2**64 - 1, size=64, dtype=np.uint64))
-            place = np.arange(values.size) - np.repeat(ends[:-1], sizes)
-            sums = np.zeros(values.size + 1, np.uint64)
-            np.cumsum((values + np.uint64(1)) * factors[place], out=sums[1:])
-            hashes += (sums[ends[1:]] - sums[ends[:-1]]).tobytes()
-    return hashes
+        return hash_ids(file, ID)
 
 
 # -------------------------------------------------------------------- writing
