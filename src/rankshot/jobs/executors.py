@@ -54,13 +54,7 @@ from rankshot.jobs.part_jobs import (
     write_records,
     write_skipped,
 )
-from rankshot.jobs.storage import (
-    Part,
-    join_address,
-    list_files,
-    remove_files,
-    remove_partial_files,
-)
+from rankshot.jobs.storage import Part, join_address, list_files, remove_files, remove_partial_files
 
 PATIENCE_SECONDS = 60.0
 """How long a lost scheduler is waited for."""
@@ -122,7 +116,7 @@ def run_parts(
             with suppress(OutputError, OSError):
                 require_own(output, run.key)
                 run.write_lists()
-                run.write_records()
+                write_records(output, run.key, run.records)
         run.remove_failed()
         remove_partial_files(output)
         run.require_complete()
@@ -153,7 +147,7 @@ class _Run:
         self._begin = self._saved_at = monotonic()
         kept, names = read_records(self.output, self.key), {part.name for part in self.parts}
         self._left = deque(replace(part, record=kept.get(part.name)) for part in self.parts)
-        self._records = {name: record for name, record in kept.items() if name in names}
+        self.records = {name: record for name, record in kept.items() if name in names}
         self.ids = RepeatedIds()
         self._suspects: deque[Part] = deque()
         self._alone: set[Part] = set()
@@ -229,7 +223,7 @@ class _Run:
         if work.problem:
             self.failed.append(part)
         if work.record is not None:
-            self._records[part.name] = work.record
+            self.records[part.name] = work.record
         self.ids.add(work.id_hashes)
         self.state.elapsed = monotonic() - self._begin
         if work.problem and self.on_error == "stop":
@@ -237,12 +231,9 @@ class _Run:
         if self.progress is not None:
             self.progress(self.state)
         if monotonic() - self._saved_at > REFRESH_SECONDS:
-            self.write_records()
-
-    def write_records(self) -> None:
-        """Write the checksums of the parts that are done."""
-        write_records(self.output, self.key, self._records)
-        self._saved_at = monotonic()
+            self._saved_at = monotonic()
+            with suppress(OutputError, OSError):
+                write_records(self.output, self.key, self.records)
 
     def write_lists(self) -> None:
         """List the parts that have no output, and what was skipped, with the reasons."""

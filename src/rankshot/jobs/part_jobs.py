@@ -216,17 +216,17 @@ def _find_finished(part: Part, job: PartJob, key: str, target: str, *, verify: b
         with fetch_part(part) as source:
             checksum = job.compute_checksum(source)
         found = Record(part.version, checksum, version, compute_checksum(target))
-        if (
-            not read_footer(target, read_pages=True)
-            if record is None
-            else found[1::2] != record[1::2]
-        ):
+        if record is None and read_footer(target, read_pages=True) is None:
+            return None
+        if record is not None and found[1::2] != record[1::2]:
             return None
         record = found
     metadata = {JOB_KEY: key, INPUT_KEY: record.input_checksum}
-    if (finished := read_finished(target, metadata)) is None:
-        return None
-    return replace(finished, record=record, id_hashes=read_id_hashes(target))
+    # A damaged page of ids, whatever the time of change says, is found here.
+    with suppress(RankshotError):
+        if (finished := read_finished(target, metadata)) is not None:
+            return replace(finished, record=record, id_hashes=read_id_hashes(target))
+    return None
 
 
 # -------------------------------------------------------------------- what was done

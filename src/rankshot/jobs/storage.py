@@ -252,11 +252,7 @@ def require_unchanged(part: Part) -> None:
     """Refuse a part that is not what it was when the parts were listed."""
     if isinstance(part, PackedPart):
         return
-    place = _open_place(part.address)
-    with _as_os_error(part.address):
-        place.files.invalidate_cache()
-        _, _, version = _describe_file(place, place.path, place.files.info(place.path))
-    if version != part.version:
+    if find_version(part.address) != part.version:
         raise RankshotError(f"{part.address}: was changed while it was read")
 
 
