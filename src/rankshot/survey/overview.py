@@ -17,7 +17,14 @@ from sqlalchemy import Connection, Row, select
 from rankshot.ranking import PlackettLuce, Rankings, concordance, leaderboard
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rater_agreement import merge_by_kemeny
-from rankshot.survey.answers import Answer, NamedOrder, group_by, is_counted, tabulate
+from rankshot.survey.answers import (
+    Answer,
+    NamedOrder,
+    group_by,
+    is_counted,
+    parse_order,
+    tabulate,
+)
 from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.store.assignment import Load, count_answers, expected_until, question_from_row
 from rankshot.survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
@@ -309,7 +316,7 @@ def read_answers(connection: Connection) -> list[Answer]:
     # To parse many lists in one call takes a third of the time.
     shown, orders = (json.loads(f"[{','.join(row[i] for row in rows)}]") for i in (0, 1))
     return [
-        Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *rest)
+        Answer(rater, asked[key], number, bool(repeat), tuple(items), parse_order(order), *rest)
         for (_, _, rater, key, number, repeat, *rest), items, order in zip(
             rows, shown, orders, strict=True
         )

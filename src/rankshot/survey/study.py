@@ -682,6 +682,12 @@ class Study:
             f"{self.questions_per_participant} questions_per_participant: lower it, so that "
             "other questions come between a question and its repeat",
         )
+        fewest = min(q.show or len(q.items) for q in (*self.questions, *self.gold))
+        n_ranked = self.rank if isinstance(self.rank, int) else 1
+        _require(
+            n_ranked <= fewest,
+            f"[plan] rank is {self.rank}, but a question shows {fewest} items: lower it",
+        )
         prompts: dict[str, str | None] = {
             f"[translations.{tag}] prompt": t.prompt for tag, t in self.translations.items()
         }

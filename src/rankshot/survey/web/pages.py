@@ -45,7 +45,7 @@ PICTURES = {
 # The keys of the texts that the script of a question shows.
 SCRIPT_KEYS = (
     *("up", "down", "first", "remove"),
-    *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked"),
+    *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked", "exactly"),
     *("sending", "offline"),
 )
 

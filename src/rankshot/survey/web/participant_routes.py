@@ -96,6 +96,9 @@ class AnswerForm(SentForm):
 
     form: TimedToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
+    # Of a best-worst question: the numbers of two items.
+    first: Place = ""
+    last: Place = ""
     skip: Literal["yes", ""] = ""
     # What the script has measured; empty without it.
     screen: Literal["phone", "tablet", "desktop", ""] = ""
@@ -375,7 +378,7 @@ class ParticipantRoutes:
         """Show the current question; after the last one, the page with the completion code."""
         if isinstance(now, CurrentQuestion):
             visit.request.state.language = now.language
-            return self._ask(visit, now, [""] * len(now.shown))
+            return self._ask(visit, now, [])
         if isinstance(now, ExtraLeft):
             return RedirectResponse(f"{visit.home}/extra", 303)
         if now.n_counted == 0 and now.n_skipped == 0:
@@ -397,7 +400,7 @@ class ParticipantRoutes:
                 visit.rater,
                 int(number),
                 form.form,
-                form.place,
+                self._find_places(form),
                 skip=form.skip == "yes",
                 screen=form.screen or None,
                 n_seen=int(form.seen) if form.seen else None,
@@ -406,6 +409,9 @@ class ParticipantRoutes:
         if problem is None:
             return visit.go_home()
         return await run_sync(self._explain, visit, form, problem)
+
+    def _find_places(self, form: AnswerForm) -> list[str]:
+        return [form.first, form.last] if self._study.rank == "best-worst" else form.place
 
     def _explain(self, visit: Visit, form: AnswerForm, problem: Exception) -> Response:
         """Say why an answer was not stored."""
@@ -416,13 +422,16 @@ class ParticipantRoutes:
             self._find_current(visit)
             raise RefusedError(403, "closed", visit.home)
         if isinstance(problem, AlreadyAnsweredError):
-            raise RefusedError(409, template="answered.html", order=problem.order, home=visit.home)
+            kept = [name for name in problem.order if isinstance(name, str)]
+            raise RefusedError(409, template="answered.html", order=kept, home=visit.home)
         raise problem
 
     def _ask(
         self, visit: Visit, now: CurrentQuestion, places: list[str], error: str | None = None
     ) -> Response:
         texts = self._pages.texts(visit.request)
+        chosen = places if len(places) == len(now.shown) else [""] * len(now.shown)
+        is_best_worst = self._study.rank == "best-worst"
         return self._render(
             "question.html",
             visit,
@@ -430,7 +439,8 @@ class ParticipantRoutes:
             now=now,
             target=now.question.target,
             target_name=texts.own.name(now.question.target),
-            rows=texts.make_rows(now.shown, places),
+            rows=None if is_best_worst else texts.make_rows(now.shown, chosen),
+            chosen=places,
             error=error,
         )
 
@@ -441,8 +451,7 @@ class ParticipantRoutes:
         if isinstance(now, CurrentQuestion):
             key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
             if self._identity.read_timed_token(form.form, *key) is not None:
-                chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
-                return self._ask(visit, now, chosen, text)
+                return self._ask(visit, now, self._find_places(form), text)
         # The question has an answer, or was assigned to somebody else.
         raise RefusedError(422, "no_ranking", visit.home, error=text)
 

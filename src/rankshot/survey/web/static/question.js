@@ -393,7 +393,9 @@
     const isSkip = event.submitter?.name === 'skip';
     form.elements.screen.value = classOfScreen();
     form.elements.seen.value = seen.size;
-    if (!sending && (isSkip ? order.length === 0 || askedToSkip : order.length > 0)) {
+    const wanted = Number(form.dataset.wanted ?? order.length);
+    const isWhole = order.length > 0 && order.length === wanted;
+    if (!sending && (isSkip ? order.length === 0 || askedToSkip : isWhole)) {
       setSending(true);
       // The request may have been stopped. The same answer sent twice is stored once.
       setTimeout(setSending, 10000, false);
@@ -405,7 +407,8 @@
       askedToSkip = true;
       say(text('skip_again', { n: order.length }), true);
     } else {
-      complain(text('nothing_ranked'));
+      const problem = order.length ? 'exactly' : 'nothing_ranked';
+      complain(text(problem, { expected: wanted, n: order.length }));
       element('ranked').focus();
     }
   });
