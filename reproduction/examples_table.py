@@ -42,6 +42,7 @@ MOST_CALIBRATION_ERROR = 0.08
 SHUFFLED = "shuffled panel"
 NUMBERS = ("scores", "features")
 """What examples are compared by."""
+AND = " and "
 
 
 class Design(NamedTuple):
@@ -51,7 +52,7 @@ class Design(NamedTuple):
     fewer: int
 
     def __str__(self) -> str:
-        return str(self.more) if self.more == self.fewer else f"{self.more} and {self.fewer}"
+        return str(self.more) if self.more == self.fewer else f"{self.more}{AND}{self.fewer}"
 
 
 DESIGNS = tuple(
@@ -135,10 +136,19 @@ class Cell:
         return self.both_fewer - max(self.rankings_alone_fewer, self.examples_alone_fewer)
 
     @property
+    def is_lost(self) -> bool:
+        """Whether both together are clearly below the better of the two."""
+        return self.gain < -MOST_LOST
+
+    @property
+    def is_fewer_lost(self) -> bool:
+        """Whether they are so for the classes with fewer examples, if there are such classes."""
+        return AND in self.examples and self.gain_fewer < -MOST_LOST
+
+    @property
     def flags(self) -> str:
         """What is worse than it should be."""
-        too_low = [("LOST", self.gain), ("LOST FEWER", self.gain_fewer)]
-        found = [word for word, gain in too_low if gain < -MOST_LOST]
+        found = ["LOST"] * self.is_lost + ["LOST FEWER"] * self.is_fewer_lost
         limited = self.examples in map(str, CALIBRATED)
         if limited and self.calibration_error > MOST_CALIBRATION_ERROR:
             found.append("CALIBRATION")
@@ -244,22 +254,31 @@ class Measurement:
 
     def _by_means(self, draw: Draw, design: Design, numbers: str) -> Outcome:
         """Classify by the nearest class mean of the examples."""
-        rows, x = draw.examples(design), self._vectors[numbers]
+        rows = draw.examples(design)
+        x, tested = self._vectors(numbers, rows), draw.tested
         there, labels = np.unique(self.task.labels[rows], return_inverse=True)
         means = np.array([x[rows[labels == z]].mean(axis=0) for z in range(len(there))])
-        found = there[cdist(x[draw.tested], means).argmin(axis=1)]
-        return Outcome(found == self.task.labels[draw.tested])
+        found = there[cdist(x[tested], means).argmin(axis=1)]
+        return Outcome(found == self.task.labels[tested])
+
+    def _vectors(self, numbers: str, rows: Ints) -> Floats:
+        """Return the numbers of all inputs that the class means of examples are found in.
+
+        Features are centred by the reference, or else by the examples themselves.
+        """
+        if numbers == "scores":
+            return self._standardized
+        usual = self.task.reference if self.with_reference else self.task.scores[rows]
+        x = np.asarray(self.task.scores.features, np.float64)
+        x = x - np.asarray(usual.features, np.float64).mean(axis=0)
+        return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
 
     @cached_property
-    def _vectors(self) -> dict[str, Floats]:
-        """The numbers of all inputs that nearest class means are found in."""
-        both = self.task.scores, self.task.reference
-        f, usual = (_standardize_rows(one.values) for one in both)
-        if self.with_reference:
-            f = (f - usual.mean(axis=0)) / usual.std(axis=0)
-        x, usual = (np.asarray(one.features, np.float64) for one in both)
-        x = x - (usual if self.with_reference else x).mean(axis=0)
-        return {"scores": f, "features": x / np.linalg.norm(x, axis=1, keepdims=True)}
+    def _standardized(self) -> Floats:
+        f, usual = (
+            _standardize_rows(one.values) for one in (self.task.scores, self.task.reference)
+        )
+        return (f - usual.mean(axis=0)) / usual.std(axis=0) if self.with_reference else f
 
     def _nothing(self, draw: Draw) -> Outcome:
         """Return what examples alone are worth without any: chance, which is counted as 0."""
@@ -337,11 +356,11 @@ def format_cells(cells: Sequence[Cell]) -> tuple[ResultTable, ...]:
 
 
 def _write_accuracy(cell: Cell) -> str:
-    flags = ("!" if cell.gain < -MOST_LOST else "", "!f" if cell.gain_fewer < -MOST_LOST else "")
+    flags = ["!"] * cell.is_lost + ["!f"] * cell.is_fewer_lost
     if cell.examples == str(DESIGNS[0]):
         return format_share(cell.both)
     alone = (format_share(share) for share in (cell.rankings_alone, cell.examples_alone))
-    return " ".join([f"{format_share(cell.both)} ({' / '.join(alone)})", *filter(None, flags)])
+    return " ".join([f"{format_share(cell.both)} ({' / '.join(alone)})", *flags])
 
 
 def write_cells(cells: Sequence[Cell], folder: Path) -> None:

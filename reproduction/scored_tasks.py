@@ -19,7 +19,7 @@ from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.wordnet import WordNet
 from rankshot.zeroshot.scores import Scores
-from reproduction.benchmark import Benchmark, Task, load_benchmark
+from reproduction.benchmark import Task, load_benchmark
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep, ClassifierCache
 from reproduction.data import describe_missing, find_folder, load_data
 from reproduction.paper_methods import rank_items
@@ -27,8 +27,12 @@ from reproduction.paper_methods import rank_items
 Labels = NDArray[np.str_]
 HELD_OUT = "held-out"
 """In the name of a task whose targets are seen classes: settings are chosen there."""
-STRENGTH = {"cifar": 0.01, "animals": 0.0003, "intents": 0.1}
-"""C of least squares, chosen on held-out seen classes by `reproduction.ablation`."""
+STRENGTH = {
+    LEAST_SQUARES: {"cifar": 0.01, "animals": 0.0003, "intents": 0.1},
+    "multiclass": {"cifar": 0.001, "animals": 0.03, "intents": 10.0},
+}
+"""C of least squares and of logistic regression, chosen on held-out seen classes by
+`reproduction.ablation`."""
 TABLES = {"cifar": "WordNet", "animals": "WordNet", "intents": "GloVe", "sounds": "WordNet"}
 """The source without raters of each data set."""
 TEXT_FEATURES = 256
@@ -73,13 +77,25 @@ class ScoredTask:
     @property
     def is_held_out(self) -> bool:
         """Whether the targets are held-out seen classes, so that settings may be chosen here."""
-        return self.name.endswith(HELD_OUT)
+        return HELD_OUT in self.name
+
+    def limit(self, n: int) -> ScoredTask:
+        """Keep at most ``n`` inputs of each target, and all of the reference."""
+        rows = sample_rows(self.labels, n)
+        return replace(self, scores=self.scores[rows], labels=self.labels[rows])
 
 
 def load_scored_tasks(
-    dataset: str, directory: Path, announce: AnnounceStep, parts: tuple[str, ...] = ()
+    dataset: str,
+    directory: Path,
+    announce: AnnounceStep,
+    parts: tuple[str, ...] = (),
+    settings: tuple[str, ...] = (LEAST_SQUARES,),
 ) -> Iterator[ScoredTask]:
-    """Yield the tasks of a data set; ``parts`` keeps those whose names contain one of them."""
+    """Yield the tasks of a data set; ``parts`` keeps those whose names contain one of them.
+
+    The ``settings`` are the linear classifiers of features; sounds have networks.
+    """
     if dataset == "sounds":
         folder = find_folder("sounds", directory)
         for name, files in SOUND_SPLITS.items():
@@ -89,14 +105,17 @@ def load_scored_tasks(
                 except FileNotFoundError as error:
                     raise describe_missing(dataset, error) from None
         return
-    if dataset not in STRENGTH:
+    if dataset not in TABLES:
         raise RankshotError(f"no data set {dataset!r}; there are {quote_names(TABLES)}")
     if not any(_is_wanted(name, parts) for name in (dataset, f"{dataset} {HELD_OUT}")):
         return
     benchmark = load_benchmark(load_data(dataset, directory))
     for name, attribute in ((f"{dataset} {HELD_OUT}", "rehearsal"), (dataset, "real")):
         if _is_wanted(name, parts):
-            yield _score_task(name, benchmark, getattr(benchmark, attribute), announce)
+            task = getattr(benchmark, attribute)
+            for setting in settings:
+                full = name if setting == LEAST_SQUARES else f"{name}, {setting}"
+                yield _score_task(full, setting, benchmark.name, task, announce)
 
 
 def _is_wanted(name: str, parts: tuple[str, ...]) -> bool:
@@ -106,10 +125,12 @@ def _is_wanted(name: str, parts: tuple[str, ...]) -> bool:
 # ---- Features with a linear classifier
 
 
-def _score_task(name: str, benchmark: Benchmark, task: Task, announce: AnnounceStep) -> ScoredTask:
-    folder = Path(f"reproduction-{benchmark.name}") / "classifiers"
+def _score_task(
+    name: str, setting: str, dataset: str, task: Task, announce: AnnounceStep
+) -> ScoredTask:
+    folder = Path(f"reproduction-{dataset}") / "classifiers"
     cache = ClassifierCache(task.name, task.train, task.train_label, folder, announce)
-    model = cache.load_or_train(LEAST_SQUARES, STRENGTH[benchmark.name])
+    model = cache.load_or_train(setting, STRENGTH[setting][dataset])
     svd = TruncatedSVD(TEXT_FEATURES, random_state=0) if issparse(task.train) else None
     if svd is not None:
         svd.fit(task.train)
@@ -118,7 +139,7 @@ def _score_task(name: str, benchmark: Benchmark, task: Task, announce: AnnounceS
         rows = sample_rows(labels, MOST_PER_CLASS)
         features = X[rows] if svd is None else svd.transform(X[rows])
         parts += [replace(model.scores(X[rows]), features=features), labels[rows]]
-    table = TABLES[benchmark.name]
+    table = TABLES[dataset]
     rankings = {
         "panel": Rankings.concatenate(task.panels.values()),
         table: rank_items(task.sources[table]),

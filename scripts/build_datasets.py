@@ -76,6 +76,8 @@ ESC_10 = (
     *("helicopter", "rain", "rooster", "sea_waves", "sneezing"),
 )
 CLIPS_PER_CLASS = 40
+SOUND_STEP = 1 / 32
+"""The quantisation step of the features of sounds, which are not negative."""
 
 SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
 
@@ -156,13 +158,13 @@ def balanced_rows(
     return rng.permutation(np.concatenate(drawn))
 
 
-def quantise(values: NDArray[Any]) -> NDArray[np.int8]:
-    """Return the number of steps of each value from zero, which must fit into int8."""
-    steps = np.rint(values.astype(np.float64) / STEP)
-    limit = np.iinfo(np.int8).max
-    if np.abs(steps).max() > limit:
-        raise ValueError(f"a feature is more than {limit} steps of {STEP} from zero")
-    return steps.astype(np.int8)
+def quantise(values: NDArray[Any], step: float = STEP, dtype: Any = np.int8) -> NDArray[Any]:
+    """Return the number of steps of each value from zero, which must fit into ``dtype``."""
+    steps = np.rint(values.astype(np.float64) / step)
+    limits = np.iinfo(dtype)
+    if steps.min() < limits.min or steps.max() > limits.max:
+        raise ValueError(f"a feature is more than {limits.max} steps of {step} from zero")
+    return np.asarray(steps.astype(dtype))
 
 
 def thumbnails(arrays: Any, chosen: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -274,7 +276,9 @@ def write_sounds(directory: Path) -> None:
         chosen = {
             "classes": arrays["classes"],
             "logits": arrays["logits"][rows].astype(np.float16),
-            "features": arrays["features"][rows].astype(np.float16),
+            "step": np.float32(SOUND_STEP),
+            # One dimension after the other, as for images.
+            "features": quantise(arrays["features"][rows], SOUND_STEP, np.uint8).T.copy(),
             "label": arrays["label"][rows],
             "clip": arrays["clip"][rows],
         }

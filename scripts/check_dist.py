@@ -1,12 +1,13 @@
 """Check a release: `make dist` builds dist/ and runs this file.
 
 The wheel and the sdist hold the files that git knows, no others, and are small. Then the wheel is
-installed into a fresh environment for each extra alone, with the versions of constraints.txt. There
-`import rankshot` and `rankshot --help` work, and so does an example that needs this extra.
+installed into a fresh environment without extras, and into one for each extra alone, with the
+versions of constraints.txt. There `import rankshot` and `rankshot --help` work, and so does an
+example that needs this extra.
 
     python scripts/check_dist.py                  # all extras
     python scripts/check_dist.py parquet onnx     # these extras
-    python scripts/check_dist.py --contents       # no environments
+    python scripts/check_dist.py --core           # no extras
 """
 
 import argparse
@@ -16,6 +17,7 @@ import importlib.metadata
 import os
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -24,6 +26,7 @@ import time
 import tomllib
 import venv
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +57,7 @@ EXAMPLES = {
         >>> from rankshot.cli import app
         >>> _ = Path("votes.jsonl").write_text('{"ranking": ["a", "b"]}\\n' * 3)
         >>> result = CliRunner().invoke(app, ["consensus", "votes.jsonl"])
-        >>> result.exit_code, "a 0.99 > b" in result.output
+        >>> result.exit_code, "a > b" in result.output
         (0, True)
         """,
     "glove": """
@@ -115,10 +118,11 @@ EXAMPLES = {
         ('music', 'weather')
         """,
     "images": """
-        >>> import numpy as np
-        >>> from reproduction.efficientnet import EfficientNetFeatures
-        >>> EfficientNetFeatures()(np.zeros((2, 32, 32, 3), dtype=np.uint8)).shape
-        (2, 1280)
+        >>> from PIL import Image
+        >>> from rankshot.inference import score
+        >>> Image.new("RGB", (32, 32)).save("black.png")
+        >>> len(score("efficientnet-lite0", ["black.png"]).scores.items)
+        1000
         """,
     "parquet": """
         >>> import rankshot as rs
@@ -126,8 +130,8 @@ EXAMPLES = {
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
         """,
-    "cluster": "rankshot.jobs.executors",
-    "plot": "rankshot.ranking.plots",
+    "cluster": "rankshot.jobs.partitioned_rankings",
+    "plot": "rankshot.plots.rankings",
     "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
     "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
@@ -146,7 +150,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("extras", nargs="*", help="extras to install; all of them by default")
     parser.add_argument("--dist", type=Path, default=ROOT / "dist")
-    parser.add_argument("--contents", action="store_true", help="install nothing")
+    parser.add_argument("--core", action="store_true", help="install no extras")
     parser.add_argument("--inside", metavar="EXTRA", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside is not None:
@@ -155,11 +159,16 @@ def main() -> None:
     wheel, sdist = find_archive(options.dist, "*.whl"), find_archive(options.dist, "*.tar.gz")
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", wheel, sdist], check=True)
     check_contents(wheel, sdist)
-    extras = ["", *read_extras()]
-    require(set(extras) == set(EXAMPLES), f"EXAMPLES and pyproject.toml differ: {extras}")
-    for extra in [] if options.contents else options.extras or extras:
-        require(extra in extras, f"there is no extra {extra}; there are {', '.join(extras[1:])}")
-        check_extra(wheel, extra)
+    extras = read_extras()
+    require({"", *extras} == set(EXAMPLES), f"EXAMPLES and pyproject.toml differ: {extras}")
+    unknown = set(options.extras) - set(extras)
+    require(not unknown, f"there is no extra {unknown}; there are {', '.join(extras)}")
+    with tempfile.TemporaryDirectory(prefix="rankshot-dist-") as folder:
+        core = Path(folder) / "core"
+        check_extra(wheel, "", core)
+        wanted = [] if options.core else options.extras or extras
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda extra: check_extra(wheel, extra, core.with_name(extra)), wanted))
 
 
 def require(condition: object, message: str) -> None:
@@ -216,28 +225,43 @@ def check_contents(wheel: Path, sdist: Path) -> None:
 # ---- Extras
 
 
-def check_extra(wheel: Path, extra: str) -> None:
+def check_extra(wheel: Path, extra: str, folder: Path) -> None:
     """Install the wheel with one extra into a fresh environment, and try it there."""
     begin = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="rankshot-dist-") as folder:
-        venv.create(folder, with_pip=True)
-        bin_folder = Path(folder) / ("Scripts" if os.name == "nt" else "bin")
-        python = bin_folder / "python"
-        what = f"{wheel}[{extra}]" if extra else str(wheel)
-        options = ["--quiet", "--no-compile", "--disable-pip-version-check"]
-        constraints = ["--constraint", str(ROOT / "constraints.txt")]
-        # Nothing of this environment or of the source may take the place of what is missing.
-        alone = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-        subprocess.run([python, "-m", "pip", "install", *options, *constraints, what], check=True)
-        command = [str(bin_folder / "rankshot"), "--help"]
-        result = subprocess.run(
-            command, cwd=folder, env=alone, capture_output=True, text=True, check=False
-        )
-        check_help(extra, result)
-        inside = [python, "-I", Path(__file__).resolve(), "--inside", extra]
-        result = subprocess.run(inside, cwd=folder, env=alone, check=False)
-        require(result.returncode == 0, f"the extra {extra or '(none)'} alone does not work")
+    venv.create(folder, with_pip=not extra)
+    if extra:
+        # What the core needs was installed once. Links take no time.
+        copy_packages(folder.with_name("core"), folder)
+    python = folder / "bin" / "python"
+    what = f"{wheel}[{extra}]" if extra else str(wheel)
+    options = ["--quiet", "--no-compile", "--disable-pip-version-check"]
+    constraints = ["--constraint", str(ROOT / "constraints.txt")]
+    # Nothing of this environment or of the source may take the place of what is missing.
+    alone = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    subprocess.run([python, "-m", "pip", "install", *options, *constraints, what], check=True)
+    command = [folder / "bin" / "rankshot", "--help"]
+    result = subprocess.run(
+        command, cwd=folder, env=alone, capture_output=True, text=True, check=False
+    )
+    check_help(extra, result)
+    inside = [python, "-I", Path(__file__).resolve(), "--inside", extra]
+    result = subprocess.run(inside, cwd=folder, env=alone, check=False)
+    require(result.returncode == 0, f"the extra {extra or '(none)'} alone does not work")
+    if extra:
+        shutil.rmtree(folder)
     print(f"  {extra or '(no extra)'}: works alone ({time.monotonic() - begin:.0f} s)", flush=True)
+
+
+def copy_packages(source: Path, target: Path) -> None:
+    """Link the packages of one environment into another one, except rankshot."""
+    packages = next(source.glob("lib/python*/site-packages"))
+    shutil.copytree(
+        packages,
+        target / packages.relative_to(source),
+        copy_function=os.link,
+        ignore=shutil.ignore_patterns("rankshot*"),
+        dirs_exist_ok=True,
+    )
 
 
 def check_help(extra: str, result: "subprocess.CompletedProcess[str]") -> None:

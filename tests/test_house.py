@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -40,7 +41,19 @@ def find_imports(path):
             imports += [*found, node.module] if is_rest else found
         elif isinstance(node, ast.Import):
             imports += [alias.name for alias in node.names]
+        elif isinstance(node, ast.Call | ast.Subscript):
+            imports += name_lookups(node)
     return imports
+
+
+def name_lookups(node):
+    """The own modules that a call or subscript names, as ``sys.modules["rankshot"]`` does."""
+    looked_in = node.func if isinstance(node, ast.Call) else node.value
+    given = node.args[:1] if isinstance(node, ast.Call) else [node.slice]
+    named = [text.value for text in given if isinstance(text, ast.Constant)]
+    if not re.search("modules|import|require_module|find_spec", ast.unparse(looked_in)):
+        return []
+    return [name for name in named if name in NAMES]
 
 
 def floor(name):

@@ -41,13 +41,14 @@ print(f"{ties.sum():,.0f} of {votes.weights.sum():,.0f} votes are ties")
 
 board = rs.leaderboard(votes)
 print(board)
-board.plot()
+rs.plots.WorthsDisplay.from_leaderboard(board)
 
 # %%
 # How certain is it?
 # ------------------
-# The intervals in the plot are made for comparisons: models whose intervals do not overlap
-# differ. For one pair, :meth:`~rankshot.ranking.Leaderboard.compare` says it in numbers.
+# The intervals in the plot are made for comparisons of two models. The column *better* counts the
+# models that one is clearly better than, all comparisons together. For one pair,
+# :meth:`~rankshot.ranking.Leaderboard.compare` says it in numbers.
 
 for first, second in [board.items[0:2], board.items[2:4]]:
     found = board.compare(first, second)
@@ -96,7 +97,7 @@ board = rs.leaderboard(pudding, model)
 print(board)
 tie = model.tie_parameters_[2]
 print(f"two equal brands tie with probability {tie / (2 + tie):.2f}")
-board.plot()
+rs.plots.WorthsDisplay.from_leaderboard(board)
 
 # %%
 # Every brand may have every rank. Davidson came to the same conclusion: the brands do not differ

@@ -24,10 +24,10 @@ plt.show()
 # %%
 # A leaderboard
 # -------------
-# :class:`~rankshot.plots.WorthsDisplay`: items whose intervals do not overlap differ clearly.
+# :class:`~rankshot.plots.WorthsDisplay`: grey bars join items that do not differ clearly.
 
 ballots = load_election()
-rs.leaderboard(ballots).plot()
+rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(ballots))
 plt.show()
 
 # %%

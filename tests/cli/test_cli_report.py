@@ -9,7 +9,17 @@ import pytest
 from PIL import Image
 
 import rankshot as rs
-from command_line import IDS, LOGITS, TARGETS, TRUTH, rankings, run_well, table_rows, write_scores
+from command_line import (
+    IDS,
+    LOGITS,
+    TARGETS,
+    TRUTH,
+    check_refused,
+    rankings,
+    run_well,
+    table_rows,
+    write_scores,
+)
 from rankshot.zeroshot.files.predictions import read_predictions
 from rankshot.zeroshot.settings import HeadSettings
 
@@ -133,6 +143,33 @@ def test_a_report_of_some_labelled_inputs(folder, predicted):
     n = sum(predicted.labels[i] == labels[f"x{i + 1}"] for i in (1, 4, 6))
     assert f"{n / 3:.1%} of 3 inputs right" in out
     assert {name for name, *_ in examples(page(folder))} <= {"x2", "x5", "x7"}
+
+
+def test_examples_are_not_test_inputs(folder):
+    """Whether the examples are given again, or a saved head knows which they were."""
+    (folder / "truth.csv").write_text(
+        "".join(f"{i},{t}\n" for i, t in [("id", "label"), *zip(IDS, TRUTH, strict=True)])
+    )
+    chosen = IDS[:2]
+    rows = [f"{name},{label}\n" for name, label in zip(chosen, TRUTH, strict=False)]
+    (folder / "labels.csv").write_text("".join(["id,label\n", *rows]))
+    words = "--rankings rankings.jsonl --examples labels.csv"
+    run_well(f"classify scores.csv {words} -o predictions.parquet")
+    run_well(f"fit --seen scores.csv {words} -o h.rankshot")
+    n = len(IDS) - 2
+    for how in (words, "--head h.rankshot"):
+        out = run_well(f"{REPORT} {how}")
+        assert (
+            f"labels of {n} of the {len(IDS)} inputs, without 2 examples that the head was" in out
+        )
+        assert f" of {n} inputs right; report" in out
+        assert f" of {n} inputs of 3 new classes" in page(folder)
+        assert "no training example" not in page(folder)
+        assert "and by a few labelled examples" in page(folder)
+    run_well(REPORT)
+    assert "no training example" in page(folder)
+    (folder / "truth.csv").write_text("".join(["id,label\n", *rows]))
+    check_refused(folder, f"{REPORT} {words}", {}, "truth.csv: has labels of examples only")
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def test_messages_shorten_what_they_quote():
     assert quote_names("abc", 2) == "'a', 'b' and 1 more"
     counted = ", ".join(format_count(n, "item") for n in (0, 1, 2, 3000))
     assert counted == "0 items, 1 item, 2 items, 3,000 items"
+    assert format_count(2, "class") == "2 classes"
     assert suggest_name("dgo", ["cat", "dog"]) == " (did you mean 'dog'?)"
     assert suggest_name("whale", ["cat", "dog"]) == ""
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
 from rankshot.inference.recognition import EXPECTED
@@ -138,3 +139,42 @@ def test_most_seen_classes_are_left_in_a_rehearsal(rng):
     rankings = restrict_items(rankings, names)
     found = rs.recognise(scores, rankings, rehearse=(scores, np.repeat(names, 10)))
     assert [len(classes) for classes, _ in found.rehearsal.trials_[0].correlations] == [4] * 3
+
+
+def test_what_cannot_be_told_apart_is_noted():
+    names = ["bus", "fox", "leopard"]
+    lists = {"cat": ["leopard", "fox"], "kitten": ["leopard", "fox"], "truck": ["bus"]}
+    scores = rs.Scores([[0.0, 0.5, 3.0], [0.1, 0.1, 0.1], [4.0, 0.0, 1.0]], names)
+    found = rs.recognise(scores, lists)
+    notes = "\n".join(found.notes)
+    assert "warning: the rankings of 'cat', 'kitten' are the same in all places" in notes
+    assert "warning: 1 of 3 inputs have the same score for all seen classes" in notes
+    # The rule for ties is that of the head.
+    np.testing.assert_array_equal(found.labels, found.head.predict(scores))
+    lists["kitten"] = ["fox"]
+    assert not any("warning" in note for note in rs.recognise(scores[[0, 2]], lists).notes)
+
+
+def test_labels_are_those_of_the_head_where_classes_tie(rng):
+    """Probabilities that differ by rounding only are equal: the same lists in another order."""
+    names = [f"s{i}" for i in range(6)]
+    lists = [rng.permutation(names)[:4].tolist() for _ in range(12)]
+    targets = [f"a{i // 3}" for i in range(12)] + [f"b{i // 3}" for i in reversed(range(12))]
+    rankings = rs.Rankings.from_orders(lists + lists[::-1], items=names, targets=targets)
+    scores = rs.Scores(rng.normal(size=(500, 6)), names)
+    found = rs.recognise(scores, rankings, batch="no")
+    np.testing.assert_array_equal(found.labels, found.head.predict(scores))
+    assert (found.labels != found.head.classes_[found.proba.argmax(axis=1)]).any()
+
+
+def test_examples_are_compared_by_the_features_of_the_model(rng):
+    """Unless this is not wanted."""
+    X, y = rng.normal(size=(60, 5)), np.arange(60) % 3
+    model = LogisticRegression().fit(X + 2 * np.eye(3, 5)[y], np.array(["a", "b", "c"])[y])
+    lists = {"p": ["a"], "q": ["b", "c"]}
+    inputs, examples = X[:20], (X[20:24], ["p", "q", "p", "q"])
+    found = rs.recognise(inputs, lists, model=model, examples=examples)
+    assert found.head.n_features_ == 5
+    plain = rs.recognise(inputs, lists, model=model, examples=examples, features=False)
+    assert plain.head.n_features_ == 0
+    assert "examples: compared by their scores, since they have no features" in plain.notes

@@ -122,7 +122,7 @@ def test_pictures_are_decoded_beside_the_model(tmp_path):
     counts = []
 
     def model(batch):
-        assert enough.wait(timeout=20)
+        assert enough.wait(timeout=300)
         counts.append(len(begun))
         return mean_colors(batch)
 

@@ -304,7 +304,7 @@ def test_workers_give_the_same_answer_though_one_is_killed(workers, tmp_path, vo
         kill.start()
         counts, n = parts.reduce(count_slowly)
         kill.join()
-        client.wait_for_workers(2, timeout=30)
+        client.wait_for_workers(2, timeout=300)
         assert victim not in client.run(os.getpid).values()
         assert n == len(votes)
         np.testing.assert_array_equal(counts, expected[0])

@@ -154,7 +154,7 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, processes):
 
     processes.run(die_once)
     run = run_parts(processes, model="softmax.onnx")
-    processes.wait_for_workers(2, timeout=60)
+    processes.wait_for_workers(2, timeout=300)
     assert Path(marker).exists()
     # A part may be finished, and its worker dead before it could say so. There are 41 entries in
     # parts of one batch.

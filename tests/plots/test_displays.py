@@ -65,7 +65,7 @@ def make_votes(n_items, n=40):
 
 def test_worths_have_comparison_intervals():
     board = rs.leaderboard(make_votes(5), random_state=0)
-    axes = board.plot().ax_
+    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
     points = axes.lines[0]
     assert points.get_xdata() == pytest.approx(board.log_worths)
     segments = np.array(axes.collections[0].get_segments())
@@ -78,7 +78,8 @@ def test_worths_have_comparison_intervals():
 
 def test_names_are_readable():
     votes = make_votes(10)
-    axes = rs.leaderboard(votes, n_draws=10, random_state=0).plot().ax_
+    board = rs.leaderboard(votes, n_draws=10, random_state=0)
+    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
     assert len(names_at(axes.yaxis)) == 10
     assert_readable(axes, axes.yaxis)
     axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
@@ -252,7 +253,9 @@ def test_a_rehearsal_shows_what_was_tried_and_chosen():
     rehearsal = rs.Rehearsal(n_folds=3, grid={"k": [2, 5]}).fit(
         rs.Scores(scores, names), names[label], near.to_rankings()
     )
-    display = rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25)
+    _, ax = plt.subplots()
+    display = rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25, ax=ax)
+    assert display.ax_ is ax
     chosen = [name for name in display.names if name.endswith(" (chosen)")]
     assert len(chosen) == 1
     assert display.intervals[display.names.index(chosen[0])].tolist() == [*rehearsal.accuracy_]
@@ -315,6 +318,8 @@ def list_displays(name="cat", ax=None):
         plots.ExplanationDisplay.from_explanation(make_explanation(target=name), ax=ax),
         plots.PrecedenceDisplay.from_rankings(votes, ax=ax),
         plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=ax),
+        plots.WorthsDisplay.from_model(rs.PlackettLuce().fit(votes), ax=ax),
+        plots.GroupsDisplay.from_mixture(rs.RankingMixture(n_groups=1).fit(votes), ax=ax),
         plots.RankingsDisplay.from_rankings(votes, ax=ax),
     ]
 

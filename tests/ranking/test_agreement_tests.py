@@ -186,3 +186,12 @@ def test_groups_of_subsets_differ_if_their_orders_do(rng):
     assert found.p_value < 0.001
     assert np.all(np.diff(found.mean_places[found.groups.index("up")]) > 0)
     assert compare_groups(votes, ["x"] * 15 + ["y"] * 15, random_state=0).p_value > 0.01
+
+
+def test_a_higher_level_and_more_resamples_are_what_they_say(rng):
+    votes = rs.Mallows.from_center(list("abcde"), 0.7).sample(12, random_state=rng)
+    half, most = (agreement(votes, level=level, n_resamples=1).interval for level in (0.5, 0.99))
+    assert most[0] < half[0] < half[1] < most[1]
+    groups = ["x", "y"] * 6
+    p = compare_groups(votes, groups, n_resamples=19, random_state=0).p_value
+    assert 20 * p == pytest.approx(round(20 * p))

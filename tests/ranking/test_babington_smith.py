@@ -24,7 +24,7 @@ def table(f):
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4, 5])
 def test_equation_13_probabilities_by_enumeration(log_odds, k):
-    model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
+    model = rs.BabingtonSmith.from_log_odds(2 * log_odds, items=ITEMS)
     lists = list(permutations(ITEMS, k))
     weights = np.array([babington_smith_weight(x, table(log_odds), ITEMS) for x in lists])
     rankings = rs.Rankings.from_orders(lists, items=ITEMS)
@@ -33,9 +33,9 @@ def test_equation_13_probabilities_by_enumeration(log_odds, k):
     assert np.exp(model.log_weight(rankings)) == pytest.approx(weights, rel=1e-12)
 
 
-def test_full_rankings_follow_the_original_model_with_half_the_log_odds(log_odds):
+def test_full_rankings_follow_the_original_model_with_these_log_odds(log_odds):
     """Babington Smith's α_ij, product over all pairs in order, conditioned on consistency."""
-    model = rs.BabingtonSmith.from_log_odds(log_odds / 2, items=ITEMS)
+    model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
     alpha = 1 / (1 + np.exp(-log_odds))
     lists = list(permutations(range(5)))
     weights = np.array(
@@ -46,7 +46,7 @@ def test_full_rankings_follow_the_original_model_with_half_the_log_odds(log_odds
 
 
 def test_ties_are_the_mean_over_the_strict_rankings(log_odds, random_rankings):
-    model = rs.BabingtonSmith.from_log_odds(log_odds, items=ITEMS)
+    model = rs.BabingtonSmith.from_log_odds(2 * log_odds, items=ITEMS)
     rankings = random_rankings(n_items=5, n=20)
     for some in (rankings, rankings.top(1), rankings.top(3)):
         expected = [
@@ -85,15 +85,15 @@ def test_fit_maximises_the_penalised_likelihood(rng, k):
         return -total
 
     plain = minimize(negative, np.zeros(6), method="BFGS", options={"gtol": 1e-6})
-    assert model.log_odds_ == pytest.approx(matrix(plain.x), abs=1e-4)
-    penalty = 0.1 * (model.log_odds_[upper] ** 2).sum()
+    assert model.log_odds_ == pytest.approx(2 * matrix(plain.x), abs=2e-4)
+    penalty = 0.1 * ((model.log_odds_[upper] / 2) ** 2).sum()
     assert model.log_likelihood_ - penalty == pytest.approx(-plain.fun, abs=1e-8)
 
 
 def test_hundred_items_four_places_has_an_exact_normaliser(rng):
     """If f_ij = s_i - s_j, the sum over lists factors, and can be done by plain loops for K = 2."""
     s = rng.normal(0, 0.02, size=100)
-    model = rs.BabingtonSmith.from_log_odds(s[:, None] - s, items=range(100))
+    model = rs.BabingtonSmith.from_log_odds(2 * (s[:, None] - s), items=range(100))
     row = 100 * s - s.sum()
     total = sum(
         np.exp(row[i] + row[j] + s[i] - s[j]) for i in range(100) for j in range(100) if i != j

@@ -8,7 +8,7 @@ from pair_tables import draw_votes
 from scipy.stats import t as student
 
 import rankshot as rs
-from rankshot.ranking.models.rank_intervals import find_rank_intervals
+from rankshot.ranking.models.rank_intervals import find_rank_intervals, find_scores
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -57,7 +57,7 @@ def test_compare_is_a_test_of_the_difference(board):
     assert np.diff(found.interval)[0] == pytest.approx(2 * student.ppf(0.975, 400) * error)
     assert found.certainty > 0.999
     assert board.compare("e", "a").certainty == pytest.approx(1 - found.certainty, abs=1e-12)
-    assert board.compare("a", "a") == (0.0, 0.0, (0.0, 0.0), 0.5)
+    assert board.compare("a", "a") == (0.0, 0.0, (0.0, 0.0), 0.5, 1.0)
 
 
 # ---- What a board can be asked
@@ -245,10 +245,11 @@ def test_items_that_nothing_tells_apart_share_their_rank():
 def test_a_negative_quasi_variance_is_shown_as_the_standard_error(board):
     """The errors of b and c are opposite, and a is between them; it is not known exactly."""
     covariance = np.array([[0.5, 0, 0], [0, 1, -1], [0, -1, 1]])
-    small = replace(board, items=("a", "b", "c"), log_worths=np.zeros(3), covariance=covariance)
+    three = {"items": ("a", "b", "c"), "log_worths": np.zeros(3), "degrees": np.full(3, 9.0)}
+    small = replace(board, **three, covariance=covariance)
     # q_a + q_b = q_a + q_c = 1.5 and q_b + q_c = 4.
     assert small.quasi_variances == pytest.approx([-0.5, 2, 2])
-    widths = np.diff(small.comparison_intervals)[:, 0] / (2 * student.ppf(0.975, board.degrees))
+    widths = np.diff(small.comparison_intervals)[:, 0] / (2 * student.ppf(0.975, 9))
     assert widths**2 == pytest.approx([0.5, 2, 2])
 
 
@@ -277,7 +278,8 @@ def test_rank_intervals_step_down():
         theta, root = rng.normal(size=C), 0.3 * rng.normal(size=(C, C))
         V, errors = root @ root.T, root @ rng.normal(size=(C, 2000))
         scale = np.sqrt(np.diag(V)[:, None] + np.diag(V) - 2 * V)
-        found = find_rank_intervals(theta, V, errors, np.inf, 0.9)
+        scores = find_scores(theta, V, np.full((C, C), np.inf))
+        found = find_rank_intervals(scores, V, errors, 0.9)
         for i in range(C):
             told, first = step_down(i, theta, scale, errors, 1799)
             above, below = (sum(sign * (theta[j] - theta[i]) > 0 for j in told) for sign in (1, -1))

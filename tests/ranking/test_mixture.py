@@ -15,6 +15,7 @@ from sklearn.base import clone
 import rankshot as rs
 from random_rankings import tied_groups
 from rankshot.ranking.models import mixture
+from rankshot.ranking.models.mixture import GroupChoice
 
 ABCD = ["a", "b", "c", "d"]
 
@@ -290,3 +291,10 @@ def test_samples_have_the_probabilities_of_the_mixture(votes):
         abs((mixture.predict(drawn[: n // 2]) == 0).mean() - (mixture.predict(drawn) == 0).mean())
         < 0.02
     )
+
+
+def test_aic_is_twice_the_parameters_less_the_log_likelihood():
+    found = GroupChoice(1, None, np.array([-20.0, -16.0]), np.array([2, 5]), np.array([46.0, 48.0]))
+    assert found.aic.tolist() == [44, 42]
+    assert found.n_groups_aic == 2
+    assert str(found).startswith("1 group by BIC, 2 by AIC: ")

@@ -75,3 +75,28 @@ def test_weights_may_differ_a_million_million_times(name):
     )
     model = fit_with_worths(name, link)
     assert model.log_worths_ @ [0, 1, -1] == pytest.approx(np.log(3), abs=1e-3)
+
+
+ITERATIVE = [model for model in MODELS if hasattr(model, "max_iter")]
+ITERATIVE_IDS = [type(model).__name__ for model in ITERATIVE]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=IDS)
+def test_progress_is_shown_if_asked_for(model, rankings, capsys):
+    # Eleven cyclic orders: their consensus needs the steps of a solver.
+    items = list("abcdefghijk")
+    cyclic = rs.Rankings.from_orders([items[i:] + items[:i] for i in range(11)])
+    data = cyclic if isinstance(model, rs.Mallows) else rankings
+    clone(model).fit(data)
+    assert capsys.readouterr().err == ""
+    clone(model).set_params(verbose=True).fit(data)
+    assert ": " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("model", ITERATIVE, ids=ITERATIVE_IDS)
+def test_a_fit_ends_at_its_tolerance_or_with_a_warning(model, rankings):
+    best = clone(model).fit(rankings).log_prob(rankings)
+    with pytest.warns(UserWarning, match="converge"):
+        clone(model).set_params(max_iter=1).fit(rankings)
+    rough = clone(model).set_params(tol=1e3).fit(rankings).log_prob(rankings)
+    assert not np.array_equal(rough, best)

@@ -8,6 +8,7 @@ from brute import plackett_luce
 from numpy.testing import assert_allclose
 from pair_tables import SPRINGALL, draw_pairs, make_votes, read_table
 from scipy.optimize import minimize
+from scipy.stats import t
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
@@ -227,3 +228,13 @@ def test_an_order_that_no_ranking_contradicts_is_refused():
     assert_allclose(model.coef_covariance(pair), [1 / (p * (1 - p))])
     with pytest.raises(RankshotError, match="the coefficient of 'x0' is not determined"):
         model.coef_covariance(rs.Rankings.from_orders([["a"]], items=list("abc"), kind="subset"))
+
+
+def test_intervals_of_another_level(rng):
+    """Their widths are quantiles of Student's t: five items less one, less one feature."""
+    votes = rs.PlackettLuce.from_worths(dict(zip("abcde", [1, 3, 2, 4, 6], strict=True))).sample(
+        50, random_state=rng
+    )
+    model = rs.PlackettLuceRegression().fit(votes, np.arange(5.0)[:, None])
+    half, usual = (np.diff(model.coef_intervals(votes, level=p)) for p in (0.5, 0.95))
+    assert_allclose(usual / half, t.ppf(0.975, 3) / t.ppf(0.75, 3), rtol=1e-9)

@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pair_tables import draw_outcomes, draw_pairs, draw_votes
+from pair_tables import draw_outcomes, draw_pairs, draw_votes, make_votes
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from scipy.special import expit
 from scipy.stats import t as student
 
 import rankshot as rs
 from rankshot.ranking.models.pair_likelihood import PairLikelihood
-from rankshot.ranking.models.plackett_luce_stages import find_gradients, log_prob
+from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
+from rankshot.ranking.models.robust_errors import find_units, sum_squares
 
 NAMES, THETA = list("abcde"), np.linspace(1, -1, 5)
 
@@ -22,20 +24,47 @@ def differentiate(f, at, h=1e-5):
     return np.array([(f(at + step) - f(at - step)) / (2 * h) for step in steps]).T
 
 
-def loop_over_raters(log_probs, at, raters, weights, ridge):
-    """Return A⁻¹ B A⁻¹ G/(G - 1) of log-worths that add up to zero, and of the parameters after."""
-    slopes = differentiate(log_probs, at) * weights[:, None]
+def loop_over_raters(log_probs, at, raters, weights, ridge, named=None):
+    """Return A⁻¹ B A⁻¹ of log-worths that add up to zero and of the parameters after, and degrees.
+
+    Corrected as CR2 does, with explicit matrices, one parameter after the other. ``named`` says
+    which rankings have a rater.
+    """
+    slopes = differentiate(log_probs, at)
     bend = differentiate(lambda x: differentiate(log_probs, x).T @ weights, at, 1e-4)
     C = len(NAMES)
     prior = np.zeros_like(bend)
     prior[:C, :C] = ridge * (np.eye(C) - 1 / C)
     inverse = np.linalg.pinv(prior - bend, rcond=1e-6)
-    groups = [slopes[raters == name].sum(axis=0) for name in np.unique(raters)]
-    B = sum(np.outer(s, s) for s in groups) * len(groups) / (len(groups) - 1)
-    found = inverse @ B @ inverse
+    named = np.ones(len(raters), bool) if named is None else named
+    rows = [np.flatnonzero((raters == name) & named) for name in np.unique(raters[named])]
+    s = np.array([weights[some] @ slopes[some] for some in rows])
+    counts = weights if np.all(weights % 1 == 0) else weights**2
+    h, q = (np.array([w[some] @ slopes[some] ** 2 for some in rows]) for w in (weights, counts))
+    total = weights @ slopes**2
+    a, share = h / total, h.sum(axis=0) / total
+
+    def after(w, k):
+        """Return the covariance of s after the fit, if it is w before and that of nobody alike."""
+        unlike = np.eye(len(rows)) - np.outer(a[:, k], np.ones(len(rows)))
+        rest = w.sum() * (1 / share[k] - 1) * np.outer(a[:, k], a[:, k])
+        return unlike @ np.diag(w) @ unlike.T + rest
+
+    columns = range(a.shape[1])
+    squares = (s**2).sum() - sum(after(q[:, k], k).trace() for k in columns)
+    tau = max(0, squares / sum(after(h[:, k] ** 2, k).trace() for k in columns))
+    w = q + tau * h**2
+    left = np.array([np.diag(after(w[:, k], k)) for k in columns]).T
+    s = s * np.sqrt(np.divide(w, left, out=np.ones_like(w), where=left > 0) / share)
+    degrees = []
+    for k in columns:
+        unlike = np.diag(a[:, k]) - np.outer(a[:, k], a[:, k])
+        matrix = unlike / np.sqrt(np.outer(1 - a[:, k], 1 - a[:, k]))
+        degrees.append(matrix.trace() ** 2 / (matrix**2).sum())
+    found = inverse @ s.T @ s @ inverse
     centre = np.eye(at.size)
     centre[:C, :C] -= 1 / C
-    return centre @ found @ centre
+    return centre @ found @ centre, np.broadcast_to(degrees, at.size)
 
 
 def sort_like(board, covariance):
@@ -64,13 +93,13 @@ def test_errors_are_clustered_by_rater(random_rankings, rng, kind):
     votes = name_raters(replace(votes, items=tuple(NAMES)), 7)
     board = rs.leaderboard(votes, rs.PlackettLuce(), min_votes=0)
     model = rs.PlackettLuce().fit(votes)
-    wanted = loop_over_raters(
+    wanted, degrees = loop_over_raters(
         lambda x: log_prob(votes, votes.items, x),
         model.log_worths_, votes.raters.astype(str), votes.weights, 0.01,
     )  # fmt: skip
     assert board.covariance == pytest.approx(sort_like(board, wanted), rel=1e-3, abs=1e-6)
-    assert board.degrees == 6
-    reach = student.ppf(0.975, 6) * board.standard_errors
+    assert board.degrees == pytest.approx([degrees[NAMES.index(item)] for item in board.items])
+    reach = student.ppf(0.975, board.degrees) * board.standard_errors
     assert board.intervals[:, 1] - board.log_worths == pytest.approx(reach)
     assert "40 rankings by 7 raters" in repr(replace(board, weight=40))
 
@@ -101,7 +130,8 @@ def test_ties_as_outcomes_are_clustered_too(tied, longer):
         return rs.DavidsonLuce.from_worths(worths, {2: np.exp(x[5])}).log_prob(votes)
 
     at = np.append(model.log_worths_, np.log(model.tie_parameters_[2]))
-    wanted = loop_over_raters(log_probs, at, votes.raters.astype(str), votes.weights, 0.01)
+    raters = votes.raters.astype(str)
+    wanted, _ = loop_over_raters(log_probs, at, raters, votes.weights, 0.01)
     assert board.covariance == pytest.approx(sort_like(board, wanted[:5, :5]), rel=1e-3, abs=1e-6)
 
 
@@ -117,7 +147,7 @@ def test_half_wins_have_the_errors_of_their_votes(tied):
         return won * np.log(expit(d)) + (1 - won) * np.log(expit(-d))
 
     at = minimize(lambda x: -log_probs(x).sum() + 0.005 * x @ x, np.zeros(5), tol=1e-12).x
-    wanted = loop_over_raters(log_probs, at, np.arange(len(votes)), np.ones(len(votes)), 0.01)
+    wanted, _ = loop_over_raters(log_probs, at, np.arange(len(votes)), np.ones(len(votes)), 0.01)
     assert board.covariance == pytest.approx(sort_like(board, wanted), rel=2e-3, abs=1e-6)
 
 
@@ -140,14 +170,113 @@ def test_only_ratios_of_weights_that_are_not_counts_matter(rng, strict):
     assert counted.standard_errors == pytest.approx(once.standard_errors / 10, rel=1e-6)
 
 
-def test_a_single_rater_cannot_say_what_others_would(tied):
-    votes = replace(tied, raters=np.full(120, "ann", object))
-    with pytest.warns(UserWarning, match="all rankings are of one rater"):
+def test_votes_without_a_rater_are_of_raters_like_the_others(strict):
+    raters = np.array([f"p{i % 7}" for i in range(len(strict))], object)
+    named = np.arange(len(strict)) % 5 > 0
+    votes = replace(strict, raters=np.where(named, raters, None))
+    with pytest.warns(UserWarning, match="24 of 120 rankings have no rater"):
         board = rs.leaderboard(votes)
+    at = rs.PlackettLuce().fit(votes).log_worths_
+    wanted, degrees = loop_over_raters(
+        lambda x: log_prob(votes, votes.items, x),
+        at, raters.astype(str), votes.weights, 0.01, named=named,
+    )  # fmt: skip
+    assert board.covariance == pytest.approx(sort_like(board, wanted), rel=1e-3, abs=1e-6)
+    assert board.degrees == pytest.approx([degrees[NAMES.index(item)] for item in board.items])
+
+
+def test_raters_of_top_lists_have_one_share_of_the_information(rng):
+    """Sparse rows minus a part of the worths, against the dense table of the same derivatives."""
+    listed = csr_array(rng.normal(size=(30, 6)) * (rng.random((30, 6)) < 0.5))
+    rest, worths = rng.normal(size=30), rng.random(6)
+    raters = rng.integers(1, 8, 30)
+    units = find_units(raters, np.ones(30), np.arange(30))
+    B, degrees = sum_squares(Gradients(listed, rest, worths), np.ones(30), units)
+    table = listed.toarray() - np.outer(rest, worths)
+    sums = np.array([table[raters == g].sum(axis=0) for g in range(1, 8)])
+    h = np.array([(table[raters == g] ** 2).sum() for g in range(1, 8)])
+    a = h / h.sum()
+
+    def after(w):
+        unlike = np.eye(7) - np.outer(a, np.ones(7))
+        return np.diag(unlike @ np.diag(w) @ unlike.T)
+
+    tau = max(0, ((sums**2).sum() - after(h).sum()) / after(h**2).sum())
+    w = h + tau * h**2
+    sums *= np.sqrt(w / after(w))[:, None]
+    assert pytest.approx(sums.T @ sums) == B
+    matrix = (np.diag(a) - np.outer(a, a)) / np.sqrt(np.outer(1 - a, 1 - a))
+    assert degrees == pytest.approx(np.full(6, matrix.trace() ** 2 / (matrix**2).sum()))
+
+
+@pytest.mark.parametrize("n", [2, 5, 40])
+def test_raters_with_equal_shares_have_the_usual_correction(n):
+    listed = csr_array(np.random.default_rng(0).choice([-0.5, 0.5], (10 * n, 1)))
+    raters = 1 + np.arange(10 * n) % n
+    gradients = Gradients(listed, np.zeros(10 * n), np.zeros(1))
+    units = find_units(raters, np.ones(10 * n), np.arange(10 * n))
+    B, degrees = sum_squares(gradients, np.ones(10 * n), units)
+    sums = np.bincount(raters, listed.toarray()[:, 0])
+    assert B[0, 0] == pytest.approx(sums @ sums * n / (n - 1))
+    assert degrees == pytest.approx([n - 1])
+
+
+def test_sparse_sums_are_those_of_dense_ones(monkeypatch, tied):
+    votes = name_raters(tied, 9)
+    wanted = rs.leaderboard(votes)
+    monkeypatch.setattr("rankshot.ranking.models.robust_errors.DENSE_CELLS", 0)
+    board = rs.leaderboard(votes)
+    assert board.covariance == pytest.approx(wanted.covariance)
+    assert board.degrees == pytest.approx(wanted.degrees)
+
+
+def as_table(votes, **columns):
+    pandas = pytest.importorskip("pandas")
+    a, b = np.array(votes.items)[votes.codes.reshape(-1, 2)].T
+    winner = np.where(votes.rows_with_ties, "tie", "left")
+    return pandas.DataFrame({"left": a, "right": b, "winner": winner, **columns})
+
+
+@pytest.mark.parametrize("how", ["outcome", "half", "weights", "covariates"])
+def test_a_single_rater_cannot_say_what_others_would(rng, tied, how):
+    """Errors are those without a rater; they are never zero."""
+    table = as_table(tied, length=rng.normal(size=120))
+    options = {"ties": how} if how in {"outcome", "half"} else {}
+    if how == "weights":
+        table["weight"] = rng.uniform(0.5, 2, 120)
+    if how == "covariates":
+        options = {"covariates": ["length"]}
+    wanted = rs.leaderboard(table, **options)
+    with pytest.warns(UserWarning, match="all rankings are of one rater"):
+        board = rs.leaderboard(table.assign(judge="ann"), **options)
+    assert board.covariance == pytest.approx(wanted.covariance)
+    assert board.standard_errors.min() > 0.1
     assert board.n_raters == 0
-    # Votes without a rater are raters of their own.
-    half = replace(votes, raters=np.where(np.arange(120) < 60, None, votes.raters))
-    assert rs.leaderboard(half).degrees == 60
+
+
+def test_two_way_clusters_add_up(rng):
+    """Rater and prompt: the sum of both, minus what they share."""
+    first, second = draw_pairs(rng, 600, 5)
+    taste = THETA + rng.normal(size=(20, 1, 5)) + rng.normal(size=(15, 5))
+    rater, prompt = np.arange(600) % 20, np.arange(600) // 40
+    d = taste[rater, prompt, first] - taste[rater, prompt, second]
+    votes = name_raters(make_votes(first, second, draw_outcomes(rng, d), NAMES), 20)
+    prompts = np.array([f"q{i}" for i in prompt], object)
+    by_rater, alone = rs.leaderboard(votes), rs.leaderboard(replace(votes, raters=prompts))
+    each = np.array([f"{p}{r}" for p, r in zip(prompts, votes.raters, strict=True)], object)
+    both = rs.leaderboard(replace(votes, raters=each))
+    board = rs.leaderboard(votes, cluster=prompts)
+    assert board.items == by_rater.items
+    wanted = by_rater.covariance + alone.covariance - both.covariance
+    assert np.linalg.eigvalsh(wanted).min() > -1e-9
+    assert board.covariance == pytest.approx(wanted)
+    assert np.all(board.degrees <= np.minimum(by_rater.degrees, alone.degrees) + 1e-9)
+    table = as_table(votes, judge=votes.raters, prompt=prompts)
+    assert rs.leaderboard(table, cluster="prompt").covariance == pytest.approx(board.covariance)
+    with pytest.raises(rs.RankshotError, match="cluster='prompt' needs a table of votes"):
+        rs.leaderboard(votes, cluster="prompt")
+    with pytest.raises(rs.RankshotError, match="cluster has 3 labels for 600 rankings"):
+        rs.leaderboard(votes, cluster=["a", "b", "c"])
 
 
 def test_an_item_that_never_lost_keeps_its_wide_interval(strict):
@@ -201,7 +330,7 @@ def test_covariates_are_fitted_with_the_worths(styled, ties):
         return (np.where(sign == 0, tie, sign * d / 2) - np.log(total))[kept]
 
     def loss(x):
-        return -log_probs(x).sum() + 0.005 * x[:5] @ x[:5]
+        return -log_probs(x).sum() + x[:5].mean() ** 2
 
     start = np.zeros(7 + (ties == "outcome"))
     at = minimize(loss, start, tol=1e-10).x
@@ -210,10 +339,11 @@ def test_covariates_are_fitted_with_the_worths(styled, ties):
     values = [board.effects[name].value for name in ("length", "position")]
     assert values == pytest.approx(at[5:7], abs=1e-3)
     raters = styled.rater.to_numpy()[kept]
-    V = loop_over_raters(log_probs, at, raters, np.ones(kept.sum()), 0.01)
+    V, degrees = loop_over_raters(log_probs, at, raters, np.ones(kept.sum()), 0.0)
     assert board.covariance == pytest.approx(sort_like(board, V[:5, :5]), rel=5e-3, abs=1e-6)
     low, high = board.effects["length"].interval
-    assert (high - low) / 2 == pytest.approx(student.ppf(0.975, 149) * np.sqrt(V[5, 5]), rel=5e-3)
+    reach = student.ppf(0.975, degrees[5]) * np.sqrt(V[5, 5])
+    assert (high - low) / 2 == pytest.approx(reach, rel=5e-3)
     assert f"effect of length: {at[5]:.3g}" in repr(board)
 
 
@@ -227,6 +357,33 @@ def test_squares_of_votes_are_those_of_their_derivatives(has_ties):
     b, weights = rng.normal(size=likelihood.size), rng.random(30)
     g = likelihood.gradients(b).toarray()
     np.testing.assert_allclose(likelihood.squares(b, weights), g.T @ (weights[:, None] * g))
+
+
+def test_covariates_keep_the_wide_intervals_of_items_without_an_estimate(rng, strict):
+    """An item that won all its votes, and two that no vote compares with the others."""
+    wins = rs.Rankings.from_pairs(["new"] * 12, ["a", "b", "c"] * 4)
+    apart = rs.Rankings.from_pairs(["x", "y"] * 10, ["y", "x"] * 10)
+    for more, match in ((wins, "placed before 'new'"), (apart, "compared with 'x', 'y'")):
+        items = tuple(sorted({*NAMES, *more.items}))
+        votes = rs.Rankings.concatenate([strict.change_items(items), more.change_items(items)])
+        table = as_table(votes, length=rng.normal(size=len(votes)))
+        with pytest.warns(UserWarning, match=match):
+            plain = rs.leaderboard(table, min_votes=0)
+        with pytest.warns(UserWarning, match=match):
+            board = rs.leaderboard(table, covariates="length", min_votes=0)
+        for item in more.items[-2:]:
+            mine, other = (x.standard_errors[x.items.index(item)] for x in (board, plain))
+            assert mine == pytest.approx(other, rel=0.2)
+            low, high = plain.rank_intervals[plain.items.index(item)]
+            assert board.rank_intervals[board.items.index(item)].tolist() == [low, high]
+
+
+def test_a_covariate_that_explains_all_votes_is_warned_of(strict):
+    longer = np.linspace(1, 2, 120)
+    table = as_table(strict, length=longer)
+    with pytest.warns(UserWarning, match="covariates explain votes completely: 'length'"):
+        board = rs.leaderboard(table, covariates="length")
+    assert np.isfinite(board.effects["length"].value)
 
 
 def test_bad_covariates_are_refused(styled):

@@ -72,6 +72,9 @@ def test_a_table_of_winners_and_losers(tmp_path, ending):
     pairs = Rankings.from_votes(path, count="n")
     assert pairs.orders() == [["a", "b"], [["b", "c"]]]
     assert pairs.weights.tolist() == [3, 1]
+    # The mean is that of the votes that count.
+    path = write(tmp_path / f"some.{ending}", "winner,loser,weight\na,b,0\na,b,1\nb,a,3\n")
+    assert Rankings.from_votes(path).weights.tolist() == [0, 0.5, 1.5]
     path = write(tmp_path / f"games.{ending}", "home,away\n3,1\n1,2\n")
     other = Rankings.from_votes(path, winner="home", loser="away")
     assert other.orders() == [["3", "1"], ["1", "2"]]

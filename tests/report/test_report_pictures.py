@@ -59,6 +59,13 @@ def test_nothing_but_pixels_gets_into_the_page(tmp_path):
         assert b"SECRET" not in pictures.read(pictures.find(name)).data
 
 
+def test_what_recognise_reads_is_shown(tmp_path):
+    for ending in (".bmp", ".tif", ".PPM"):
+        two_halves(30, 20).save(tmp_path / f"a{ending}")
+        pictures = PictureFolder(tmp_path)
+        assert pictures.read(pictures.find(f"a{ending}")).is_tiny
+
+
 # ---- Hostile files
 
 

@@ -92,10 +92,13 @@ def test_without_examples_the_head_is_that_of_the_rankings_alone(task, cells):
 def test_what_is_lost_is_flagged():
     shares = {"rankings_alone": 0.5, "examples_alone": 0.6, "seconds": 0.0}
     fewer = {"rankings_alone_fewer": 0.5, "examples_alone_fewer": 0.0}
-    names = ("cifar", "panel", "scores", "1")
-    bad = Cell(*names, both=0.58, both_fewer=0.48, calibration_error=0.1, **shares, **fewer)
-    assert bad.flags == "LOST, LOST FEWER, CALIBRATION"
-    good = Cell(*names, both=0.595, both_fewer=0.495, calibration_error=0.07, **shares, **fewer)
+    names = ("cifar", "panel", "scores")
+    low = {"both": 0.58, "both_fewer": 0.48, "calibration_error": 0.1, **shares, **fewer}
+    assert Cell(*names, "5 and 0", **low).flags == "LOST, LOST FEWER"
+    assert Cell(*names, "1", **low).flags == "LOST, CALIBRATION"
+    good = Cell(
+        *names, "1", both=0.595, both_fewer=0.495, calibration_error=0.07, **shares, **fewer
+    )
     assert good.flags == ""
     assert good.gain == pytest.approx(-0.005)
 

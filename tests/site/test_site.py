@@ -149,7 +149,7 @@ def test_search_works_without_a_server_and_puts_research_after_guide_and_referen
     tab = chromium.new_context(offline=True).new_page()
     tab.goto((SITE / "search.html").as_uri() + "?q=Mallows")
     # Results appear one by one.
-    tab.wait_for_selector("#search-results li > a[href*='paper.html']", timeout=20_000)
+    tab.wait_for_selector("#search-results li > a[href*='paper.html']", timeout=300_000)
     links = tab.eval_on_selector_all("#search-results li > a", "all => all.map(a => a.href)")
     pages = [link.removeprefix(SITE.as_uri() + "/") for link in links]
     later = [page.startswith(("paper", "reproduction", "research", "results/")) for page in pages]

@@ -9,8 +9,8 @@ import subprocess
 import sys
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Barrier, Lock, Thread
-from time import monotonic, sleep
+from threading import Barrier, Event, Lock, Thread
+from time import sleep
 
 import numpy as np
 import openai
@@ -164,7 +164,7 @@ def test_the_estimate_is_of_what_will_be_sent(make, oracle, log):
 
 
 def test_the_order_of_arrival_does_not_matter(make, oracle):
-    gate = Barrier(4, timeout=20)
+    gate = Barrier(4)
 
     def answer_slowly(prompt):
         """Answer when four calls are there, the last of them first."""
@@ -185,7 +185,7 @@ def ask(prompt):
     if len(calls) > 4:
         if len(calls) == 6:
             print("signal", flush=True)
-        time.sleep(60)
+        time.sleep(3600)
     return json.dumps(items[:3])
 LanguageModel("m", ask=ask, raters=4, k=3, log=log, parallel=2).rankings(targets, items)
 """
@@ -198,10 +198,8 @@ def test_a_process_that_is_stopped_loses_nothing_it_was_answered(make, oracle, l
         [sys.executable, "-c", WORKER, arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert worker.stdout.readline() == b"signal\n"
-    begin = monotonic()
     worker.send_signal(number)
-    _, err = worker.communicate(timeout=30)
-    assert monotonic() - begin < 20
+    _, err = worker.communicate()
     assert (b"KeyboardInterrupt" in err) == (number == signal.SIGINT)
     assert len(read_rankings(log, ITEMS)) == 4
     make(raters=4, log=log).rankings(TARGETS, ITEMS)
@@ -442,8 +440,10 @@ def test_what_trying_again_does_not_help_fails_at_once(call, server, log, status
 
 
 def test_a_server_that_is_slow_or_not_there(call, server):
-    server.script = [lambda prompt, key: sleep(2) or behave(prompt, key)]
+    given_up = Event()
+    server.script = [lambda prompt, key: given_up.wait() and behave(prompt, key)]
     assert "timed out" in failure(call(timeout=0.2, max_retries=0))
+    given_up.set()
     assert "Connection" in failure(call(base_url="http://127.0.0.1:9/v1", max_retries=0))
 
 

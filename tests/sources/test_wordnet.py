@@ -408,3 +408,15 @@ def test_names_of_all_kinds_survive_a_file(tmp_path):
 def test_bad_calls(call, message):
     with pytest.raises(rs.RankshotError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("plural", "singular"),
+    [
+        *(("cats", "cat"), ("buses", "bus"), ("foxes", "fox"), ("waltzes", "waltz")),
+        *(("torches", "torch"), ("bushes", "bush"), ("firemen", "fireman"), ("ponies", "pony")),
+    ],
+)
+def test_each_rule_of_wordnet_for_plurals(nouns, plural, singular):
+    """All but the first also end in -s: the rule itself must be there."""
+    assert singular in nouns.singulars(plural)

@@ -61,7 +61,7 @@ class Server:
         """Ask it to end."""
         self._process.terminate()
         self.said += self._process.stdout.read()
-        assert self._process.wait(timeout=60) is not None
+        assert self._process.wait() is not None
         self._process.stdout.close()
 
 
@@ -71,7 +71,7 @@ def hidden_fields(page):
     return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page))
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=300):
     """Wait for something that another process does."""
     end = time.monotonic() + seconds
     while not condition():

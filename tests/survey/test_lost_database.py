@@ -114,7 +114,7 @@ def test_a_server_says_once_what_happened_and_what_to_do(tmp_path):
         form = form_of(client.get(home).text)
         remove_all(folder / "study.sqlite")
         # Without any request: the server looks every few seconds.
-        wait_until(lambda: "restart" in server.errors or "rescued" in server.errors, 20)
+        wait_until(lambda: "restart" in server.errors or "rescued" in server.errors)
         for _ in range(3):
             reply = client.post(form.action, data=form.answer("1"))
             assert reply.status_code == 503

@@ -270,3 +270,20 @@ def test_what_waits_for_a_thread_is_stored_together_and_each_hears_of_an_outage(
 
     assert run_coroutine(send()) == ([None] * 5, ["no space"] * 2, None)
     assert stored == [(0, 1, 2, 3, 4), ("x", "outage"), ("z",)]
+
+
+@pytest.mark.parametrize(("n_questions", "n_again"), [(1, 0), (3, 1), (4, 2), (6, 3)])
+def test_at_most_half_of_the_questions_come_again(database, n_questions, n_again):
+    """So that others come in between."""
+    targets = TARGETS[:n_questions]
+    study = small_study(
+        items=ITEMS,
+        questions=questions_about(*targets, items=ITEMS),
+        questions_per_participant=6,
+        repeats=3,
+    )
+    assert study.n_repeated == n_again
+    people, asked = Visitors(study, database), Counter()
+    people.answer(people.start("a"), rank=lambda q, shown: asked.update([q.target]) or shown[:2])
+    assert asked.total() == n_questions + n_again
+    assert max(asked.values()) <= 2

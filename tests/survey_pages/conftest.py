@@ -27,7 +27,7 @@ def open_page(chromium):
     def open_new_page(**options):
         settings = {"viewport": PHONE, "reduced_motion": "reduce", **options}
         context = chromium.new_context(**settings)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(120_000)
         contexts.append((context, Watch(context)))
         return context.new_page()
 

@@ -144,7 +144,9 @@ def test_the_screen_and_what_was_seen_of_the_items_are_stored_with_the_answer(op
         arrive(phone, 2)
         choose(phone, unranked_names(phone)[0])
         phone.locator("#choices").evaluate("node => node.scrollTo(0, node.scrollHeight)")
-        phone.wait_for_timeout(200)
+        # The page has seen the scrolling once it has drawn another frame.
+        frame = "done => requestAnimationFrame(() => requestAnimationFrame(done))"
+        phone.evaluate(f"() => new Promise({frame})")
         send(phone)
         phone.get_by_role("heading", name="Thank you").wait_for()
         first, second = running.answers("phone")

@@ -263,7 +263,7 @@ def babington_smith(order, f):
 @LENGTHS
 def test_equation_13_babington_smith(rng, K):
     f, _ = pairs_by_name(rng)
-    table = [[f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
+    table = [[2 * f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
     model = rs.BabingtonSmith.from_log_odds(table, items=ITEMS)
     weight = np.array([babington_smith(pi, f) for pi in top_lists(K)])
     prob = np.exp(model.log_prob(rankings(top_lists(K))))

@@ -329,6 +329,8 @@ def test_class_weights_make_classes_count_alike(rng, labels):
     found = m.Bootstrap(labels).interval(labels == predicted, weights)
     assert found.estimate == pytest.approx(m.mean_class_accuracy(labels, predicted))
     assert found.low < found.estimate < found.high
+    half = m.Bootstrap(labels).interval(labels == predicted, weights, confidence=0.5)
+    assert found.low < half.low < half.high < found.high
 
 
 def test_an_interval_over_classes_is_of_resamples_of_classes(rng):

@@ -162,7 +162,7 @@ def test_babington_smith_refuses_lists_of_two_lengths_and_subsets():
 
 def model_of(row):
     f = exact.by_pair(row, ITEMS)
-    table = [[f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
+    table = [[2 * f.get((i, j), 0.0) for j in ITEMS] for i in ITEMS]
     return rs.BabingtonSmith.from_log_odds(table, items=ITEMS)
 
 

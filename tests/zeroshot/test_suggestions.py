@@ -79,3 +79,13 @@ def test_what_cannot_be_suggested(problem, n, labelled, message):
     head, values, _ = problem
     with pytest.raises(RankshotError, match=message):
         suggest(head, values, n, labelled=list(labelled))
+
+
+def test_features_tell_inputs_apart(rng):
+    """Where the scores say nothing, one input of each group of features is suggested."""
+    group = np.arange(60) % 4
+    features = 5 * np.eye(4, 6)[group] + 0.1 * rng.normal(size=(60, 6)) + 100
+    scores = rs.Scores(rng.normal(size=(60, 3)), ["a", "b", "c"], features=features)
+    rankings = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b", "c"], targets=["p", "q"])
+    found = rs.zeroshot.suggest(rs.WeightedMean().fit(rankings), scores, 4)
+    assert {*group[found.rows].tolist()} == {0, 1, 2, 3}

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 WORDS = Path("words")
 """In place of a file: the words of texts and of the names of classes are compared."""
 GUESS, PROBABILITY = "guess", "probability"
+EXAMPLES = "examples"
+"""The entry of what a saved head is from that has the ids of its examples."""
 MOST_SAMPLED = 20_000
 """The inputs that tell how much evidence counts, and that refine a batch; of more inputs, some are
 taken evenly."""
@@ -61,6 +63,13 @@ def read_labels(path: Path) -> dict[str, Label]:
             f"{before.name!r} in {before.where}; keep one of the two rows",
         )
     return found
+
+
+def list_example_ids(path: Path) -> list[str]:
+    """Return the ids of examples; none if the file has scores of its own and no ids."""
+    from rankshot.core.tables import ID, read_columns
+
+    return [*read_labels(path)] if ID in read_columns(path)[0] else []
 
 
 def _filled_in(table: Batch, column: int) -> dict[int, Label]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
-from rankshot.cli.examples import add_evidence
+from rankshot.cli.examples import EXAMPLES, add_evidence, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
@@ -133,6 +133,9 @@ def save_head(
             for what, path in options.files.items()
         }
     }
+    if options.examples is not None:
+        # A report does not test a head with what it was fitted to.
+        provenance[EXAMPLES] = list_example_ids(options.examples)
     if score_type != "auto":
         provenance["score_type"] = score_type
     if options.settings_file is not None:

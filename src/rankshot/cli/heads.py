@@ -380,8 +380,8 @@ def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None
         )
 
 
-def print_remarks(head: Any, options: HeadOptions) -> None:
-    """Print how much the sources count, and what a head cannot distinguish, or lacks."""
+def print_remarks(head: Any, options: HeadOptions, *, same: bool = True) -> None:
+    """Print how much the sources count, what a head lacks, and what it cannot distinguish."""
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
     from rankshot.zeroshot.source_weights import describe_sources
 
@@ -392,8 +392,8 @@ def print_remarks(head: Any, options: HeadOptions) -> None:
     # A single new class that competes with seen classes is not the only class.
     has_others = options.settings.classes == "all" or options.settings.none
     competes = has_others and len(head.classes_) == 1
-    same = [] if competes else describe_indistinguishable(head)
-    for remark in (*trust, *describe_missing(head), *same):
+    equal = describe_indistinguishable(head) if same and not competes else []
+    for remark in (*trust, *describe_missing(head), *equal):
         say(f"{options.rankings}: {remark}")
 
 
@@ -422,8 +422,8 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
         say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")
     listed = set(rankings.codes.tolist())
     if unlisted := [item for i, item in enumerate(rankings.items) if i not in listed]:
-        share = f"{len(unlisted):,} of {len(rankings.items):,} seen classes occur in no ranking"
-        say(f"{path}: {share}: {quote_names(unlisted, 4)}")
+        share = f"{len(unlisted):,} of {len(rankings.items):,} seen classes"
+        say(f"{path}: no ranking has {share}: {quote_names(unlisted, 4)}")
     return new
 
 

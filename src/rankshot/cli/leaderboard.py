@@ -27,6 +27,7 @@ def leaderboard(
     ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
     category: str | None = None,
+    cluster: str | None = None,
     min_votes: float | None = None,
     scale: Literal["log-worth", "elo"] = "log-worth",
     regularization: float | None = None,
@@ -65,6 +66,9 @@ def leaderboard(
         Columns of other influences on who wins, such as length,position; separated by commas.
     category
         A column: each of its values gets its own leaderboard.
+    cluster
+        A column of what votes may have in common beside the rater, such as the prompt: the
+        intervals take both into account.
     min_votes
         Items with fewer votes are listed separately. The default is 10, or a tenth of the median.
     scale
@@ -112,11 +116,14 @@ def leaderboard(
             layout=layout,
             regularization=regularization,
             covariates=covariates,
+            cluster=cluster,
             target=target,
         )
     if plot is not None:
+        from rankshot.plots import WorthsDisplay
+
         # Too many items for a picture are refused before anything is printed or written.
-        figure = boards[""].plot().figure_
+        figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
     for message in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"warning: {message}")
     for name, board in boards.items():
@@ -151,6 +158,7 @@ def _make_boards(
     layout: Any,
     regularization: float | None,
     covariates: str | None,
+    cluster: str | None,
     target: str | None,
 ) -> dict[str, ranking.Leaderboard]:
     """Return the leaderboard of each category, or a single one without a name."""
@@ -161,16 +169,17 @@ def _make_boards(
     if regularization is not None:
         require_number("--regularization", regularization, least=0)
     with name_options(*COLUMNS):
-        if covariates:
+        if covariates or cluster:
+            refuse(target, "--covariates and --cluster are for a table of votes, without --target")
             refuse(
-                "category" in columns or target,
-                "--covariates are for one leaderboard of a table of votes",
+                regularization is not None, "--regularization is not for --covariates and --cluster"
             )
-            refuse(regularization is not None, "--regularization is not for --covariates")
-            names = [name.strip() for name in covariates.split(",")]
-            board = ranking.leaderboard(path, **{"covariates": names, **options, **columns})
-            say_layout("votes", sorted(board.items))
-            return {"": board}
+            names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
+            make = ranking.leaderboards if "category" in columns else ranking.leaderboard
+            found = make(path, **{"covariates": names, "cluster": cluster, **options, **columns})
+            boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
+            say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
+            return boards
         if columns:
             rankings, layout = ranking.Rankings.from_votes(path, **columns), "votes"
         else:
@@ -201,9 +210,9 @@ def _print_board(board: ranking.Leaderboard, title: str) -> None:
     points = "A difference of 400 points is odds of 10 to 1"
     unit = points if board.scale == "elo" else "The difference of two log-worths is the log-odds"
     say(
-        f"{unit} that the one is preferred to the other{unless_tied}. Items whose intervals do not "
-        "overlap differ clearly. The column ranks contains the true rank with a probability of at "
-        f"least {board.level:g}."
+        f"{unit} that the one is preferred to the other{unless_tied}. The column ranks contains "
+        f"the true rank with a probability of at least {board.level:g}. The column better counts "
+        "the items that it is clearly better than, all comparisons together."
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
+from rankshot.cli.examples import EXAMPLES, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, find_inputs, read_first_ids, read_rankings_of
@@ -127,6 +128,7 @@ def report(
         The heading of the page.
     """
     from rankshot.jobs.score_parts import read_origin
+    from rankshot.report.contents import LEAD_WITH_EXAMPLES
     from rankshot.report.pictures import Outcomes, build_gallery
     from rankshot.report.predictions import explain_outcomes
 
@@ -143,7 +145,7 @@ def report(
     predicted = zeroshot.read_predictions(predictions)
     labels = None
     if truth is not None:
-        predicted, labels = _read_labels(truth, predicted)
+        predicted, labels = _read_labels(truth, predicted, _find_examples(options))
     ids = [str(name) for name in predicted.ids]
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
@@ -174,6 +176,9 @@ def report(
     has_seen = has_rankings and len(page.consensuses) < len(outcomes.classes)
     found = cast("Evaluation", page.evaluation or page.overview)
     kind = "seen and new" if has_seen else "new"
+    fitted_to = {} if options.fitted is None else options.fitted.provenance_.get("files", {})
+    if "examples" in {**options.files, **fitted_to}:
+        page = replace(page, lead=LEAD_WITH_EXAMPLES)
     page = replace(
         page,
         verdict=pages.write_verdict(found, _find_predicted(options), kind),
@@ -190,15 +195,28 @@ def report(
     say(f"{result}; report written to {output}")
 
 
-def _read_labels(path: Path, predicted: Predictions) -> tuple[Predictions, NDArray[np.str_]]:
-    """Return the predictions of labelled inputs, and their labels."""
+def _find_examples(options: HeadOptions) -> set[str]:
+    """Return the ids of the inputs that the head was fitted to."""
+    if options.examples is not None:
+        return {*list_example_ids(options.examples)}
+    return set() if options.fitted is None else {*options.fitted.provenance_.get(EXAMPLES, ())}
+
+
+def _read_labels(
+    path: Path, predicted: Predictions, examples: Collection[str]
+) -> tuple[Predictions, NDArray[np.str_]]:
+    """Return the predictions of labelled inputs that are not ``examples``, and their labels."""
     import numpy as np
 
     labels = zeroshot.read_truth(path, predicted.ids.tolist(), partial=True).astype(str)
-    rows = np.flatnonzero(labels != "")
+    is_example = np.array([str(name) in examples for name in predicted.ids])
+    rows = np.flatnonzero((labels != "") & ~is_example)
+    refuse(not len(rows), f"{path}: has labels of examples only, which cannot test the head")
     if len(rows) < len(labels):
         n = format_count(len(labels), "input")
-        say(f"{path}: labels of {len(rows):,} of the {n}; the report is about these")
+        used = format_count(int((is_example & (labels != "")).sum()), "example")
+        without = f", without {used} that the head was fitted to" if is_example.any() else ""
+        say(f"{path}: labels of {len(rows):,} of the {n}{without}; the report is about these")
         chosen = {name: getattr(predicted, name)[rows] for name in ("ids", "labels", "proba")}
         predicted, labels = replace(predicted, **chosen), labels[rows]
     classes = predicted.targets

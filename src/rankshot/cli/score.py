@@ -163,9 +163,13 @@ def open_plan(
     return plan
 
 
-def print_check(scores: str | Path, labels: Mapping[str, str] | None = None) -> None:
+def print_check(
+    scores: str | Path, labels: Mapping[str, str] | None = None, *, doubts: bool = True
+) -> None:
     """Print what a network itself says, by its scores, and how many labels of inputs it meets."""
-    for line in inference.check_scores(zeroshot.open_scores(scores).batches(), labels).describe():
+    check = inference.check_scores(zeroshot.open_scores(scores).batches(), labels)
+    lines = check.describe()
+    for line in lines if doubts else lines[: len(lines) - len(check.doubts)]:
         say(line)
 
 

@@ -69,7 +69,9 @@ def load_sounds() -> SoundScores:
     """
     with embedded_arrays(SOUNDS_FILE) as arrays:
         seen = tuple(arrays["classes"].tolist())
-        values, features = (arrays[name].astype(np.float32) for name in ("logits", "features"))
+        values = arrays["logits"].astype(np.float32)
+        # The file has whole steps, one row per dimension.
+        features = np.multiply(arrays["features"].T, arrays["step"], order="C")
         labels, clips = (read_only(arrays[name]) for name in ("label", "clip"))
     with embedded_file(SOUNDS_PANEL_FILE) as path:
         rankings = read_rankings(path, items=seen)

@@ -45,6 +45,8 @@ class NetworkCheck(NamedTuple):
         The share of labelled inputs of seen classes that the network recognises.
     n_labelled : int
         Their number.
+    n_constant : int
+        The inputs that have the same score for all classes.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class NetworkCheck(NamedTuple):
     mean_correlation: float
     accuracy: Interval | None
     n_labelled: int
+    n_constant: int = 0
 
     @property
     def doubts(self) -> tuple[str, ...]:
@@ -73,6 +76,11 @@ class NetworkCheck(NamedTuple):
                 "the scores of different inputs are almost the same (mean correlation "
                 f"{format_share(self.mean_correlation)}): unless all inputs are of one kind, check "
                 "the preprocessing"
+            )
+        if self.n_constant:
+            found.append(
+                f"{self.n_constant:,} of {format_count(self.n_inputs, 'input')} have the same "
+                "score for all seen classes, so that nothing tells their class"
             )
         lowest = max(LOWEST_ACCURACY, 2 / max(self.n_classes, 1))
         if enough and self.accuracy is not None and self.accuracy.high < lowest:
@@ -135,7 +143,7 @@ def check_scores(
         centred = values - values.mean(axis=1, keepdims=True)
         norms = np.linalg.norm(centred, axis=1)
         # Rows of equal scores have no direction.
-        unequal = norms > 0
+        unequal = np.ptp(values, axis=1) > 0
         total = total + (centred[unequal] / norms[unequal, None]).sum(axis=0)
         n_unequal += int(unequal.sum())
         named = zip(ids, first, strict=True) if known and ids is not None else ()
@@ -152,4 +160,5 @@ def check_scores(
         float(total @ total - n_unequal) / pairs if pairs else np.nan,
         wilson_interval(sum(right), len(right)) if right else None,
         len(right),
+        n - n_unequal,
     )

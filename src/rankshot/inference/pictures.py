@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -39,18 +40,6 @@ ENDINGS = (
     *(".ppm", ".pgm", ".avif"),
 )
 """How the names of picture files end, in small or capital letters."""
-_ORIENTATION = 0x0112
-"""The number of the EXIF entry that says how the camera was held."""
-_UPRIGHT = {
-    2: "FLIP_LEFT_RIGHT",
-    3: "ROTATE_180",
-    4: "FLIP_TOP_BOTTOM",
-    5: "TRANSPOSE",
-    6: "ROTATE_270",
-    7: "TRANSVERSE",
-    8: "ROTATE_90",
-}
-"""What undoes each orientation except 1, upright."""
 _SMOOTH = {"L", "LA", "RGB", "RGBA", "CMYK"}
 """Modes of Pillow that it can scale with smoothing."""
 
@@ -93,7 +82,7 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - decoders raise all kinds of errors
         raise RankshotError(_describe_failure(error, path)) from None
-    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels{size}")
+    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels{size}; scale it down")
 
 
 def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
@@ -103,9 +92,9 @@ def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
     of its size, which is quick, but less exact.
     """
     pillow = require_pillow()
-    orientation = image.getexif().get(_ORIENTATION, 1)
     if shrink_to is not None:
         image.draft(None, (2 * shrink_to, 2 * shrink_to))
+    import_module("PIL.ImageOps").exif_transpose(image, in_place=True)
     if image.mode == "F":
         raise RankshotError("its pixels are floating-point numbers, whose range is not known")
     if image.mode.startswith("I"):
@@ -119,13 +108,8 @@ def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
         image = image.convert("RGBA")
         white = pillow.new("RGBA", image.size, "white")
         image = pillow.alpha_composite(white, image)
-    undo = _UPRIGHT.get(orientation)
-    if image.mode == "RGB":
-        # The file will be closed; a conversion to the same mode would be a copy.
-        image.load()
-    else:
-        image = image.convert("RGB")
-    return image if undo is None else image.transpose(pillow.Transpose[undo])
+    # A conversion to the same mode would be a copy.
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _describe_failure(error: Exception, file: Path) -> str:

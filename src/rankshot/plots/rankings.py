@@ -25,7 +25,7 @@ from rankshot.plots.axes import (
     shorten,
 )
 from rankshot.ranking.consensus.precedence import precedence, sort_by_average
-from rankshot.ranking.models.leaderboard import Leaderboard
+from rankshot.ranking.models.board import Leaderboard
 from rankshot.ranking.parts import AnyRankings, require_any_rankings, require_rankings
 from rankshot.ranking.rankings import Rankings
 
@@ -225,7 +225,8 @@ class PrecedenceDisplay(Display):
 class WorthsDisplay(Display):
     """The log-worths or Elo points of items, best first, with comparison intervals.
 
-    The intervals come from quasi-variances: items whose intervals do not overlap differ clearly.
+    The intervals come from quasi-variances, for comparisons of two items. Grey bars at the right
+    join items of which none is clearly better than another, all comparisons together.
     Use `from_leaderboard` or `from_model` to make one.
 
     Parameters
@@ -244,7 +245,7 @@ class WorthsDisplay(Display):
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
-    >>> display = rs.leaderboard(votes).plot()
+    >>> display = rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes))
     >>> display.ax_.get_xlabel()
     'log-worth, with 95 % comparison intervals'
     """

@@ -23,19 +23,19 @@ from .distances import (
     mean_kendall_distance as mean_kendall_distance,
 )
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
+from .models.board import (
+    Comparison as Comparison,
+    Estimate as Estimate,
+    Leaderboard as Leaderboard,
+    Standing as Standing,
+)
 from .models.category_boards import (
     Difference as Difference,
     Leaderboards as Leaderboards,
     leaderboards as leaderboards,
 )
 from .models.davidson_luce import DavidsonLuce as DavidsonLuce
-from .models.leaderboard import (
-    Comparison as Comparison,
-    Estimate as Estimate,
-    Leaderboard as Leaderboard,
-    Standing as Standing,
-    leaderboard as leaderboard,
-)
+from .models.leaderboard import leaderboard as leaderboard
 from .models.mallows import (
     Mallows as Mallows,
     mallows_log_normalizer as mallows_log_normalizer,

@@ -264,7 +264,7 @@ class Rankings:
         weight: str | None = None,
         count: str | None = None,
     ) -> Rankings:
-        """Build from a table of votes between two items: subset rankings, one for each vote.
+        r"""Build from a table of votes between two items: subset rankings, one for each vote.
 
         A row names two items and who won, or the winner and the loser (a column ``tie`` may then
         say whether they tied). The winner is given by the name of its column, by its own name, as
@@ -298,10 +298,10 @@ class Rankings:
 
         Examples
         --------
-        >>> import pandas as pd
+        >>> from pathlib import Path
         >>> from rankshot import Rankings
-        >>> Rankings.from_votes(pd.DataFrame(
-        ...     {"a": ["ant", "bee"], "b": ["bee", "cat"], "winner": ["b", "tie"]}))
+        >>> _ = Path("votes.csv").write_text("a,b,winner\nant,bee,b\nbee,cat,tie\n")
+        >>> Rankings.from_votes("votes.csv")
         Rankings: 2 rankings of 3 items
           bee > ant (subset)
           bee = cat (subset)

@@ -20,6 +20,10 @@ LEAD = (
     "The classifier has no training example of the new classes. It knows them only by rankings of "
     "the classes that it was trained on, the seen classes."
 )
+LEAD_WITH_EXAMPLES = (
+    "The classifier was not trained on the new classes. It knows them by rankings of the classes "
+    "that it was trained on, the seen classes, and by a few labelled examples."
+)
 
 
 class MethodRow(NamedTuple):

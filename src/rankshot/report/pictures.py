@@ -13,7 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
-from rankshot.inference.pictures import ignore_pillow_warnings, read_picture, require_pillow
+from rankshot.inference.pictures import (
+    ENDINGS,
+    ignore_pillow_warnings,
+    read_picture,
+    require_pillow,
+)
 from rankshot.report.formatting import format_percent, sort_largest_first
 from rankshot.zeroshot.explanation import Explanation
 
@@ -23,7 +28,6 @@ MAX_SIDE = 96
 """The largest width and height of a picture on the page, in pixels."""
 TINY_SIDE = 48
 """Pictures up to this size are kept as they are, and shown enlarged, with visible pixels."""
-ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".webp")
 QUALITY = 80
 MAX_PICTURES = 60
 FIRST_PICTURES = 6

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
@@ -49,8 +50,9 @@ def suggest(
 ) -> Suggestions:
     """Suggest the inputs whose labels help most, as examples for `WeightedMean.fit`.
 
-    K-means divides the inputs into n clusters, by scores with mean 0 and variance 1 per input. The
-    input nearest to the mean of each cluster is suggested. On held-out seen classes of three data
+    K-means divides the inputs into n clusters: by their features, centred and of unit length, if
+    the scores have any, and otherwise by scores with mean 0 and variance 1 per input. The input
+    nearest to the mean of each cluster is suggested. On held-out seen classes of three data
     sets, this was better than inputs chosen at random, and than those of which the head is least
     certain.
 
@@ -93,9 +95,7 @@ def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np
 
     Only the rows ``left`` are there. The order of rows and of columns has no influence.
     """
-    by_class = class_scores(scores.values[left], scores.kind, len(scores.items), {}, np)
-    centered, std = center_rows(by_class[:, np.argsort(scores.items)].astype(np.float64))
-    table = np.ascontiguousarray(centered / std)
+    table = _describe(scores[left])
     # K-means begins with random rows of this order. Digits that differ between processors have no
     # influence on it; zeros have no sign, and the first bytes are the most significant ones.
     digits = (table.round(6) + 0.0).astype(">f8")
@@ -110,3 +110,15 @@ def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np
     nearest = np.lexsort([distance, cluster])
     _, first, size = np.unique(cluster[nearest], return_index=True, return_counts=True)
     return left[order[nearest[first[np.argsort(-size, kind="stable")]]]]
+
+
+def _describe(scores: Scores) -> Floats:
+    """Return one row of numbers per input, by which inputs differ."""
+    if scores.features is not None and not issparse(scores.features):
+        centered = np.asarray(scores.features, np.float64)
+        centered = centered - centered.mean(axis=0)
+        length = np.linalg.norm(centered, axis=1, keepdims=True)
+        return np.ascontiguousarray(centered / np.where(length > 0, length, 1.0))
+    by_class = class_scores(scores.values, scores.kind, len(scores.items), {}, np)
+    centered, std = center_rows(by_class[:, np.argsort(scores.items)].astype(np.float64))
+    return np.ascontiguousarray(centered / std)

@@ -334,7 +334,8 @@ class OrderProgram:
     def __init__(self, W: Floats) -> None:
         self.W = W
         self.i, self.j = np.triu_indices(len(W), 1)
-        self.number = np.zeros(W.shape, int)
+        # SciPy before 1.15 solves only problems whose sparse matrix has 32-bit indices.
+        self.number = np.zeros(W.shape, np.int32)
         self.number[self.i, self.j] = np.arange(self.i.size)
         before, after = W[self.i, self.j], W[self.j, self.i]
         # The solver's tolerances are meant for costs of about 1.
@@ -398,7 +399,8 @@ class OrderProgram:
             columns, excesses = columns[worst], excesses[worst]
         # Above: x_ij + x_jk - x_ik ≤ 1. Below, turned around: -(x_ij + x_jk - x_ik) ≤ 0.
         values = np.sign(excesses)[:, None] * np.array([1.0, 1.0, -1.0])
-        entries = (values.ravel(), columns.ravel(), np.arange(0, columns.size + 1, 3))
+        starts = np.arange(0, columns.size + 1, 3, dtype=np.int32)
+        entries = (values.ravel(), columns.ravel(), starts)
         new = csr_array(entries, shape=(excesses.size, self.cost.size))
         self.rows = vstack([self.rows, new], format="csr")
         self.limits = np.append(self.limits, excesses > 0)

@@ -47,8 +47,8 @@ NO_SUBSETS = "Babington-Smith has no probability for it. Use PlackettLuce"
 class BabingtonSmith(Estimator):
     r"""The Babington-Smith model of full and top-K rankings, from pairwise log-odds.
 
-    With log-odds f_ij = -f_ji that i is placed before j, and v_ij = e^{f_ij}, the probability
-    of a top-K ranking is the paper's equation 13,
+    With half the log-odds f_ij = -f_ji that i is placed before j, and v_ij = e^{f_ij}, the
+    probability of a top-K ranking is the paper's equation 13,
 
     .. math:: P(\pi; v) = \frac{1}{\psi(v)} \prod_{i=1}^K \prod_{j>i} v_{\pi^{-1}(i) \pi^{-1}(j)}
 
@@ -74,7 +74,7 @@ class BabingtonSmith(Estimator):
     ----------
     items_ : tuple of str
     log_odds_ : ndarray of shape (C, C)
-        f, antisymmetric.
+        2 f, antisymmetric.
     mode_ : tuple of str
         The most probable full order, found with proof.
     log_likelihood_ : float
@@ -82,9 +82,9 @@ class BabingtonSmith(Estimator):
 
     Notes
     -----
-    The paper's form counts v_ij = α_ij / α_ji once for every pair in order, where the original
-    model counts α_ij: two full rankings that differ by one swap have odds v_ij², not v_ij. To use
-    log-odds of the original model, halve them.
+    The paper's form counts v_ij once for every pair in order, and v_ji = 1 / v_ij for the others:
+    two full rankings that differ by one swap have odds v_ij². With f, half the log-odds, it is the
+    original model, which counts probabilities α_ij with log-odds log(α_ij / α_ji).
 
     Subset rankings raise an error: the model has no probability for them.
 
@@ -92,13 +92,16 @@ class BabingtonSmith(Estimator):
     --------
     >>> import rankshot as rs
     >>> import numpy as np
-    >>> f = [[0, 1, 2], [-1, 0, 1], [-2, -1, 0]]
-    >>> model = rs.BabingtonSmith.from_log_odds(f, items=["a", "b", "c"])
+    >>> log_odds = np.log([[1, 3, 9], [1 / 3, 1, 3], [1 / 9, 1 / 3, 1]])
+    >>> model = rs.BabingtonSmith.from_log_odds(log_odds, items=["a", "b", "c"])
     >>> model.mode_
     ('a', 'b', 'c')
     >>> one = rs.Rankings.from_orders([["a"], ["b"], ["c"]], items=["a", "b", "c"])
     >>> np.exp(model.log_prob(one)).round(3)
-    array([0.95 , 0.047, 0.002])
+    array([0.813, 0.157, 0.03 ])
+    >>> two = rs.BabingtonSmith.from_log_odds(np.log([[1, 3], [1 / 3, 1]]), items=["a", "b"])
+    >>> np.exp(two.log_prob(rs.Rankings.from_orders([["a", "b"]]))).round(3)
+    array([0.75])
     """
 
     def __init__(
@@ -116,7 +119,7 @@ class BabingtonSmith(Estimator):
 
     @classmethod
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[Any]) -> BabingtonSmith:
-        """Return a fitted model; ``log_odds[i, j]``: item i of ``items`` precedes item j."""
+        """Return a model; ``log_odds[i, j]`` are those that item i of ``items`` precedes item j."""
         names = as_names(items)
         _, table = read_item_table(log_odds, names, "log_odds", square=True)
         wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
@@ -180,7 +183,7 @@ class BabingtonSmith(Estimator):
             warn_of_convergence(
                 f"no convergence in {result.nit} iterations: raise max_iter", stacklevel=2
             )
-        self._with_log_odds(rankings.items, matrix(result.x))
+        self._with_log_odds(rankings.items, 2 * matrix(result.x))
         self.log_likelihood_ = float(rankings.weights @ self.log_prob(rankings))
         return self
 
@@ -190,13 +193,18 @@ class BabingtonSmith(Estimator):
         return self
 
     @property
+    def _factors(self) -> Floats:
+        """The paper's f: half the log-odds."""
+        return self.log_odds_ / 2
+
+    @property
     def mode_(self) -> tuple[str, ...]:
         """The most probable full order: Kemeny's problem, with log-odds as votes."""
         check_is_fitted(self, "log_odds_")
         # Sort by strength and name first, so that the order of the columns has no influence.
-        strength = np.round(self.log_odds_.sum(axis=1), 9)
+        strength = np.round(self._factors.sum(axis=1), 9)
         start = np.lexsort((np.array(self.items_), -strength))
-        votes = np.maximum(self.log_odds_[np.ix_(start, start)], 0)
+        votes = np.maximum(self._factors[np.ix_(start, start)], 0)
         order, _ = solve_exactly(votes)
         return tuple(self.items_[i] for i in start[order])
 
@@ -209,8 +217,8 @@ class BabingtonSmith(Estimator):
     def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
         longest = max(lengths, default=1)
         require_affordable(len(self.items_), longest)
-        sums = OrderSums(self.log_odds_, longest)
-        row_sums = self.log_odds_.sum(axis=1)
+        sums = OrderSums(self._factors, longest)
+        row_sums = self._factors.sum(axis=1)
         return np.array([logsumexp(sums.log_weights(row_sums, k)) for k in lengths])
 
     def log_prob(self, rankings: Rankings) -> Floats:
@@ -239,18 +247,18 @@ class BabingtonSmith(Estimator):
 
         For item i this is Σ_j f_ij over all j, minus the terms of the items before it.
         """
-        total = np.append(self.log_odds_.sum(axis=1), 0.0)
+        total = np.append(self._factors.sum(axis=1), 0.0)
         result = np.zeros(len(rankings))
         order = completed_orders(rankings)
         for place in range(int(rankings.lengths.max(initial=0))):
             rows = np.flatnonzero(rankings.lengths > place)
             item = order[rows, place]
-            gone = self.log_odds_[item[:, None], order[rows, :place]].sum(axis=1)
+            gone = self._factors[item[:, None], order[rows, :place]].sum(axis=1)
             result[rows] += total[item] - gone
         return result
 
     def _tied_log_weight(self, ranking: Rankings) -> float:
-        f = self.log_odds_
+        f = self._factors
         left = np.ones(len(f), bool)
         result = 0.0
         for tied, taken in iterate_choices(ranking):
@@ -268,8 +276,8 @@ class BabingtonSmith(Estimator):
         k = require_sample_length(n, k, len(self.items_))
         require_affordable(len(self.items_), k)
         rng = require_generator(random_state)
-        sums = OrderSums(self.log_odds_, k)
-        lists = sums.sample_orders(self.log_odds_.sum(axis=1), k, n, rng)
+        sums = OrderSums(self._factors, k)
+        lists = sums.sample_orders(self._factors.sum(axis=1), k, n, rng)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 

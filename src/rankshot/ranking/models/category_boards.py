@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import stdtr
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.ranking.models.leaderboard import Leaderboard, as_rankings, leaderboard
+from rankshot.ranking.models.board import Leaderboard
+from rankshot.ranking.models.leaderboard import leaderboard, read_given
+from rankshot.ranking.models.rank_intervals import adjust_holm
 from rankshot.ranking.models.robust_errors import centre
 
 COLUMNS = ("a", "b", "winner", "loser", "rater", "weight", "count")
@@ -35,7 +37,7 @@ class Difference(NamedTuple):
     ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
     >>> found = rs.leaderboards(votes).differences()[0]
     >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
-    ('dinner', 'a', -0.49, 0.0)
+    ('dinner', 'a', -0.49, 0.001)
     """
 
     category: str
@@ -96,13 +98,14 @@ class Leaderboards(Mapping[str, Leaderboard]):
         covariances = (centre(board.covariance[np.ix_(i, i)]) for board, i in both)
         variances = np.array([np.diag(V) for V in covariances])
         gap = theta - theta.mean(axis=0)
-        variance = (1 - 2 / K) * variances + variances.sum(axis=0) / K**2
-        error = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-        p = 2 * ndtr(-np.abs(gap / error)).ravel()
+        # Each category adds its part to the variance, and has its own degrees of freedom (Welch).
+        own, others = variances * (1 - 1 / K) ** 2, variances / K**2
+        variance = np.maximum(own + others.sum(axis=0) - others, np.finfo(float).tiny)
+        error, degrees = np.sqrt(variance), np.array([board.degrees[i] for board, i in both])
+        rates = own**2 / degrees + (others**2 / degrees).sum(axis=0) - others**2 / degrees
+        p = 2 * stdtr(variance**2 / np.maximum(rates, np.finfo(float).tiny), -np.abs(gap / error))
+        held, order = adjust_holm(p.ravel()), np.argsort(p, axis=None)
         gap, error = boards[0].unit * gap, boards[0].unit * error
-        order = np.argsort(p)
-        held = np.empty_like(p)
-        held[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
         cells = [(name, item) for name in self._boards for item in common]
         rows = zip(cells, gap.ravel().tolist(), error.ravel().tolist(), held.tolist(), strict=True)
         found = [Difference(*cell, d, s, q) for cell, d, s, q in rows]
@@ -110,7 +113,13 @@ class Leaderboards(Mapping[str, Leaderboard]):
 
 
 def leaderboards(
-    votes: Any, model: Any = None, *, category: str | None = None, **options: Any
+    votes: Any,
+    model: Any = None,
+    *,
+    category: str | None = None,
+    covariates: Iterable[str] = (),
+    cluster: Any = None,
+    **options: Any,
 ) -> Leaderboards:
     """Make a leaderboard for each category of votes: for each target of the rankings.
 
@@ -121,6 +130,8 @@ def leaderboards(
     model : PlackettLuce, DavidsonLuce or another model with worths, optional
     category : str, optional
         The column of categories, in a table of votes; `Rankings` have them as targets.
+    covariates, cluster
+        Those of `leaderboard`; each category has its own coefficients.
     **options
         Those of `leaderboard`.
 
@@ -130,24 +141,26 @@ def leaderboards(
 
     Examples
     --------
-    >>> import pandas as pd
     >>> import rankshot as rs
-    >>> votes = pd.DataFrame({"winner": ["a", "b"] * 30, "loser": ["b", "a"] * 30,
-    ...                       "meal": ["lunch"] * 40 + ["dinner"] * 20})
-    >>> boards = rs.leaderboards(votes, category="meal")
+    >>> votes = rs.Rankings.from_pairs(
+    ...     ["a", "b"] * 30, ["b", "a"] * 30, targets=["lunch"] * 40 + ["dinner"] * 20)
+    >>> boards = rs.leaderboards(votes)
     >>> list(boards), boards["lunch"].weight
     (['dinner', 'lunch'], 40.0)
     """
-    kept = {name: options.pop(name) for name in COLUMNS if name in options}
+    columns = {name: options.pop(name) for name in COLUMNS if name in options}
     if category is not None:
-        kept["category"] = category
-    rankings = as_rankings(votes, **kept)
-    if not rankings.target_names:
+        columns["category"] = category
+    names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
+    given = read_given(votes, names, cluster, columns)
+    if not given.rankings.target_names:
         raise RankshotError("the votes have no categories: name their column with category=")
     found = {}
-    for name, part in rankings.by_target().items():
-        listed = sorted({*part.codes.tolist()})
-        if part.is_subset.all():
-            part = part.change_items(tuple(part.items[i] for i in listed))  # noqa: PLW2901
-        found[name] = leaderboard(part, model, **options)
+    for name in given.rankings.target_names:
+        part = given.select(given.rankings.targets == name)
+        if part.rankings.is_subset.all():
+            listed = np.unique(part.rankings.codes)
+            items = tuple(part.rankings.items[i] for i in listed)
+            part = part._replace(rankings=part.rankings.change_items(items))
+        found[name] = leaderboard(part, model, covariates=names, **options)
     return Leaderboards(found)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import maximize
 from rankshot.core.tables import ColumnReader
+from rankshot.ranking.models.davidson_luce import FLAT
 from rankshot.ranking.models.information import invert_information
 from rankshot.ranking.models.pair_likelihood import PairLikelihood
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_stages import Gradients
-from rankshot.ranking.models.robust_errors import Units, find_units, sandwich, sum_squares
-from rankshot.ranking.votes import TIE, Votes
+from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 POSITION = "position"
@@ -51,45 +52,87 @@ def read_covariates(table: ColumnReader, names: tuple[str, ...]) -> Floats:
     return X
 
 
-def fit_matches(
-    votes: Votes, X: Floats, names: tuple[str, ...], *, ties: str, regularization: float
-) -> tuple[Floats, Floats, Units]:
-    """Return the parameters, their covariance, clustered by rater, and who voted.
+class MatchModel:
+    """Worths, coefficients of covariates and a tie parameter, fitted together.
 
-    They are the log-worths, the coefficients and, where ``ties`` is "outcome", the logarithm of the
-    tie parameter.
+    Without a penalty if the maximum exists. Otherwise the log-worths and the coefficients, in units
+    of the size of their covariates, have the penalty of `PlackettLuce`.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+    log_worths_ : ndarray
+    coef_ : ndarray
+        The coefficient of each covariate.
+    tie_parameters_ : dict
+        δ for ties of two items, if a tie is an outcome.
+    endless_ : str
+        Which covariates only the penalty holds; "" if there are none.
     """
-    X = np.broadcast_to(X, (votes.outcome.size, X.shape[1]))
-    kept = votes.weights > 0
-    if ties == "ignore":
-        kept &= votes.outcome != TIE
-    if not kept.all():
-        columns: Iterable[Any] = (column[kept] for column in votes[1:])
-        votes, X = Votes(votes.items, *columns), X[kept]
-    scale = np.sqrt((X**2).mean(axis=0))
-    if (flat := ~(scale > 0)).any():
-        raise RankshotError(f"covariate {names[int(np.argmax(flat))]!r} is 0 in all votes")
-    sign = np.array([1.0, -1.0, 0.0])[votes.outcome]
-    C, is_outcome = len(votes.items), ties == "outcome"
-    likelihood = PairLikelihood(
-        votes.first, votes.second, sign, votes.weights, C, X / scale, has_ties=is_outcome
-    )
-    is_worth = (np.arange(likelihood.size) < C).astype(float)
-    b = maximize(
-        likelihood.evaluate,
-        likelihood.information,
-        np.zeros(likelihood.size),
-        ridge=regularization * is_worth,
-        invariant=is_worth,
-    ).parameters
-    labels = (*votes.items, *names)
-    inverse = invert_information(likelihood.information(b), votes.items, regularization, labels)
-    units = find_units(votes.raters, votes.weights, np.arange(sign.size))
-    if units.n_raters:
-        zeros = np.zeros(sign.size), np.zeros(likelihood.size)
-        squares = sum_squares(units, Gradients(likelihood.gradients(b), *zeros))
-    else:
-        squares = likelihood.squares(b, units.weights**2)
-    unit = np.concatenate([np.ones(C), 1 / scale, np.ones(int(is_outcome))])
-    b = unit * (b - is_worth * b[:C].mean())
-    return b, sandwich(inverse, squares, units.n) * np.outer(unit, unit), units
+
+    def __init__(self, names: tuple[str, ...], *, has_ties: bool) -> None:
+        self.names, self.has_ties = names, has_ties
+
+    def fit(self, votes: Rankings, X: Floats, *, is_connected: bool) -> Self:
+        """Fit votes; rows of ``X`` are of the first item in each vote minus the second."""
+        scale = np.sqrt((X**2).mean(axis=0))
+        if (flat := ~(scale > 0)).any():
+            raise RankshotError(f"covariate {self.names[int(flat.argmax())]!r} is 0 in all votes")
+        C = votes.n_items
+        first, second = votes.codes.reshape(-1, 2).T
+        sign = (~votes.rows_with_ties).astype(np.float64)
+        likelihood = PairLikelihood(
+            first, second, sign, votes.weights, C, X / scale, has_ties=self.has_ties
+        )
+        eta, self.endless_ = 0.0, ""
+        if is_connected:
+            b = self._maximize(likelihood, eta)
+            self.endless_ = self._find_endless(likelihood, b)
+        if not is_connected or self.endless_:
+            eta = PlackettLuce().regularization
+            b = self._maximize(likelihood, eta)
+        information = likelihood.information(b)
+        information[C : C + scale.size, C : C + scale.size] += eta * np.eye(scale.size)
+        labels = (*votes.items, *self.names)
+        inverse = invert_information(information, votes.items, eta, labels)
+        self._unit = np.concatenate([np.ones(C), 1 / scale, np.ones(int(self.has_ties))])
+        self._inverse = inverse * np.outer(self._unit, self._unit)
+        self._gradients = likelihood.gradients(b)
+        self.items_, self.log_worths_ = votes.items, b[:C] - b[:C].mean()
+        self.coef_ = b[C : C + scale.size] / scale
+        self.tie_parameters_ = {2: float(np.exp(b[-1]))} if self.has_ties else {}
+        return self
+
+    def _maximize(self, likelihood: PairLikelihood, eta: float) -> Floats:
+        is_worth = (np.arange(likelihood.size) < likelihood.n_items).astype(float)
+        ridge = np.full(likelihood.size, eta)
+        ridge[likelihood.size - self.has_ties :] = 0.0
+        return maximize(
+            likelihood.evaluate,
+            likelihood.information,
+            np.zeros(likelihood.size),
+            ridge=ridge,
+            invariant=is_worth,
+        ).parameters
+
+    def _find_endless(self, likelihood: PairLikelihood, b: Floats) -> str:
+        """Return which covariates explain some votes completely: their effects have no limit."""
+        C, start = likelihood.n_items, likelihood.information(np.zeros_like(b))
+        curvatures, directions = np.linalg.eigh(likelihood.information(b))
+        flat = curvatures < FLAT * start.trace()
+        of_x = np.abs(directions[C : C + len(self.names), flat]).max(axis=1, initial=0.0)
+        found = [name for name, part in zip(self.names, of_x, strict=True) if part > 1e-3]
+        return f"covariates explain votes completely: {quote_names(found)}" if found else ""
+
+    def covariance(self, votes: Rankings) -> Floats:  # noqa: ARG002 - those of the fit
+        """Return the covariance of all parameters."""
+        return self._inverse
+
+    def inverse_and_gradients(self, votes: Rankings) -> tuple[Floats, Gradients]:
+        """Return the covariance of all parameters, and the derivatives of each vote in them."""
+        found = self._gradients
+        # In the units of the covariates.
+        slopes = csr_array(
+            (found.data / self._unit[found.indices], found.indices, found.indptr), found.shape
+        )
+        return self._inverse, Gradients(slopes, np.zeros(len(votes)), np.zeros(found.shape[1]))

@@ -6,57 +6,77 @@ close the worths are (Mogstad et al. 2024). Draws of the errors d give the numbe
 .. math:: \max_j |d_i - d_j| / s_{ij}
 
 stays below with this probability, where s are the standard errors of differences. Items that are
-more than c standard errors above i count as really above it, and likewise below. Then the maximum
-is over the items that are left, with a smaller c, until no more items are told from i (step-down).
+more than c standard errors above i count as really above it, and likewise below. Differences with
+few degrees of freedom count as many normal standard errors as are equally improbable. Then the
+maximum is over the items that are left, with a smaller c, until no more items are told from i
+(step-down).
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, ndtr, stdtrit
+from scipy.special import expit, ndtr, ndtri, stdtr
 
 from rankshot.ranking.models.information import variances_of_differences
 
 Floats = NDArray[np.float64]
 
 
-def draw_errors(covariance: Floats, degrees: float, n: int, rng: np.random.Generator) -> Floats:
-    """Draw errors of log-worths from Student's distribution, one column per draw."""
+def find_scores(log_worths: Floats, covariance: Floats, degrees: Floats) -> Floats:
+    """Return how far items (columns) are above others (rows), in normal standard errors.
+
+    Those of Student's distribution with ``degrees[i, j]`` are moved to equal probabilities.
+    """
+    scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
+    difference = log_worths - log_worths[:, None]
+    # An item does not differ from itself, nor do items that the errors do not tell apart.
+    t = np.divide(difference, scales, out=np.zeros_like(scales), where=scales > 0)
+    with np.errstate(under="ignore"):
+        return np.asarray(-np.sign(t) * ndtri(stdtr(degrees, -np.abs(t))))
+
+
+def adjust_holm(p: Floats) -> Floats:
+    """Return p-values that hold for all of them together (Holm 1979)."""
+    order = np.argsort(p)
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
+    return adjusted
+
+
+def draw_errors(covariance: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """Draw normal errors of log-worths, one column per draw."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    errors = root @ rng.standard_normal((len(covariance), n))
-    return np.asarray(errors * np.sqrt(degrees / rng.chisquare(degrees, n)))
+    return np.asarray(root @ rng.standard_normal((len(covariance), n)))
 
 
 def find_rank_intervals(
-    log_worths: Floats, covariance: Floats, errors: Floats, degrees: float, level: float
+    scores: Floats, covariance: Floats, errors: Floats, level: float
 ) -> NDArray[np.int64]:
     """Return the best and the worst rank of each item."""
-    scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
-    # An item does not differ from itself, nor do items that all draws tie.
-    scales[scales <= 0] = np.inf
-    above = (log_worths - log_worths[:, None]) / scales
     # Bonferroni's bound decides most pairs: the first maximum would only lower it a little.
-    bound = stdtrit(degrees, 1 - (1 - level) / (2 * max(len(scales) - 1, 1)))
-    undecided = np.isfinite(scales) & (np.abs(above) <= bound)
+    bound = -ndtri((1 - level) / (2 * max(len(scores) - 1, 1)))
+    scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
+    undecided = (scales > 0) & (np.abs(scores) <= bound)
     # Single precision is enough for a quantile of draws, and fits in the cache.
-    draws, rates = errors.astype(np.float32), (1 / scales).astype(np.float32)
+    draws = errors.astype(np.float32)
+    rates = np.divide(1, scales, out=np.zeros_like(scales), where=scales > 0).astype(np.float32)
     nth = min(int(np.ceil(level * draws.shape[1])), draws.shape[1]) - 1
     for i, row in enumerate(undecided):
         left = np.flatnonzero(row)
         sizes = np.abs(draws[left] - draws[i]) * rates[i, left, None]
         while left.size:
             reach = np.partition(sizes.max(axis=0), nth)[nth]
-            still = np.abs(above[i, left]) <= reach
+            still = np.abs(scores[i, left]) <= reach
             if still.all():
                 break
             left, sizes = left[still], sizes[still]
         undecided[i] = False
         undecided[i, left] = True
-    decided = np.isfinite(scales) & ~undecided
-    best = 1 + (decided & (above > 0)).sum(axis=1)
-    worst = len(scales) - (decided & (above < 0)).sum(axis=1)
+    decided = (scales > 0) & ~undecided
+    best = 1 + (decided & (scores > 0)).sum(axis=1)
+    worst = len(scores) - (decided & (scores < 0)).sum(axis=1)
     return np.column_stack([best, worst])
 
 

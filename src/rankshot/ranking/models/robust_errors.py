@@ -1,45 +1,64 @@
-r"""Errors of log-worths that hold if the rankings of one rater are alike.
+r"""Errors of parameters that hold if the rankings of one rater are alike.
 
 The covariance is the sandwich :math:`A^{-1} B A^{-1}`: A is the information, and B the sum of
 :math:`s_g s_g^\top` over the raters g, where s adds up the derivatives of all rankings of a rater.
 Only ratios of weights count in it.
+
+A fit follows its raters, so that s is too small, most of all for a rater who gave many of the
+rankings. CR2 corrects this, and Satterthwaite's rule gives degrees of freedom (Bell and McCaffrey
+2002). Both need a model of the variance of s. Here, for one parameter at a time, it is
+:math:`\omega = q + \tau^2 h^2` with the information h of a rater: q is chance, and τ² the variance
+of tastes, which the derivatives themselves tell (Imbens and Kolesár 2016). With the share a of the
+rater in all information, s has after the fit the covariance
+
+.. math:: \omega_g 1_{g = k} - a_g \omega_k - \omega_g a_k + a_g a_k \textstyle\sum \omega .
+
+For G raters with equal shares this gives the factor G / (G - 1), and G - 1 degrees of freedom.
+
+Rankings without a rater, among those of raters, may be of raters as well. They count as rankings of
+further raters, who are like the others: B is divided by the share of the raters with names.
+
+References
+----------
+Bell and McCaffrey (2002), Bias reduction in standard errors for linear regression with multi-stage
+samples. Survey Methodology 28. Imbens and Kolesár (2016), Robust standard errors in small samples.
+Review of Economics and Statistics 98.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
-from rankshot.core.arrays import row_blocks
-from rankshot.ranking.construction import number_labels
-from rankshot.ranking.models.plackett_luce import WorthModel
+from rankshot.core.arrays import CACHED_CELLS, row_blocks
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 DENSE_CELLS = 1 << 24
 """Sums of this many numbers are dense (128 MB)."""
+ROUNDING = 1e-9
 
 
 class Units(NamedTuple):
-    """Who gave rankings: raters with all of theirs, or single rankings.
+    """Whose rankings belong together: those of each rater, or single rankings.
 
     Attributes
     ----------
     unit, number : ndarray of int
-        The unit of each ranking, and its number among the different rankings. Equal single
-        rankings are one unit.
+        The unit of a ranking, and its number among the different rankings. Equal single rankings
+        are one unit. If there are several raters, only their rankings are listed.
     weights : ndarray
-        What each ranking counts for its unit: of equal single rankings, the square root of what
+        What the ranking counts for its unit: of equal single rankings, the square root of what
         their squares add up to.
-    n : float
-        How many units there are, equal single rankings one by one.
+    copies : ndarray
+        How many single rankings each unit stands for; 1 for a rater.
     n_raters : int
-        How many raters there are, if one of them gave several rankings; otherwise 0.
+        How many raters there are, if some of them gave several rankings; otherwise 0.
     weights_are_counts : bool
         Whether all weights are whole numbers. A ranking of weight w then counts as w rankings.
     """
@@ -47,88 +66,163 @@ class Units(NamedTuple):
     unit: NDArray[np.int64]
     number: NDArray[np.int64]
     weights: Floats
-    n: float
+    copies: Floats
     n_raters: int
     weights_are_counts: bool
 
 
-def find_units(raters: NDArray[np.object_], weights: Floats, number: NDArray[np.intp]) -> Units:
-    """Return who gave rankings; ``number`` is that of each among the different ones."""
-    rater = number_labels(raters)
-    repeats = bool(np.any(np.bincount(rater)[1:] > 1))
-    n_raters = int(rater.max()) * repeats
+def find_units(rater: NDArray[np.int64], weights: Floats, number: NDArray[np.intp]) -> Units:
+    """Return whose rankings belong together; raters have numbers from 1, and 0 is nobody.
+
+    ``number`` is that of each ranking among the different ones. If all rankings are of one rater,
+    each is a unit of its own: they say nothing about other raters.
+    """
+    sizes = np.bincount(rater, minlength=1)
+    repeats = bool(np.any(sizes[1:] > 1) and sizes.max() < rater.size)
+    n_raters = (sizes.size - 1) * repeats
     are_counts = bool(np.all(weights % 1 == 0))
     owned = (rater > 0) & repeats
-    single, squares = number[~owned], (weights if are_counts else weights**2)[~owned]
-    sums = np.bincount(single, squares)
-    alone = np.flatnonzero(sums)
+    single, alone = (number[~owned], weights[~owned]) if n_raters < 2 else (number[:0], weights[:0])
+    squares = np.bincount(single, alone if are_counts else alone**2)
+    which = np.flatnonzero(squares)
+    squares, total = squares[which], np.bincount(single, alone)[which]
     return Units(
-        np.append(rater[owned] - 1, n_raters + np.arange(alone.size)),
-        np.append(number[owned], alone),
-        np.append(weights[owned], np.sqrt(sums[alone])),
-        n_raters + (float(squares.sum()) if are_counts else single.size),
+        np.append(rater[owned] - 1, n_raters + np.arange(which.size)),
+        np.append(number[owned], which),
+        np.append(weights[owned], np.sqrt(squares)),
+        np.append(np.ones(n_raters), total**2 / squares),
         n_raters,
         are_counts,
     )
 
 
-def clustered_covariance(
-    model: WorthModel,
-    rankings: Rankings,
-    units: Units,
-    one_sided: NDArray[np.bool_],
-    halved: NDArray[np.bool_] | None = None,
-) -> Floats:
-    """Return the covariance of log-worths; ``rankings`` are the different ones.
+def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> tuple[Floats, Floats]:
+    """Return B, corrected for the fit, and degrees of freedom for each parameter.
 
-    If they come from `halve_ties`, ``halved`` says which were ties. Items that always won or always
-    lost keep at least the error that the information gives them: their derivatives are nearly 0.
+    ``gradients`` and ``weights`` are those of the different rankings.
     """
-    inverse, gradients = model.inverse_and_gradients(rankings)
-    if halved is not None:
-        units = _halve_votes(units, halved)
-    found = sandwich(inverse, sum_squares(units, gradients), units.n)
-    C = len(model.items_)
-    if not one_sided.any():
-        return centre(found[:C, :C])
-    # Relative to the other items, the errors of one-sided ones are those of no other.
-    found, least = (centre(V[:C, :C], ~one_sided) for V in (found, inverse))
-    ratio = np.sqrt(np.diag(least) / np.maximum(np.diag(found), np.finfo(float).tiny))
-    factor = np.where(one_sided, np.maximum(ratio, 1.0), 1.0)
-    return centre(factor[:, None] * found * factor)
-
-
-def sum_squares(units: Units, gradients: Gradients) -> Floats:
-    """Return Σ s sᵀ, with the sum s of the derivatives of each unit."""
-    n = int(units.unit.max()) + 1
-    rest = np.bincount(units.unit, gradients.rest[units.number] * units.weights, n)
-    listed = _add_up(units, gradients.listed, n)
-    both = listed.T @ listed
+    listed, rest, worths = gradients
+    n, P = units.copies.size, listed.shape[1]
+    own = csr_array((listed.data**2, listed.indices, listed.indptr), listed.shape)
+    # The information of equal single rankings is that of one, times their number.
+    counts = [units.weights * np.sqrt(units.copies)[units.unit]]
+    if not units.weights_are_counts:
+        counts.append(units.weights**2)
+    sums = _add_up(units, units.weights, listed, n)
+    of_rest: Any = np.bincount(units.unit, rest[units.number] * units.weights, n)
+    if rest.any():
+        # A top-K list says something about all items: a rater has one share of all information.
+        length = float(worths @ worths)
+        whole = own.sum(axis=1) - 2 * rest * (listed @ worths) + rest**2 * length
+        lengths = (sums * sums).sum(axis=1) - 2 * of_rest * (sums @ worths) + of_rest**2 * length
+        columns: list[Any] = [np.sqrt(np.maximum(lengths, 0.0))]
+        columns += [np.bincount(units.unit, whole[units.number] * each, n) for each in counts]
+        tables = [column[:, None] for column in columns]
+        factors, degrees = _find_factors(tables, np.array([weights @ whole]), units.copies)
+        sums, of_rest = diags_array(factors[:, 0]) @ sums, of_rest * factors[:, 0]
+    else:
+        tables = [sums, *(_add_up(units, each, own, n) for each in counts)]
+        factors, degrees = _find_factors(tables, weights @ own, units.copies)
+        if isinstance(sums, np.ndarray):
+            sums *= factors
+        else:
+            sums.data *= factors
+    both = sums.T @ sums
     both = both if isinstance(both, np.ndarray) else both.toarray()
-    crossed = np.outer(listed.T @ rest, gradients.worths)
-    squares = float(rest @ rest) * np.outer(gradients.worths, gradients.worths)
-    return np.asarray(both - crossed - crossed.T + squares)
+    crossed = np.outer(sums.T @ of_rest, worths)
+    squares = float(of_rest @ of_rest) * np.outer(worths, worths)
+    return np.asarray(both - crossed - crossed.T + squares), np.broadcast_to(degrees, P)
 
 
-def _add_up(units: Units, rows: csr_array, n: int) -> Floats | csr_array:
+def _add_up(units: Units, weights: Floats, rows: csr_array, n: int) -> Floats | csr_array:
     """Return the sum of the rows of each unit: dense if that is not large, otherwise sparse."""
     P, width = rows.shape[1], rows.nnz // rows.shape[0]
     if n * P > DENSE_CELLS or np.any(np.diff(rows.indptr) != width):
-        cells = (units.weights, (units.unit, units.number))
-        return csr_array(cells, shape=(n, rows.shape[0])) @ rows
+        found = csr_array((weights, (units.unit, units.number)), shape=(n, rows.shape[0])) @ rows
+        found.sort_indices()
+        return found if n * P > DENSE_CELLS else found.toarray()
     # Rows of equal lengths, such as those of votes, are added up without a sparse product.
     columns, values = rows.indices.reshape(-1, width), rows.data.reshape(-1, width)
     sums = np.zeros(n * P)
     for some in row_blocks(units.unit.size, width):
         number = units.number[some]
         cells = (units.unit[some] * P)[:, None] + columns[number]
-        np.add.at(sums, cells.ravel(), (units.weights[some, None] * values[number]).ravel())
+        np.add.at(sums, cells.ravel(), (weights[some, None] * values[number]).ravel())
     return sums.reshape(n, P)
 
 
-def sandwich(inverse: Floats, squares: Floats, n_units: float) -> Floats:
-    """Return A⁻¹ B A⁻¹ with the factor n / (n - 1) for the number of units."""
-    return np.asarray(inverse @ squares @ inverse * (n_units / max(n_units - 1, 1.0)))
+class _Cells(NamedTuple):
+    """Cells of tables of units and parameters; sparse ones have the column of each."""
+
+    tables: list[Floats]
+    copies: Floats
+    column: NDArray[np.int32] | None
+
+    def add(self, values: Floats, P: int) -> Floats:
+        """Return the sum of each column, over all copies."""
+        if self.column is None:
+            return np.asarray((self.copies * values).sum(axis=0))
+        return np.bincount(self.column, self.copies * values, P).astype(float)
+
+    def spread(self, of_columns: Floats) -> Floats:
+        """Return the number of each cell's column."""
+        return of_columns if self.column is None else of_columns[self.column]
+
+
+def _list_cells(tables: list[Any], copies: Floats) -> list[_Cells]:
+    """Return dense tables in blocks of rows, or what sparse ones have."""
+    first = tables[0]
+    if isinstance(first, csr_array):
+        repeated = np.repeat(copies, np.diff(first.indptr))
+        return [_Cells([table.data for table in tables], repeated, first.indices)]
+    return [
+        _Cells([table[some] for table in tables], copies[some, None], None)
+        for some in row_blocks(len(first), first.shape[1], CACHED_CELLS)
+    ]
+
+
+def _find_factors(tables: list[Any], total: Floats, copies: Floats) -> tuple[Floats, Floats]:
+    """Return what s is multiplied by, and degrees of freedom for each column.
+
+    The tables are s, the information of units and, if weights are not counts, what their squares
+    give instead; ``total`` is all information, that of nobody's rankings included.
+    """
+    P, blocks = total.size, _list_cells(tables, copies)
+    total = np.where(total > 0, total, 1.0)
+    # The share of units with names.
+    named = sum(cells.add(cells.tables[1] / cells.copies, P) for cells in blocks) / total
+    named = np.where(named > 0, np.minimum(named, 1.0), 1.0)
+
+    def take(cells: _Cells) -> tuple[Floats, Floats, Floats]:
+        """Return the information h, its share a, and the variance q by chance of one unit."""
+        h = cells.tables[1] / cells.copies
+        return h, h / cells.spread(total), cells.tables[-1] / cells.copies
+
+    sums = np.zeros((6, P))
+    for cells in blocks:
+        s, (h, a, q) = cells.tables[0], take(cells)
+        parts = (s**2 / cells.copies, q, q * a, a**2, h**2, h**2 * a)
+        sums += [cells.add(each, P) for each in parts]
+    squares, q1, qa, a2, h2, h2a = sums
+    excess = squares - (q1 - 2 * qa + a2 * q1 / named)
+    tastes = h2 - 2 * h2a + a2 * h2 / named
+    tau = max(0.0, float(excess.sum() / tastes.sum())) if tastes.sum() > 0 else 0.0
+    all_w = (q1 + tau * h2) / named
+    factors, sums = [], np.zeros((4, P))
+    for cells in blocks:
+        h, a, q = take(cells)
+        w = q + tau * h**2
+        left = w * (1 - 2 * a) + cells.spread(all_w) * a**2
+        # Nothing is left of a unit that has all information.
+        known = left > ROUNDING * w
+        correction = np.divide(w, left, out=np.zeros_like(w), where=known)
+        factors.append(np.sqrt(correction / cells.spread(named)))
+        a *= known
+        b = a**2 / (1 - a)
+        sums += [cells.add(each, P) for each in (a, a**2, b, b**2)]
+    a1, a2, b1, b2 = sums
+    degrees = np.divide(a1**2, a2 + b1**2 - b2, out=np.zeros(P), where=a1 > 0)
+    return np.concatenate(factors), degrees
 
 
 def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) -> Floats:
@@ -152,13 +246,34 @@ def halve_ties(rankings: Rankings) -> Rankings:
     return Rankings.concatenate([first, replace(second, codes=backward)])
 
 
-def _halve_votes(units: Units, tied: NDArray[np.bool_]) -> Units:
-    """Return the units of the rankings of `halve_ties`, from those of the rankings before it."""
-    half = tied[units.number]
-    weights = np.where(half, units.weights / 2, units.weights)
-    second = tied.size - 1 + np.cumsum(tied)
-    return units._replace(
-        unit=np.append(units.unit, units.unit[half]),
-        number=np.append(units.number, second[units.number[half]]),
-        weights=np.append(weights, weights[half]),
-    )
+def join_halves(
+    gradients: Gradients, weights: Floats, tied: NDArray[np.bool_]
+) -> tuple[Gradients, Floats]:
+    """Return the derivatives and weights of rankings, from those of `halve_ties`."""
+    n, at = tied.size, np.flatnonzero(tied)
+    row = np.append(np.arange(n), at)
+    half = np.where(tied[row], 0.5, 1.0)
+    whole = csr_array((half, (row, np.arange(row.size))), shape=(n, row.size))
+    joined = gradients._replace(listed=whole @ gradients.listed, rest=gradients.rest[:n])
+    return joined, np.asarray(whole @ (weights / half))
+
+
+def keep_least_errors(
+    covariance: Floats, inverse: Floats, one_sided: NDArray[np.bool_], degrees: Floats
+) -> Floats:
+    """Return the covariance, with at least the error of the model for some items.
+
+    The derivatives of items that always won or always lost are nearly 0, and so are those of items
+    that a single rater has compared, who has no degrees of freedom.
+    """
+    C = one_sided.size
+    some = one_sided | (degrees[:C] == 0)
+    if not some.any() or some.all():
+        return covariance if not some.any() else inverse
+    # Relative to the other items, the errors of these are those of no other.
+    found, least = (centre(V[:C, :C], ~some) for V in (covariance, inverse))
+    ratio = np.sqrt(np.diag(least) / np.maximum(np.diag(found), np.finfo(float).tiny))
+    factor = np.where(some, np.maximum(ratio, 1.0), 1.0)
+    covariance = covariance.copy()
+    covariance[:C, :C] = centre(factor[:, None] * found * factor)
+    return covariance

@@ -113,9 +113,10 @@ class SumOverRankings:
 
     def _sample_by_pairs(self, scores: Floats) -> Ints:
         C, (k, n_samples) = len(self._items), np.shape(cast("Any", self._log_uniform))
-        log_odds = np.zeros((C, C))
-        log_odds[np.triu_indices(C, 1)] = scores
-        model = BabingtonSmith.from_log_odds(log_odds - log_odds.T, items=self._items)
+        f = np.zeros((C, C))
+        f[np.triu_indices(C, 1)] = scores
+        # Equation 13 has the scores as f, which is half the log-odds.
+        model = BabingtonSmith.from_log_odds(2 * (f - f.T), items=self._items)
         return model.sample(n_samples, k, self._seed).codes.reshape(-1, k)
 
 

@@ -1,0 +1,700 @@
+"""Choose the default numbers of rankshot again, on held-out *seen* classes of four data sets.
+
+``make defaults FROM=DIRECTORY`` measures each number of `NUMBERS` at several values and writes
+``docs/results/defaults.md``. No label or input of a new class is read. A new number is one entry of
+`NUMBERS`; numbers that decide no prediction are in `FIXED`, and those without a measurement yet in
+`UNMEASURED`. A test compares these lists, the page and the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.core.errors import RankshotError
+from rankshot.core.files import replace_file
+from rankshot.ranking.matrices import restrict_items
+from rankshot.ranking.rankings import Rankings
+from rankshot.sources import prompts
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.scores import Scores
+from reproduction.classifiers import LEAST_SQUARES
+from reproduction.scored_tasks import HELD_OUT, TABLES, Labels, ScoredTask, load_scored_tasks
+from reproduction.selection import LEAST_GAIN
+
+Floats = NDArray[np.float64]
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "defaults.md"
+N_INPUTS = 30
+"""Inputs of each held-out class."""
+N_DRAWS = 1
+"""Draws of examples and of batches: the classes vary much more than the draws."""
+ENOUGH_BETTER = 2.0
+"""Standard errors: with five to nine values, the best one is often better by one."""
+
+
+# ---- Reading and replacing a number by its name
+
+NAME = re.compile(r"([\w.]+?)(?:\[([\w-]+)\])?")
+
+
+def _find(name: str) -> tuple[dict[str, Any], str, str | None]:
+    """Return the dictionary that has a number, its name there, and its key if it is in a table."""
+    path, key = NAME.fullmatch(name).groups()  # type: ignore[union-attr]
+    *modules, last = f"rankshot.{path}".split(".")
+    if modules[-1][0].isupper():
+        owner = getattr(import_module(".".join(modules[:-1])), modules[-1])
+        return owner.__init__.__kwdefaults__, last, key
+    return vars(import_module(".".join(modules))), last, key
+
+
+def read_number(name: str) -> Any:
+    """Return a number of the code.
+
+    Names are those of constants (``zeroshot.heads.weighted_mean.UNCERTAINTY``), of entries of
+    constants (``….COVERAGE_BY_OTHERS[multiclass]``) or of defaults of parameters
+    (``….WeightedMean.decay``).
+    """
+    where, last, key = _find(name)
+    value = where[last]
+    if key is None:
+        return value
+    return value[key] if isinstance(value, Mapping) else value[int(key)]
+
+
+@contextmanager
+def number_set(name: str, value: Any) -> Iterator[None]:
+    """Set a number of the code for a while, also where other modules have imported it."""
+    where, last, key = _find(name)
+    old = where[last]
+    new = value
+    if key is not None:
+        new = list(old) if isinstance(old, tuple) else copy(old)
+        new[key if isinstance(old, Mapping) else int(key)] = value
+        new = tuple(new) if isinstance(old, tuple) else new
+    loaded = [vars(module) for at, module in sys.modules.items() if at.startswith("rankshot.")]
+    copies = [space for space in (where, *loaded) if space.get(last) is old]
+    for space in copies:
+        space[last] = new
+    try:
+        yield
+    finally:
+        for space in copies:
+            space[last] = old
+
+
+# ---- Measurements on one task: one number per held-out class, more is better
+
+Measure = Callable[[ScoredTask], Floats]
+
+
+def _by_class(labels: Labels, values: Any) -> Floats:
+    """Return the mean of a value of each input, over the inputs of each class."""
+    z = np.unique(labels, return_inverse=True)[1]
+    return np.asarray(np.bincount(z, values) / np.bincount(z))
+
+
+def _accuracy(head: BaseHead, scores: Scores, labels: Labels) -> Floats:
+    return _by_class(labels, head.predict(scores) == labels)
+
+
+def _likelihood(head: BaseHead, scores: Scores, labels: Labels) -> Floats:
+    """Return the mean log-probability of the label, for each class."""
+    log_proba = np.asarray(head.predict_log_proba(scores), np.float64)
+    column = np.searchsorted(np.asarray(head.classes_), labels)
+    return _by_class(labels, log_proba[np.arange(len(labels)), column])
+
+
+def _fit(task: ScoredTask, head: Any = None, reference: Scores | None = None) -> Any:
+    return (head or WeightedMean()).fit(task.rankings["panel"], reference)
+
+
+def with_reference(task: ScoredTask) -> Floats:
+    """Measure the accuracy of the panel's rankings with a reference."""
+    return _accuracy(_fit(task, reference=task.reference), task.scores, task.labels)
+
+
+def by_likelihood(task: ScoredTask) -> Floats:
+    """Measure the accuracy of the panel's rankings as likelihoods, with and without reference."""
+    heads = (_fit(task, ProbabilisticRanking(), given) for given in (None, task.reference))
+    return np.mean([_accuracy(head, task.scores, task.labels) for head in heads], axis=0)
+
+
+def _log_loss(head: Any, *, reference: bool) -> Measure:
+    def measure(task: ScoredTask) -> Floats:
+        fitted = _fit(task, clone(head), task.reference if reference else None)
+        return _likelihood(fitted, task.scores, task.labels)
+
+    return measure
+
+
+def _small_references(task: ScoredTask) -> Iterator[Scores]:
+    """Yield references of few inputs, and of few classes."""
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(task.reference))
+    yield task.reference[order[: len(task.reference.items)]]
+    for share in (0.1, 0.3):
+        names = np.array(task.reference.items)
+        some = rng.permutation(names)[: max(2, round(share * len(names)))]
+        yield task.reference[np.isin(task.reference_labels, some)]
+
+
+def with_small_references(task: ScoredTask) -> Floats:
+    """Measure the accuracy with references of few inputs or classes."""
+    heads = (_fit(task, reference=given) for given in _small_references(task))
+    return np.mean([_accuracy(head, task.scores, task.labels) for head in heads], axis=0)
+
+
+def with_short_lists(task: ScoredTask) -> Floats:
+    """Measure the accuracy of the panel's lists, of the length that prompts ask for."""
+    panel = task.rankings["panel"].top(prompts.DEFAULT_K)
+    head = WeightedMean(k=None).fit(panel, task.reference)
+    return _accuracy(head, task.scores, task.labels)
+
+
+def with_examples(task: ScoredTask) -> Floats:
+    """Measure the accuracy with 1, 2 and 5 examples, of scores and of features."""
+    found = []
+    for draw in range(N_DRAWS):
+        order = np.random.default_rng(draw).permutation(len(task.labels))
+        by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
+        tested = np.concatenate([rows[5:] for rows in by_class])
+        for n in (1, 2, 5):
+            rows = np.concatenate([some[:n] for some in by_class])
+            for scores in (task.scores, _without_features(task.scores)):
+                head = WeightedMean().fit(
+                    task.rankings["panel"],
+                    reference=task.reference,
+                    examples=(scores[rows], task.labels[rows]),
+                )
+                found.append(_accuracy(head, scores[tested], task.labels[tested]))
+    return np.mean(found, axis=0)
+
+
+def _without_features(scores: Scores) -> Scores:
+    return Scores(scores.values, scores.items, scores.kind)
+
+
+def in_batches(task: ScoredTask) -> Floats:
+    """Measure the accuracy of batches of all classes, of some, and of unequal frequencies."""
+    head = _fit(task, reference=task.reference)
+    names = np.unique(task.labels)
+    found: list[list[float]] = [[] for _ in names]
+    for draw in range(N_DRAWS):
+        rng = np.random.default_rng(draw)
+        for shares in (
+            np.ones(len(names)),
+            rng.permutation(len(names)) < len(names) / 2,
+            1 / rng.permutation(np.arange(1, len(names) + 1)),
+        ):
+            kept = rng.random(len(task.labels)) < shares[np.searchsorted(names, task.labels)]
+            scores, labels = _without_features(task.scores[kept]), task.labels[kept]
+            with warnings.catch_warnings():
+                # A batch that is left alone is an outcome like others.
+                warnings.filterwarnings("ignore", "the refined answers")
+                refined = BatchRefinement(head).fit(scores)
+            for name, share in zip(
+                np.unique(labels), _accuracy(refined, scores, labels), strict=True
+            ):
+                found[np.searchsorted(names, name)].append(share)
+    return np.array([np.mean(shares) if shares else 0.0 for shares in found])
+
+
+def by_the_gate(task: ScoredTask) -> Floats:
+    """Measure the log-probability of the right group: seen or new; and seen, new or none of these.
+
+    Half of the seen inputs are the reference, or a part of it. For the second question, half of the
+    targets are classes that the head does not know. The groups are as frequent as the default gate
+    expects.
+    """
+    names = np.unique(task.labels)
+    rows = np.random.default_rng(0).permutation(len(task.reference))
+    tested, given = np.array_split(rows, 2)
+    usual = task.reference[given]
+    few = usual[np.isin(task.reference_labels[given], task.reference.items[::4])]
+    panel = task.rankings["panel"]
+    found = []
+    for known, third in ((names, False), (names[::2], True)):
+        is_known = np.isin(task.labels, known)
+        rankings = panel[np.isin(panel.targets.astype(str), known)]
+        for reference in (few, usual) if third else (None, few, usual):
+            head = SeenAndNew(WeightedMean().fit(rankings, reference), none=third).fit(reference)
+            shares = (0.45, 0.45, 0.1) if third else (0.5, 0.5)
+
+            def by_class(
+                scores: Scores, labels: Labels, group: int, head: Any = head, shares: Any = shares
+            ) -> Floats:
+                log_proba = np.log(head.gate_proba(_without_features(scores))[:, group])
+                return shares[group] * _by_class(labels, log_proba)
+
+            share = len(known) / len(names)
+            by_target = np.full(
+                len(names),
+                by_class(task.reference[tested], task.reference_labels[tested], 0).mean(),
+            )
+            by_target[np.isin(names, known)] += (
+                by_class(task.scores[is_known], task.labels[is_known], 1) / share
+            )
+            if third:
+                by_target[~np.isin(names, known)] += by_class(
+                    task.scores[~is_known], task.labels[~is_known], 2
+                ) / (1 - share)
+            found.append(by_target)
+    return np.mean(found, axis=0)
+
+
+def by_seen_scores(kind: str) -> Measure:
+    """Measure the log-probability of the class of seen inputs, among the seen classes."""
+
+    def measure(task: ScoredTask) -> Floats:
+        if task.reference.kind != kind:
+            return np.zeros(0)
+        head = SeenAndNew(_fit(task)).fit()
+        log_proba = np.asarray(head.predict_log_proba(_without_features(task.reference)))
+        log_proba = log_proba[:, head.seen_]
+        log_proba = log_proba - np.logaddexp.reduce(log_proba, axis=1, keepdims=True)
+        column = np.searchsorted(np.asarray(head.classes_)[head.seen_], task.reference_labels)
+        own = log_proba[np.arange(len(column)), column]
+        return _by_class(task.reference_labels, own)
+
+    return measure
+
+
+def with_random_lists(task: ScoredTask) -> Floats:
+    """Measure the accuracy of the panel beside random lists, with few seen or few new classes."""
+    rng = np.random.default_rng(0)
+    names = np.unique(task.labels)
+    total, times = np.zeros(len(names)), np.zeros(len(names))
+    for n_items, n_targets in ((8, None), (14, None), (24, None), (None, 3), (None, 6)):
+        items = tuple(sorted(rng.permutation(task.scores.items)[:n_items].tolist()))
+        panel = task.rankings["panel"]
+        chosen = np.isin(panel.targets.astype(str), rng.permutation(names)[:n_targets])
+        panel = restrict_items(panel[chosen], list(items))
+        targets = panel.target_names
+        mixed = Rankings.from_orders(
+            [rng.permutation(items)[:10].tolist() for _ in targets],
+            items=items,
+            targets=targets,
+            sources="random lists",
+            raters="nobody",
+        )
+        both = Rankings.concatenate([panel, mixed])
+        seen = np.isin(task.reference_labels, items)
+        head = WeightedMean().fit(both, _without_features(task.reference).select(items)[seen])
+        rows = np.isin(task.labels, targets)
+        scores = _without_features(task.scores).select(items)[rows]
+        of_targets = np.isin(names, targets)
+        total[of_targets] += _accuracy(head, scores, task.labels[rows])
+        times += of_targets
+    return total / np.maximum(times, 1)
+
+
+# ---- The numbers
+
+
+class Number(NamedTuple):
+    """A number to choose, the values to try, and what is measured with each of them."""
+
+    name: str
+    values: tuple[Any, ...]
+    measure: Measure
+    what: str
+
+
+HEADS = "zeroshot.heads"
+WEIGHTED = f"{HEADS}.weighted_mean"
+LIKELIHOOD = f"{HEADS}.probabilistic_ranking"
+BATCH = f"{HEADS}.batch_refinement"
+GATE = f"{HEADS}.seen_and_new"
+ACCURACY = "accuracy, panel and reference"
+LOG_LOSS = "log-loss, panel"
+
+
+def _gates() -> tuple[Gate, ...]:
+    """Return the default gate, and gates of other slopes and constants."""
+    usual = read_number(f"{GATE}.DEFAULT_GATE")
+    new, none = np.array(usual.new), np.array(usual.none)
+    slopes = [np.array([factor, factor, 1.0]) for factor in (0.5, 0.7, 1.4, 2.0)]
+    shifts = [np.array([0.0, 0.0, shift]) for shift in (-1.0, -0.5, 0.5, 1.0)]
+    others = [(new * s, none * s) for s in slopes] + [(new + s, none + s) for s in shifts]
+    rounded = [[tuple(np.round(part, 2).tolist()) for part in gate] for gate in others]
+    return (usual, *(Gate(*gate) for gate in rounded))
+
+
+@cache
+def list_numbers() -> tuple[Number, ...]:
+    """Return all numbers that are measured."""
+    plain, likelihood = WeightedMean(), ProbabilisticRanking()
+    examples = "accuracy, panel with 1, 2 and 5 examples"
+    batches = "accuracy, batches of all classes, of half of them, of unequal frequencies"
+    gate = "log-loss of seen, new or none"
+    random_lists = "accuracy, panel and random lists, few classes"
+    factors = (0.5, 0.7, 1.4, 2.0)
+
+    def around(name: str, digits: int = 3) -> tuple[Any, ...]:
+        """Return a number of the code, and multiples of it."""
+        value = read_number(name)
+        kind = type(value)
+        others = {kind(round(value * factor, digits)) for factor in factors}
+        return tuple(sorted({value, *others}))
+
+    def tried(name: str, measure: Measure, what: str, values: tuple[Any, ...] = ()) -> Number:
+        return Number(name, values or around(name), measure, what)
+
+    return (
+        tried(f"{WEIGHTED}.WeightedMean.k", with_reference, ACCURACY, (3, 5, 8, 10, 12, 15, 20)),
+        tried(
+            f"{WEIGHTED}.WeightedMean.decay",
+            with_reference,
+            ACCURACY,
+            (0.0, 0.25, 0.5, 0.75, 1.0, 1.5),
+        ),
+        tried(f"{WEIGHTED}.UNCERTAINTY", with_reference, ACCURACY),
+        tried(f"{WEIGHTED}.TEMPERATURE", _log_loss(plain, reference=False), LOG_LOSS),
+        tried(
+            f"{WEIGHTED}.TEMPERATURE_WITH_REFERENCE",
+            _log_loss(plain, reference=True),
+            f"{LOG_LOSS} and reference",
+        ),
+        tried(
+            f"{WEIGHTED}.COVERING_INPUTS", with_small_references, "accuracy, panel, few references"
+        ),
+        tried(
+            f"{WEIGHTED}.COVERAGE_BY_OTHERS[multiclass]",
+            with_small_references,
+            "accuracy, panel, few references",
+            (0.0, 0.25, 0.5, 0.75, 1.0),
+        ),
+        tried(
+            f"{LIKELIHOOD}.ProbabilisticRanking.k",
+            by_likelihood,
+            "accuracy, panel, with and without reference",
+            (4, 7, 10, 15),
+        ),
+        tried(
+            f"{LIKELIHOOD}.ProbabilisticRanking.decay",
+            by_likelihood,
+            "accuracy, panel, with and without reference",
+            (0.0, 0.25, 0.5, 0.75, 1.0),
+        ),
+        tried(
+            f"{LIKELIHOOD}.TEMPERATURE_WITH_REFERENCE",
+            _log_loss(likelihood, reference=True),
+            f"{LOG_LOSS} and reference",
+        ),
+        tried("zeroshot.evidence.RIDGE", with_examples, examples),
+        tried("zeroshot.evidence.USUAL_WEIGHTS[0]", with_examples, examples),
+        tried("zeroshot.evidence.USUAL_WEIGHTS[1]", with_examples, examples),
+        tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
+        tried(f"{BATCH}.LEAST_SHRINKAGE", in_batches, batches),
+        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
+        tried(f"{BATCH}.MOST_LOST", in_batches, batches),
+        tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
+        tried(f"{GATE}.LARGEST_FEATURE", by_the_gate, gate),
+        *(
+            tried(
+                f"{GATE}.SEEN_TEMPERATURES[{kind}]",
+                by_seen_scores(kind),
+                "log-loss of seen classes",
+            )
+            for kind in ("multiclass", "one-vs-rest")
+        ),
+        tried(
+            "zeroshot.source_weights.LEAST_ITEMS",
+            with_random_lists,
+            random_lists,
+            (5, 10, 15, 20, 30),
+        ),
+        tried(
+            "zeroshot.source_weights.LEAST_TARGETS", with_random_lists, random_lists, (2, 4, 5, 8)
+        ),
+        tried("sources.prompts.DEFAULT_K", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
+    )
+
+
+UNMEASURED = {
+    f"{WEIGHTED}.MANY_CLASSES": "no held-out task has more than 100 seen classes",
+    f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
+    "zeroshot.evidence.LOG_WEIGHT_STD": "how far few examples may move the weights",
+    "zeroshot.evidence.SHARE": "needs another model's scores",
+    "zeroshot.evidence.MOST_WEIGHT": "needs another model's scores",
+    f"{GATE}.SCALE_WITHOUT_REFERENCE": "follows from the default gate",
+    f"{GATE}.SHIFT_WITHOUT_REFERENCE": "follows from the default gate",
+    f"{BATCH}.LEAST_PER_CLASS": "when a batch is used without being asked for",
+    f"{BATCH}.DIRECTIONS_PER_CLASS": "directions of the scores in a batch",
+    f"{BATCH}.INPUTS_PER_DIRECTION": "directions of the scores in a batch",
+    f"{BATCH}.N_ITERATIONS": "iterations of the EM algorithm",
+    f"{BATCH}.LEAST_AGREEMENT": "when a batch is left alone",
+    f"{BATCH}.CONFIDENCE": "the confidence in a batch",
+    "zeroshot.held_out.LOG_ODDS_STD": "the width of predicted accuracies",
+    "zeroshot.held_out.LEAST_CLASSES": "how classes are held out",
+    "zeroshot.held_out.USUAL_FOLDS": "how classes are held out",
+    "zeroshot.rehearsal.REFERENCE_SHARE": "how a rehearsal divides its inputs",
+    "zeroshot.rehearsal.ENOUGH_CLASSES": "when a rehearsal chooses settings",
+    "zeroshot.rehearsal.LEAST_HALVED": "when a rehearsal divides its classes",
+    "zeroshot.rehearsal.N_EXAMPLES": "the examples with which a rehearsal weighs examples",
+    "inference.network_check.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
+    "inference.network_check.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
+    "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
+    "sources.wordnet.UNTAGGED_COUNT": "which senses of a name WordNet chooses",
+    "sources.wordnet.SAME_SENSE_PROBABILITY": "which senses of a name WordNet chooses",
+}
+"""Numbers that may change predictions and have no measurement here, with what they do."""
+
+WITHOUT_PREDICTIONS = ("files", "last_layer", "onnx_export", "torch_head", "metrics", "explanation")
+"""Modules of `zeroshot` that read, write, convert or describe; they change no prediction."""
+FIXED = {
+    **dict.fromkeys(
+        (
+            f"{WEIGHTED}.TIED_SCORES",
+            f"{WEIGHTED}.ROUNDING",
+            f"{HEADS}.base.ROUNDING_UNITS",
+            f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
+            f"{BATCH}.MOST_EXCESS",
+            f"{GATE}.TEMPERATURE_BOUNDS",
+            "zeroshot.runner.TIED",
+            "zeroshot.scores.LEAST_PROBABILITY",
+            "zeroshot.scores.LARGEST_SCORE",
+            "zeroshot.scores.SUM_TOLERANCE",
+            "zeroshot.likelihoods.scorers.TIE_TOLERANCE",
+            "zeroshot.likelihoods.scorers.SPARSE",
+            "zeroshot.likelihoods.scorers.LARGE",
+            "zeroshot.likelihoods.scorers.LEAST_TOTAL",
+            "zeroshot.likelihoods.formulas.TIE_TOLERANCE",
+            "zeroshot.likelihoods.formulas.HIGHEST_LOG_TIME",
+            "zeroshot.evidence.LOG_WEIGHTS",
+            "zeroshot.rehearsal.TEMPERATURES",
+        ),
+        "a tolerance or a bound",
+    ),
+    **dict.fromkeys(
+        (
+            f"{HEADS}.base.LEAST_INPUTS",
+            f"{HEADS}.sum_over_rankings.MAX_RANKINGS",
+            "zeroshot.runner.ARRAY_CELLS",
+            "zeroshot.likelihoods.formulas.FEW_CELLS",
+            f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
+            "zeroshot.held_out.N_INPUTS",
+            "zeroshot.held_out.N_DRAWS",
+            "zeroshot.held_out.STRENGTHS",
+            "zeroshot.held_out.MOST_CLASSES",
+        ),
+        "a size of blocks or of simulations",
+    ),
+    "zeroshot.held_out.ENOUGH_TO_JUDGE": "when labels are checked",
+    **dict.fromkeys(
+        ("zeroshot.source_weights.LEAST_COHERENCE", "zeroshot.evidence.LOWER_LIMIT"),
+        "a quantile of the normal distribution",
+    ),
+    **dict.fromkeys(
+        ("zeroshot.rehearsal.GRID", "zeroshot.rehearsal.SOURCE_WEIGHTS"),
+        "values that a rehearsal tries",
+    ),
+    **dict.fromkeys(
+        (
+            f"{HEADS}.deterministic_ranking.DeterministicRanking.k",
+            f"{HEADS}.similarity_heads.DirectSimilarity.n_similar",
+            f"{HEADS}.similarity_heads.ConSE.n_classes",
+        ),
+        "a value of the method's own paper",
+    ),
+    f"{GATE}.RIDGE": "a weak penalty",
+    f"{WEIGHTED}.MOST_PLACES": "the default of WeightedMean.k",
+}
+"""Numbers of `zeroshot` that are not tuned, with what they are."""
+
+
+# ---- Choosing
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was found for a number: the gain of each value over the worst, and what follows."""
+
+    name: str
+    value: str
+    """The chosen value: that of the code, unless another one is clearly better."""
+    tried: tuple[str, ...]
+    equal: tuple[str, ...]
+    """The values that are not clearly worse than the best."""
+    best: str
+    lost: float
+    """How far the value of the code is below the best."""
+    standard_error: float
+    what: str
+
+
+def choose(number: Number, current: Any, found: Sequence[Mapping[str, Floats]]) -> Choice:
+    """Choose a value from what was measured: one table per value, with classes by data set.
+
+    All data sets count the same. A value is changed only if another one is better by more than
+    one standard error over classes: the best of many values is often best by chance.
+    """
+    mean = np.array([np.mean([one.mean() for one in table.values()]) for table in found])
+    best = int(mean.argmax())
+    lost = mean[best] - mean
+    errors = np.array([_standard_error(found[best], table) for table in found])
+    equal = lost <= np.maximum(ENOUGH_BETTER * errors, LEAST_GAIN)
+    texts = [format_number(value) for value in number.values]
+    at = texts.index(format_number(current))
+    return Choice(
+        number.name,
+        texts[at if equal[at] else best],
+        tuple(texts),
+        tuple(text for text, is_equal in zip(texts, equal, strict=True) if is_equal),
+        texts[best],
+        float(lost[at]),
+        float(errors[at]),
+        number.what,
+    )
+
+
+def _standard_error(one: Mapping[str, Floats], other: Mapping[str, Floats]) -> float:
+    """Return the standard error of a mean difference, over classes or over data sets.
+
+    The larger of both: what helps on one data set and hurts on another is no clear gain.
+    """
+    gains = [one[name] - other[name] for name in one]
+    over_classes = np.sqrt(sum(gain.var(ddof=1) / len(gain) for gain in gains)) / len(gains)
+    if len(gains) == 1:
+        return float(over_classes)
+    means = np.array([gain.mean() for gain in gains])
+    return float(max(over_classes, means.std(ddof=1) / np.sqrt(len(gains))))
+
+
+def measure_number(number: Number, tasks: Sequence[ScoredTask]) -> Choice:
+    """Measure a number at all values, and choose."""
+    current = read_number(number.name)
+    found = []
+    for value in number.values:
+        tables: dict[str, list[Floats]] = {}
+        with number_set(number.name, value):
+            for task in tasks:
+                if len(by_class := number.measure(task)):
+                    tables.setdefault(task.name.split()[0], []).append(by_class)
+        found.append({name: np.mean(parts, axis=0) for name, parts in tables.items()})
+    return choose(number, current, found)
+
+
+def format_number(value: Any) -> str:
+    """Return a number as it is on the page."""
+    if isinstance(value, Gate):
+        return " ".join(f"{name} {format_number(getattr(value, name))}" for name in ("new", "none"))
+    if isinstance(value, tuple | list):
+        return "(" + ", ".join(map(format_number, value)) + ")"
+    return f"{value:g}"
+
+
+# ---- The page
+
+INTRODUCTION = """# Default numbers
+
+`make defaults FROM=DIRECTORY` wrote this page. It measures each number at several values on \
+held-out *seen* classes of four data sets (CIFAR, Animals and intents with two classifiers each, \
+sounds with a network): {classes} classes that the language-model panel ranked. No label or input \
+of a new class is used. The value of the code is kept unless another value is better by more than \
+two standard errors (over classes or over data sets, whichever is larger) and by .005; all data \
+sets count the same. A test compares this page with the code.
+
+| number | value | tried | not clearly worse than the best | lost against the best | by |
+|---|---|---|---|---|---|
+"""
+WITHOUT = """
+## Not measured
+
+These numbers can change predictions, and have no measurement here.
+
+| number | what it does |
+|---|---|
+"""
+
+
+def write_page(choices: Sequence[Choice], n_classes: int, path: Path) -> None:
+    """Write the page of all numbers."""
+    with replace_file(path) as stream:
+        stream.write(INTRODUCTION.format(classes=n_classes))
+        for one in choices:
+            lost = f"{one.lost:.4f} ± {one.standard_error:.4f}" if one.lost else "0"
+            cells = (f"`{one.name}`", one.value, ", ".join(one.tried), ", ".join(one.equal), lost)
+            stream.write(f"| {' | '.join(cells)} | {one.what} |\n")
+        stream.write(WITHOUT)
+        stream.writelines(f"| `{name}` | {what} |\n" for name, what in UNMEASURED.items())
+
+
+def read_page(path: Path = PAGE) -> dict[str, str]:
+    """Return the numbers on the page, and their values."""
+    rows = re.findall(
+        r"^\| `([\w.\[\]-]+)` \| ([^|]+) \|.*\|.*\|.*\|.*\|$", path.read_text("utf-8"), re.MULTILINE
+    )
+    return dict(rows)
+
+
+def main() -> None:
+    """Measure all numbers, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m reproduction.defaults", description=__doc__)
+    parser.add_argument("directory", type=Path, help="has cifar/features.npz and so on")
+    parser.add_argument("--only", default="", help="a text in the names of the numbers to measure")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("-o", "--output", type=Path, default=PAGE)
+    given = parser.parse_args()
+    start = perf_counter()
+
+    def announce(text: str) -> None:
+        print(f"{perf_counter() - start:6.0f} s  {text}", file=sys.stderr, flush=True)
+
+    try:
+        tasks = [
+            task.limit(N_INPUTS)
+            for dataset in TABLES
+            for task in load_scored_tasks(
+                dataset, given.directory, announce, (HELD_OUT,), (LEAST_SQUARES, "multiclass")
+            )
+        ]
+    except RankshotError as error:
+        sys.exit(str(error))
+    announce("the tasks are loaded")
+    numbers = [number for number in list_numbers() if given.only in number.name]
+    choices = []
+    # Processes that are forked have the tasks and the measurements already.
+    _tasks.extend(tasks)
+    with ProcessPoolExecutor(given.jobs, get_context("fork")) as pool:
+        for choice in pool.map(_measure_by_name, [number.name for number in numbers]):
+            announce(
+                f"{choice.name}: {choice.value} (best {choice.best}, not clearly worse: "
+                f"{', '.join(choice.equal)}; lost {choice.lost:.4f})"
+            )
+            choices.append(choice)
+    classes = {task.name.split()[0]: len(set(task.labels)) for task in tasks}
+    write_page(choices, sum(classes.values()), given.output)
+    announce(f"{given.output} written")
+
+
+_tasks: list[ScoredTask] = []
+
+
+def _measure_by_name(name: str) -> Choice:
+    return measure_number(next(one for one in list_numbers() if one.name == name), _tasks)
+
+
+if __name__ == "__main__":
+    main()
