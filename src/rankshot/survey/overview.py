@@ -25,11 +25,11 @@ from rankshot.survey.answers import (
     parse_order,
     tabulate,
 )
+from rankshot.survey.platforms import ID_COLUMNS
 from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.store.assignment import Load, count_answers, expected_until, question_from_row
 from rankshot.survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.store.people import (
-    PAYMENT_IDS,
     State,
     read_events,
     read_extra_answers,
@@ -137,11 +137,6 @@ class Participant:
     extra: Mapping[str, str]
     condition: str | None
 
-    @property
-    def ids(self) -> dict[str, str | None]:
-        """The ids by which a platform pays."""
-        return {name: getattr(self, name) for name in PAYMENT_IDS}
-
 
 @dataclass(frozen=True)
 class Overview:
@@ -216,6 +211,11 @@ class Overview:
     def counts(self) -> Counter[str]:
         """How many participants are in each state."""
         return Counter(person.state for person in self.people.values())
+
+    def find_ids(self, rater: str) -> dict[str, str | None]:
+        """Return the ids of a participant by the names of the platform."""
+        columns = zip(self.study.id_names, ID_COLUMNS, strict=False)
+        return {name: getattr(self.people[rater], column) for name, column in columns}
 
     @cached_property
     def ids(self) -> dict[str, str]:

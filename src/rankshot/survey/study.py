@@ -30,7 +30,18 @@ from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.files import read_names
 
 Unshown = Literal["after", "unknown"]
-Platform = Literal["none", "prolific"]
+Platform = Literal["none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"]
+# The names under which each platform sends its ids: of the person, of the study, and of this
+# participation.
+PLATFORM_IDS: dict[str, tuple[str, ...]] = {
+    "none": ("participant",),
+    "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+    "sona": ("survey_code",),
+    "cint": ("RID",),
+    "cloudresearch": ("participantId", "projectId", "assignmentId"),
+    "mturk": ("workerId", "hitId", "assignmentId"),
+    "other": (),
+}
 AnswerType = Literal["choice", "number", "text"]
 # The most items on a page, choices of an extra question, and extra questions.
 MOST_ITEMS = 50
@@ -53,7 +64,7 @@ TABLES: dict[str, dict[str, str]] = {
         "plan": "answers_per_question questions_per_participant repeats rank return_after_minutes "
         "spare_answers",
         "items": "names:items unshown hide_names",
-        "platform": "name:platform completion_url full_url refusal_url screening_url",
+        "platform": "name:platform ids completion_url full_url refusal_url screening_url",
         "access": "allowed starts_per_hour",
         "language": "of_texts:language offered:languages catalogues",
     }.items()
@@ -248,6 +259,7 @@ Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNTED)]
 PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNTED)]
 Limit = Annotated[Any, AfterValidator(_check_limit)]
 Rank = Annotated[Any, AfterValidator(_check_rank)]
+IdName = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z_][A-Za-z0-9_]{0,49}$")]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Truth = Annotated[bool, Field(strict=True)]
 
@@ -552,11 +564,16 @@ class Study:
         To how many more participants than planned a question may be assigned while some of them
         have not answered it. None is half of ``answers_per_question``, at least 2, and 0 without a
         platform.
-    platform : {"none", "prolific"}
+    platform : {"none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"}
         Where participants come from.
+    ids : tuple of str
+        The names of up to three ids in the address of the survey: of the person, of the study, and
+        of this participation. By default, those of the platform.
     completion_url, full_url, refusal_url, screening_url : str or None
         The https URLs to which participants return: at the end; if no question is left; if they
-        do not agree, withdraw or answer nothing; and if the screening does not accept them.
+        do not agree, withdraw or answer nothing; and if the screening does not accept them. An id
+        in braces, such as ``{survey_code}``, is replaced by that of the participant, and ``{code}``
+        by the completion code.
     allowed : frozenset of str or None
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
@@ -599,6 +616,7 @@ class Study:
     return_after_minutes: Annotated[float, Field(strict=True, ge=0.01, le=10_080)] = 30
     spare_answers: Count | None = None
     platform: Platform = "none"
+    ids: Annotated[tuple[IdName, ...], AfterValidator(_check_unique), Field(max_length=3)] = ()
     completion_url: Url | None = None
     full_url: Url | None = None
     refusal_url: Url | None = None
@@ -641,6 +659,11 @@ class Study:
         """The largest number of different questions of a participant, without gold questions."""
         most = max(Counter(question.condition for question in self.asked).values())
         return min(self.questions_per_participant, most)
+
+    @property
+    def id_names(self) -> tuple[str, ...]:
+        """The names of the ids in the address of the survey, that of the person first."""
+        return self.ids or PLATFORM_IDS[self.platform]
 
     @property
     def n_repeated(self) -> int:
@@ -701,7 +724,17 @@ class Study:
             )
         self._check_questions()
         self._check_names()
+        self._check_ids()
         return self
+
+    def _check_ids(self) -> None:
+        _require(self.id_names, '[platform] ids is missing: write the names, as ["person"]')
+        taken = {"form", "language", "lang", "code"} & set(self.id_names)
+        _require(not taken, f"[platform] ids has {min(taken, default='')!r}, which the survey uses")
+        for url in ("completion_url", "full_url", "refusal_url", "screening_url"):
+            names = re.findall(r"\{(.*?)\}", getattr(self, url) or "")
+            known = (*self.id_names, "code")
+            _require_known(f"[platform] {url}", names, known, "one of [platform] ids, or code")
 
     def _check_questions(self) -> None:
         places: dict[tuple[str, frozenset[str], str], str] = {}

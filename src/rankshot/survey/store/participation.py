@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 from rankshot.core.errors import RankshotError
 from rankshot.survey.answers import NamedOrder, parse_order, read_order
 from rankshot.survey.languages import OwnText, ParticipantError
-from rankshot.survey.platforms import pilot_name
+from rankshot.survey.platforms import ID_COLUMNS, pilot_name
 from rankshot.survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
@@ -338,6 +338,17 @@ class Participation:
         mine = select(PARTICIPANT.c.language).where(PARTICIPANT.c.rater == rater)
         with self._database.begin_read() as connection:
             return connection.execute(mine).scalar()
+
+    def read_ids(self, rater: str) -> dict[str, str]:
+        """Return the platform's ids of a participant by their names, and the completion code."""
+        mine = select(*(PARTICIPANT.c[name] for name in ID_COLUMNS)).where(
+            PARTICIPANT.c.rater == rater
+        )
+        with self._database.begin_read() as connection:
+            found = connection.execute(mine).first() or ()
+        named = zip(self._study.id_names, found, strict=False)
+        ids = {name: value for name, value in named if value is not None}
+        return {**ids, "code": self._identity.code(rater)}
 
     def _find_rater(self, connection: Connection, participant: str) -> str:
         """Return the rater of a visitor. Anyone who took part in the pilot starts again."""

@@ -90,7 +90,7 @@ def create_app(
     addresses, pictures = load_pictures(study.pictures)
     static = load_static_files(PACKAGE)
     participation = Participation(study, database)
-    pages = Pages(study, addresses, static, participation.language)
+    pages = Pages(study, addresses, static, participation.language, participation.read_ids)
     extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
     rules = Rules(
         RateLimit(requests),
@@ -191,4 +191,5 @@ def _show_stopped(
         # Who has started a paused study may go on later, and gets no code that ends it.
         link = None if error.has_started else study.full_url or study.refusal_url
     status = 503 if error.reason == "paused" else 410
+    link = pages.way_back(request, link)
     return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)

@@ -141,10 +141,10 @@ AVisit = Annotated[Visit, Depends(find_visit)]
 
 
 def _read_extra(
-    questions: Mapping[str, ExtraQuestion], form: StartForm | ExtraForm
+    questions: Mapping[str, ExtraQuestion], form: StartForm | ExtraForm, ids: Sequence[str] = ()
 ) -> tuple[dict[str, str], dict[str, str], dict[str, ParticipantError]]:
     """Return what a form says to extra questions, the values of it, and what is to be changed."""
-    sent = form.model_extra or {}
+    sent = {name: text for name, text in (form.model_extra or {}).items() if name not in ids}
     if not sent.keys() <= questions.keys():
         raise RefusedError(422, "malformed")
     return sent, *check_extra_answers(questions, sent)
@@ -271,13 +271,12 @@ class ParticipantRoutes:
         sent: Mapping[str, str] | None = None,
         errors: Mapping[str, ParticipantError] | None = None,
     ) -> Response:
-        name = self._participant_name(self._read_visitor(arrival))
+        name = self._participant_name(self._read_visitor(request, arrival))
         place = self._participation.find_place(name, self._find_owned(request))
         if place.rater is not None and place.has_ended:
             return RedirectResponse(f"/p/{self._identity.link(place.rater)}", 303)
         language = self._pages.texts(request).tag
-        named = Arrival.model_validate(arrival, from_attributes=True)
-        arrived = named.model_dump(exclude_defaults=True)
+        arrived = arrival.find_ids(self._study)
         return self._pages.render(
             "consent.html",
             422 if errors else 200,
@@ -297,7 +296,7 @@ class ParticipantRoutes:
 
     def declined(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
         """Say good-bye to somebody who does not agree. Nothing is stored."""
-        arrived = arrival.model_dump(exclude_defaults=True)
+        arrived = request.state.ids = arrival.find_ids(self._study)
         query = _make_query(arrived, self._pages.texts(request).tag)
         return self._pages.render("declined.html", reader=request, query=query)
 
@@ -305,10 +304,10 @@ class ParticipantRoutes:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, "form")
-        who = self._read_visitor(form)
+        who = self._read_visitor(request, form)
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        sent, values, errors = _read_extra(self._screening, form)
+        sent, values, errors = _read_extra(self._screening, form, self._study.id_names)
         language = form.language if form.language in self._pages.languages.offered else None
         request.state.language = language
         own: Any = {"form": form.form, "owned": self._find_owned(request)}
@@ -354,10 +353,11 @@ class ParticipantRoutes:
         """Return the name of a participant; None without an id."""
         return who.participant and participant_name(self._study.platform, who.participant)
 
-    def _read_visitor(self, arrival: Arrival) -> Visitor:
+    def _read_visitor(self, request: Request, arrival: Arrival) -> Visitor:
         """Read who has come, and refuse who may not start."""
+        request.state.ids = arrival.find_ids(self._study)
         try:
-            who = read_visitor(self._study.platform, arrival)
+            who = read_visitor(self._study, arrival)
         except ParticipantError as error:
             raise RefusedError(400, error.key.removeprefix("refused."), **error.fields) from None
         if self._study.allowed is not None and who.participant not in self._study.allowed:

@@ -176,6 +176,7 @@
       change(item, without(item));
       const neighbour = order[Math.min(place, order.length - 1)];
       if (neighbour === undefined) return choices[item].firstElementChild;
+      activate(neighbour);
       return rows[neighbour].querySelector('[data-action="remove"]');
     },
   };
