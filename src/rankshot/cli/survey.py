@@ -134,7 +134,7 @@ def catalogue(file: Path) -> None:
     """
     require_extra()
     from rankshot.survey.languages import english_text
-    from rankshot.survey.study import LANGUAGE
+    from rankshot.survey.study_values import LANGUAGE
 
     _check_new(file)
     if not LANGUAGE.fullmatch(file.stem):

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from rankshot.core.errors import short_repr
 from rankshot.ranking import Rankings
 from rankshot.survey.languages import ParticipantError
-from rankshot.survey.study import UNPRINTABLE_IN_TEXT, ExtraQuestion, Question
+from rankshot.survey.study import ExtraQuestion, Question
+from rankshot.survey.study_values import UNPRINTABLE_IN_TEXT
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=Hashable)

@@ -12,17 +12,9 @@ from string import Formatter
 from typing import Any, Literal, NamedTuple
 
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr
-from rankshot.survey.study import (
-    DEFAULT_PROMPT,
-    ExtraQuestion,
-    Name,
-    Study,
-    Tag,
-    Text,
-    Translation,
-    validated,
-)
+from rankshot.survey.study import DEFAULT_PROMPT, ExtraQuestion, Study, Translation, validated
 from rankshot.survey.study_files import parse_toml
+from rankshot.survey.study_values import Name, Tag, Text
 
 # The language of the catalogue that has all keys.
 ENGLISH = "en"

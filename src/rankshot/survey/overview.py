@@ -213,7 +213,12 @@ class Overview:
         return Counter(person.state for person in self.people.values())
 
     def find_ids(self, rater: str) -> dict[str, str | None]:
-        """Return the ids of a participant by the names of the platform."""
+        """Return the ids of a participant by the names of the platform.
+
+        Parameters
+        ----------
+        rater : str
+        """
         columns = zip(self.study.id_names, ID_COLUMNS, strict=False)
         return {name: getattr(self.people[rater], column) for name, column in columns}
 
@@ -453,7 +458,12 @@ def _order_by_worth(rankings: Rankings) -> tuple[Place, ...]:
         # Of items that always won or lost: their intervals are wide.
         warnings.simplefilter("ignore")
         board = leaderboard(rankings, PlackettLuce(), min_votes=0, random_state=0)
-    return tuple(Place(row.item, row.rating, row.best_rank, row.worst_rank) for row in board)
+    intervals = np.tile([1, len(board)], (len(board), 1))
+    # Few raters, who all say the same, have no covariance: any place is possible.
+    if np.isfinite(board.covariance).all():
+        intervals = board.rank_intervals
+    rows = zip(board.items, board.log_worths.tolist(), *intervals.T.tolist(), strict=True)
+    return tuple(Place(*row) for row in rows)
 
 
 def _count_pairs(rankings: Rankings) -> Coverage:
