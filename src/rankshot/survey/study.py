@@ -64,7 +64,9 @@ MOST_DRAWN_FROM = 1_000
 MOST_QUESTIONS = 10_000
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 # The text in a new study's consent that the researcher must replace before it is published.
+# What a new study has until somebody writes it.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
+TITLE_PLACEHOLDER = "A survey"
 # For each table of study.toml ("" is the top of the file): its keys, and the field of each key if
 # it has another name. The other tables have the names of their fields.
 TABLES: dict[str, dict[str, str]] = {
@@ -268,7 +270,8 @@ class QualityRules:
     Attributes
     ----------
     seconds : float
-        An answer that takes less time than this is fast.
+        An answer that takes less time than this is fast; for more than 10 items, the time grows
+        with their number.
     repeat_distance : float
         The largest allowed distance between repeated answers and the first ones. It is a mean
         normalised Kendall distance: 0 is the same order, 0.5 is chance.
