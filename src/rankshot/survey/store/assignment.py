@@ -22,6 +22,8 @@ from rankshot.survey.study import Question, Study
 GIVEN = ("answer", "answered_at", "seconds", "shown_at", "screen", "seen")
 # How a skipped question is stored. A skip does not count as an answer.
 NO_ANSWER = "[]"
+# More than the cost of any item of a set.
+NEVER = np.iinfo(np.int64).max
 # Who has agreed and not answered anything yet is expected for this share of the idle time.
 SHARE_BEFORE_ANSWERS = 1 / 6
 
@@ -223,7 +225,7 @@ def draw_sets(
         chosen: list[int] = []
         for _ in range(show):
             cost = (own * span + met) * size + chance
-            cost[chosen] = np.iinfo(np.int64).max
+            cost[chosen] = NEVER
             best = int(cost.argmin())
             met = together[best] + (met if chosen else 0)
             chosen.append(best)
