@@ -35,7 +35,7 @@ def leaderboard(
     ignore: str | None = None,
     missing: str | None = None,
     numbers: Numbers | None = None,
-    on_error: OnError = "raise",
+    on_error: OnError = "stop",
     ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
     category: str | None = None,

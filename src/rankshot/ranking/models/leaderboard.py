@@ -228,7 +228,7 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
     if isinstance(votes, Rankings):
         what = "covariates need" if names else f"cluster={cluster!r} needs"
         raise RankshotError(f"{what} a table of votes: a data frame or a file")
-    table = ColumnReader(votes, on_error=columns.pop("on_error", "raise"))
+    table = ColumnReader(votes, on_error=columns.pop("on_error", "stop"))
     read = read_votes(table, **columns)
     rankings = Rankings.of_votes(read)
     X = read_covariates(table, names, read.rows) if names else None
