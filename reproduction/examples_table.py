@@ -254,22 +254,31 @@ class Measurement:
 
     def _by_means(self, draw: Draw, design: Design, numbers: str) -> Outcome:
         """Classify by the nearest class mean of the examples."""
-        rows, x = draw.examples(design), self._vectors[numbers]
+        rows = draw.examples(design)
+        x, tested = self._vectors(numbers, rows), draw.tested
         there, labels = np.unique(self.task.labels[rows], return_inverse=True)
         means = np.array([x[rows[labels == z]].mean(axis=0) for z in range(len(there))])
-        found = there[cdist(x[draw.tested], means).argmin(axis=1)]
-        return Outcome(found == self.task.labels[draw.tested])
+        found = there[cdist(x[tested], means).argmin(axis=1)]
+        return Outcome(found == self.task.labels[tested])
+
+    def _vectors(self, numbers: str, rows: Ints) -> Floats:
+        """Return the numbers of all inputs that the class means of examples are found in.
+
+        Features are centred by the reference, or else by the examples themselves.
+        """
+        if numbers == "scores":
+            return self._standardized
+        usual = self.task.reference if self.with_reference else self.task.scores[rows]
+        x = np.asarray(self.task.scores.features, np.float64)
+        x = x - np.asarray(usual.features, np.float64).mean(axis=0)
+        return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
 
     @cached_property
-    def _vectors(self) -> dict[str, Floats]:
-        """The numbers of all inputs that nearest class means are found in."""
-        both = self.task.scores, self.task.reference
-        f, usual = (_standardize_rows(one.values) for one in both)
-        if self.with_reference:
-            f = (f - usual.mean(axis=0)) / usual.std(axis=0)
-        x, usual = (np.asarray(one.features, np.float64) for one in both)
-        x = x - (usual if self.with_reference else x).mean(axis=0)
-        return {"scores": f, "features": x / np.linalg.norm(x, axis=1, keepdims=True)}
+    def _standardized(self) -> Floats:
+        f, usual = (
+            _standardize_rows(one.values) for one in (self.task.scores, self.task.reference)
+        )
+        return (f - usual.mean(axis=0)) / usual.std(axis=0) if self.with_reference else f
 
     def _nothing(self, draw: Draw) -> Outcome:
         """Return what examples alone are worth without any: chance, which is counted as 0."""

@@ -82,6 +82,7 @@ def test_csv_of_spreadsheets(tmp_path):
         ("", r"t\.csv: the file is empty; its first line must name the columns"),
         ("a,b\n", r"t\.csv: the table has no rows"),
         ("b,c\n1,2\n", r"t\.csv: no column 'a'; the columns are 'b', 'c'$"),
+        ("a;b\n1,5;2,5\n", "columns are separated by commas, not 'a;b'"),
         ("a;b\n1;2\n", "columns are separated by commas, not 'a;b'"),
         ("a,b,a\n1,2,3\n", r"t\.csv: the column 'a' occurs 2 times"),
         ("a,b\nx,1\ny\n", r"t\.csv:3: 1 cells, but the first line names 2 columns"),

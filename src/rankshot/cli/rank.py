@@ -354,6 +354,9 @@ def _ask_model(model: sources.LanguageModel, classes: ClassLists, *, yes: bool) 
     target_of, item_of = classes.target_of, classes.item_of
     estimate = model.estimate(target_of, item_of)
     say(f"{model.model}: {estimate}")
+    if estimate.calls and model.ask is None:
+        # A missing package or key is named before the question.
+        model._connect()
     if estimate.calls and not yes:
         typer.confirm("Continue?", abort=True)
     try:

@@ -275,9 +275,11 @@ def _rank(
     is_default: bool,
 ) -> None:
     """Write the rankings of new and held-out classes, unless they are there; print the first."""
+    import numpy as np
+
     from rankshot.inference.model import fingerprint_files
     from rankshot.jobs.part_jobs import fingerprint
-    from rankshot.zeroshot.heads.base import only_new
+    from rankshot.zeroshot.heads.base import only_new, source_names
 
     question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
     known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
@@ -303,8 +305,11 @@ def _rank(
             ranking.write_rankings(found, run.rankings)
         print_rankings(found, classes)
         if held_out:
-            n_ranked = len({*held_out} & {*found.target_names})
-            say(f"rankings of {n_ranked:,} of the {len(held_out):,} labelled classes as well")
+            ranked = {target for target in found.target_names if target in held_out}
+            of_them = found[np.array([target in ranked for target in found.targets])]
+            by = f" (by {quote_names(filter(None, source_names(of_them)))})" if ranked else ""
+            n = f"{len(ranked):,} of the {len(held_out):,}"
+            say(f"rankings of {n} labelled classes as well{by}")
         if missing:
             asked = {"question": question, "inputs": None}
             say(write_follow_ups(missing, everything, run.follow_ups, asked))

@@ -127,8 +127,8 @@ def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int
 def require_commas(columns: Sequence[str], path: object) -> None:
     """Raise if a single column looks like several that are separated in another way."""
     if len(columns) == 1 and {*columns[0]} & {";", "\t"}:
-        header = short_repr(columns[0])
-        raise RankshotError(f"{path}: columns are separated by commas, not {header}")
+        given = short_repr(columns[0])
+        raise RankshotError(f"{path}: columns are separated by commas, not {given}")
 
 
 def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
@@ -248,6 +248,7 @@ def _read_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
     a single column a blank line before the last row is a row with an empty cell.
     """
     blank: int | None = None
+    header: list[str] = []
     width = 0
     with path.open("rb") as stream:
         reader = csv.reader((text for _, text in decode_lines(stream, path)), strict=True)
@@ -257,8 +258,10 @@ def _read_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
                 if not row or (len(row) == 1 != width and not row[0].strip()):
                     blank = line if blank is None and width == 1 else blank
                 else:
-                    width = width or len(row)
+                    header = header or row
+                    width = len(header)
                     if len(row) != width:
+                        require_commas(header, path)
                         raise RankshotError(
                             f"{path}:{line}: {len(row)} cells, but the first line names {width} "
                             "columns"
@@ -507,11 +510,7 @@ def open_writer(
                 writer.write_table(arrow.concat_tables(held))
                 held.clear()
 
-        def put(
-            texts: Sequence[Sequence[str]],
-            numbers: NDArray[np.floating],
-            features: NDArray[np.floating] | None = None,
-        ) -> None:
+        def put(texts: Sequence[Sequence[str]], numbers: Any, features: Any = None) -> None:
             nonlocal writer
             arrays = [arrow.array(column, arrow.string()) for column in texts]
             arrays += [arrow.array(column, from_pandas=True) for column in numbers.T]

