@@ -84,7 +84,7 @@ class ColumnReader:
     source : str, Path, data frame, list of dict or dict of lists
     missing : iterable of str
         Texts of missing cells, besides `MISSING`.
-    on_error : {"raise", "skip"}
+    on_error : {"stop", "skip"}
         With "skip", lines that cannot be read are left out, and ``odd`` says what is wrong.
 
     Examples
@@ -95,10 +95,10 @@ class ColumnReader:
     ['b', 'a', '']
     """
 
-    def __init__(self, source: Any, missing: Iterable[str] = (), on_error: str = "raise") -> None:
+    def __init__(self, source: Any, missing: Iterable[str] = (), on_error: str = "stop") -> None:
         self._path = Path(source) if isinstance(source, (str, Path)) else None
         self._missing = MISSING | {*missing}
-        self.skips = require_choice("on_error", on_error, ("raise", "skip")) == "skip"
+        self.skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
         self.odd: dict[str, None] = {}
         self._records: dict[str, list[Any]] | None = None
         self._lines: Sequence[int] | None = None

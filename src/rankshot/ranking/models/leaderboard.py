@@ -230,7 +230,7 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
         raise RankshotError(f"{what} a table of votes: a data frame or a file")
     if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS - {"items", "on_error"}:
         raise RankshotError(f"{min(more)}= is not for votes with covariates or cluster")
-    table = ColumnReader(votes, on_error=columns.pop("on_error", "raise"))
+    table = ColumnReader(votes, on_error=columns.pop("on_error", "stop"))
     read = read_votes(table, **columns)
     rankings = Rankings.of_votes(read)
     X = read_covariates(table, names, read.rows) if names else None
