@@ -218,3 +218,25 @@ def test_a_picture_is_written(folder, name, begin):
 )
 def test_bad_input_is_refused(folder, words, files, message):
     check_refused(folder, words, files, message)
+
+
+def test_a_page_and_json_for_a_web_site(folder):
+    pytest.importorskip("jinja2")
+    out = run_well(f"{BOARD} --html board.html -o board.json")
+    assert "page written to board.html" in out
+    page = (folder / "board.html").read_text()
+    assert "ant" in page
+    assert 'id="raters"' in page
+    found = json.loads((folder / "board.json").read_text())
+    board = rs.leaderboard("votes.csv")
+    assert found["items"][0]["better_than"] == int(board.clearly_better[0].sum())
+    assert {pair["first"] for pair in found["pairs"]} <= {*board.items}
+    assert sum(pair["votes"] for pair in found["pairs"]) == board.weight
+
+
+def test_categories_may_have_covariates_and_clusters(folder):
+    lines = (folder / "votes.csv").read_text().splitlines()
+    more = [f"{line},{i % 2},{i % 5},{i % 3 - 1}" for i, line in enumerate(lines[1:] * 3)]
+    (folder / "more.csv").write_text("\n".join([f"{lines[0]},topic,prompt,length", *more]))
+    out = run_well("leaderboard more.csv --category topic --covariates length --cluster prompt")
+    assert out.count("effect of length") == 2

@@ -83,6 +83,14 @@ def test_the_pages_of_a_pilot_of_extra_questions_of_a_pause_and_of_who_withdraws
         assert problem.get_by_role("link").all_inner_texts() == ["How old are you?"]
         assert age.input_value() == "17"
         check(page)
+        age.fill("18")
+        page.get_by_role("button", name="Send").click()
+        # After the end, withdrawing needs the code.
+        page.get_by_role("link", name="Withdraw and delete my answers").click()
+        page.get_by_role("textbox", name="Your completion code").fill("nothing")
+        page.get_by_role("button", name="Withdraw and delete my answers").click()
+        assert page.get_by_role("alert").evaluate("node => node === document.activeElement")
+        check(page)
         set_state(running.database, "paused")
         page.goto(f"{running.url}/?participant=three")
         page.get_by_role("heading", name="The study is paused").wait_for()

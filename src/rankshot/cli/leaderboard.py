@@ -41,6 +41,7 @@ def leaderboard(
     seed: int = 0,
     target: str | None = None,
     plot: Path | None = None,
+    html: Path | None = None,
     output: Path | None = None,
 ) -> None:
     """Sort items by votes or rankings, with intervals.
@@ -98,8 +99,11 @@ def leaderboard(
         Use only the rankings of this target.
     plot
         A chart to write (.png, .svg, .pdf).
+    html
+        A page to write (.html): ratings, pairs, categories, influences, raters, and how to read
+        them. It is one file that needs nothing else.
     output
-        The leaderboard to write (.csv, .json).
+        The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """
     from rankshot.core.validation import require_module, require_number, require_whole_number
 
@@ -109,6 +113,11 @@ def leaderboard(
     refuse(category and plot, "--plot is for one leaderboard, not for --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
     check_output(output, (".csv", ".json"), votes)
+    check_output(html, (".html",), votes)
+    if html is not None:
+        from rankshot.report.page import require_jinja2
+
+        require_jinja2()
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
@@ -119,7 +128,7 @@ def leaderboard(
         "min_votes": min_votes, "scale": scale,
     }  # fmt: skip
     with show_warnings():
-        boards = _make_boards(
+        boards, rankings = _make_boards(
             votes,
             columns,
             options,
@@ -141,6 +150,12 @@ def leaderboard(
     if output is not None:
         _write_boards(boards, output)
         say(f"leaderboard written to {output}")
+    if html is not None:
+        from rankshot.report import render_board, write_page
+
+        raters = _find_raters(rankings, next(iter(boards.values())))
+        write_page(render_board(boards, title=votes.stem, raters=raters), html)
+        say(f"page written to {html}")
     if plot is not None:
         with replace_file(plot) as stream:
             figure.savefig(stream.buffer, format=plot.suffix[1:], dpi=150)
@@ -157,8 +172,8 @@ def _make_boards(
     covariates: str | None,
     cluster: str | None,
     target: str | None,
-) -> dict[str, ranking.Leaderboard]:
-    """Return the leaderboard of each category, or a single one without a name."""
+) -> tuple[dict[str, ranking.Leaderboard], ranking.Rankings]:
+    """Return the leaderboard of each category, or a single one without a name, and the rankings."""
     from rankshot.core.validation import require_number
     from rankshot.ranking.models.leaderboard import choose_model
     from rankshot.ranking.ranking_files import read_with_layout
@@ -177,7 +192,7 @@ def _make_boards(
             found = make(path, **{**more, **options, **columns})
             boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
             say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
-            return boards
+            return boards, ranking.Rankings.from_votes(path, **columns)
         rankings, layout = read_with_layout(path, **reading, **columns)
     say_layout(layout, rankings.items)
     with prefix_errors(path):
@@ -187,10 +202,15 @@ def _make_boards(
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
         if "category" in columns:
-            return dict(ranking.leaderboards(rankings, model, **options))
+            return dict(ranking.leaderboards(rankings, model, **options)), rankings
         several = f"has rankings of several targets ({quote_names(rankings.target_names)})"
         refuse(len(rankings.target_names) > 1, f"{several}; choose one with --target")
-        return {"": ranking.leaderboard(rankings, model, **options)}
+        return {"": ranking.leaderboard(rankings, model, **options)}, rankings
+
+
+def _find_raters(rankings: ranking.Rankings, board: ranking.Leaderboard) -> list[Any]:
+    """Return the reliability of raters, if several voted between two items."""
+    return ranking.rater_reliability(rankings) if board.n_raters and board.counted == "vote" else []
 
 
 def _print_board(board: ranking.Leaderboard, title: str) -> None:
@@ -239,7 +259,7 @@ def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
             writer.writerow(rows[0])
             writer.writerows(row.values() for row in rows)
             return
-        first, weight = next(iter(boards.values())), sum(board.weight for board in boards.values())
-        value = {"level": first.level, "scale": first.scale, "weight": weight, "items": rows}
+        value: dict[str, Any] = {name: board.to_dict() for name, board in boards.items()}
+        value = {"categories": value} if several else value[""]
         json.dump(value, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

@@ -163,12 +163,11 @@ class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
 
 
-class StartedElsewhereError(Exception):
-    """Somebody has started with this id, and nothing shows that it is the same person."""
-
-
 class StoppedError(Exception):
-    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded.
+    """Somebody cannot start or go on, for a reason.
+
+    It is full, paused, closed, screened, withdrawn, excluded, or elsewhere: somebody has started
+    with the id, and nothing shows that it is the same person.
 
     ``wait`` is the time in seconds after which a full survey may have a place.
     """
@@ -276,7 +275,7 @@ class Participation:
         ``ids`` are the platform's ids of this person, by column of the database; ``consent`` is the
         text to which the person agrees, and ``screening`` has the answers to the screening. An id
         is not a secret: only somebody who sends the same form again, owns the rater's link or was
-        released by a researcher can resume. For others, it is a `StartedElsewhereError`.
+        released by a researcher can resume. Others are stopped: it has started elsewhere.
         """
         now = self._clock()
         is_accepted = screening is None or all(
@@ -287,7 +286,7 @@ class Participation:
             person = select_participant(connection, rater)
             if person is not None:
                 if not self._is_own(person, form, owned):
-                    raise StartedElsewhereError
+                    raise StoppedError("elsewhere", has_started=True)
                 _check_going_on(person)
             new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
             if person is None:

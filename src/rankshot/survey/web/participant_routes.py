@@ -322,8 +322,9 @@ class ParticipantRoutes:
             # A browser may be that of many, for example in a laboratory.
             others = [other for other in self._read_cookie(request) if other != link]
             links = ".".join([link, *others][:MOST_LINKS])
-            about: Any = {"path": "/", "seconds": COOKIE_SECONDS, "is_for_links": True}
-            set_cookie(response, request, COOKIE, links, **about)
+            # It is also sent to who follows a link of the platform.
+            kept: Any = {"max_age": COOKIE_SECONDS, "samesite": "lax"}
+            set_cookie(response, request, COOKIE, links, **kept)
         return response
 
     def _read_cookie(self, request: Request) -> list[str]:

@@ -157,7 +157,8 @@ class ResearcherRoutes:
         # It needs the token and the survey's secret key. So a cookie is invalid after a change of
         # the token, and a guessed token can only be tested by sending it to the server.
         cookie = self._identity.timed_token(time.time(), "login", self._token)
-        set_cookie(response, request, COOKIE, cookie, path=HOME, seconds=LOGIN_SECONDS)
+        kept: Any = {"path": HOME, "max_age": LOGIN_SECONDS, "samesite": "strict"}
+        set_cookie(response, request, COOKIE, cookie, **kept)
         return response
 
     def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
