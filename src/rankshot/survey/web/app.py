@@ -87,7 +87,7 @@ def create_app(
     with name_failures("the survey's database"):
         participation = Participation(study, database)
         database.start_serving()
-    pages = Pages(study, addresses, static, participation.language)
+    pages = Pages(study, addresses, static, participation.language, participation.read_ids)
     extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
     rules = Rules(
         RateLimit(requests),
@@ -188,4 +188,5 @@ def _show_stopped(
         # Who has started a paused study may go on later, and gets no code that ends it.
         link = None if error.has_started else study.full_url or study.refusal_url
     status = {"paused": 503, "elsewhere": 409}.get(error.reason, 410)
+    link = pages.way_back(request, link)
     return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)
