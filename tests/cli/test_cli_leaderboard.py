@@ -136,7 +136,7 @@ def test_long_form_kinds_and_skipped_rows(folder):
     (folder / "some.csv").write_text("1,2\ntea,rum\nrum,gin\n")
     assert "tea > rum > gin" in run_well("consensus some.csv --kind subset")
     (folder / "votes.csv").write_text(VOTES + "ant,bee,?,cy\n")
-    out = run_well(f"{BOARD} --on-error skip")
+    out = run_well(f"{BOARD} --column on_error=skip")
     assert "warning: 1 row of 25 skipped: votes.csv:26: 'winner' is '?'" in out
     assert "3 items, 24 votes" in out
 
@@ -180,12 +180,12 @@ def test_a_picture_is_written(folder, name, begin):
         (
             BOARD,
             {"votes.csv": VOTES.replace("model_a,ann", "0,ann").replace("model_b,bob", "1,bob")},
-            "say which with --numbers index or --numbers score",
+            "say which with --column numbers=index or --column numbers=score",
         ),
         (
             "consensus b.csv --layout scores",
             {"b.csv": "age,x,y\n31,2,3\n"},
-            "with --ignore age; if all are, give --ignore ''. A column of raters is named with",
+            "with --column ignore=age; if all are, give --column ignore=. A column of raters",
         ),
         (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
         (f"{BOARD} --target math", {}, "votes have no targets: use --category COLUMN"),

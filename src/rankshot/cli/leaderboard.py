@@ -11,8 +11,6 @@ from rankshot.cli.consensus import (
     COLUMNS,
     TABLE_OPTIONS,
     Layout,
-    Numbers,
-    OnError,
     parse_columns,
     say_layout,
     show_warnings,
@@ -31,11 +29,6 @@ def leaderboard(
     layout: Layout | None = None,
     kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
-    items: str | None = None,
-    ignore: str | None = None,
-    missing: str | None = None,
-    numbers: Numbers | None = None,
-    on_error: OnError = "stop",
     ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
     category: str | None = None,
@@ -72,21 +65,13 @@ def leaderboard(
         A column of a table that has another name; may be repeated. The names are a and b (the two
         items; model_a and model_b by default), winner, loser, id, rater (rater, judge, annotator,
         user_id and the like), weight (how important a vote is) and count (how often it was given);
-        for ballots also target, item, rank and score.
+        for ballots also target, item, rank and score. Or how columns are read: numbers=index if a
+        winner of 0 is the first item, numbers=score if 1 is; ignore=age,region (ballots; ignore= if
+        all columns are items); missing=-99; items=x,y,z (all items); on_error=skip, which counts
+        and leaves out rows that cannot be read.
     kind
         What a missing item means, if the file does not say it: it comes after the others (top, the
         default) or was not compared (subset).
-    items
-        All items, separated by commas. The default is those that occur.
-    ignore
-        Columns of ballots that are neither places nor items, such as region,age. '' if all are.
-    missing
-        Cells that mean a missing value, besides empty ones and NA, such as -99. '' if none do.
-    numbers
-        What numbers in place of the winner are: which item won (index: 0 and 1, or 1 and 2), or the
-        score of the first item (score: 1 if it won).
-    on_error
-        skip: rows of votes that cannot be read, and copies, are left out, counted and shown.
     ties
         outcome: a tie is a third result, more likely between items of equal worth. half: half a
         win for each item. ignore: the order is unknown. The default is outcome if there are ties.
@@ -137,9 +122,7 @@ def leaderboard(
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
     columns = parse_columns(column or []) | ({"category": category} if category else {})
-    columns |= {"numbers": numbers} if numbers else {}
-    reading = {"layout": layout, "kind": kind, "ignore": ignore, "missing": missing}
-    names = None if items is None else [name.strip() for name in items.split(",")]
+    reading = {"layout": layout, "kind": kind}
     options = {
         "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
         "min_votes": min_votes, "scale": scale,
@@ -149,7 +132,7 @@ def leaderboard(
             votes,
             columns,
             options,
-            reading={**reading, "on_error": on_error, "items": names},
+            reading=reading,
             regularization=regularization,
             covariates=covariates,
             cluster=cluster,
@@ -181,7 +164,7 @@ def leaderboard(
 
 def _make_boards(
     path: Path,
-    columns: dict[str, str],
+    columns: dict[str, Any],
     options: dict[str, Any],
     *,
     reading: dict[str, Any],
@@ -197,8 +180,7 @@ def _make_boards(
 
     if regularization is not None:
         require_number("--regularization", regularization, least=0)
-    named = {**TABLE_OPTIONS, "items": "--items", "category": "--category"}
-    with name_options(named, COLUMNS):
+    with name_options({**TABLE_OPTIONS, "category": "--category"}, COLUMNS):
         if covariates or cluster:
             refuse(target, "--covariates and --cluster are for a table of votes, without --target")
             refuse(
@@ -206,13 +188,12 @@ def _make_boards(
             )
             names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
             make = ranking.leaderboards if "category" in columns else ranking.leaderboard
-            more = {"covariates": names, "cluster": cluster, "on_error": reading["on_error"]}
+            more = {"covariates": names, "cluster": cluster}
             found = make(path, **{**more, **options, **columns})
             boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
             say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
-            more = {"on_error": reading["on_error"], **columns}
-            return boards, ranking.Rankings.from_votes(path, **more)
-        rankings, layout = read_with_layout(path, **reading, **columns)  # type: ignore[arg-type]
+            return boards, ranking.Rankings.from_votes(path, **columns)
+        rankings, layout = read_with_layout(path, **reading, **columns)
     say_layout(layout, rankings.items)
     with prefix_errors(path):
         if target is not None:

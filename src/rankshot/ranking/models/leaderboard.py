@@ -46,7 +46,7 @@ from rankshot.ranking.parts import (
     require_one_subject,
     require_rankings,
 )
-from rankshot.ranking.ranking_files import read_rankings
+from rankshot.ranking.ranking_files import SHARED_ARGUMENTS, VOTE_ARGUMENTS, read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.votes import read_votes
 
@@ -258,6 +258,8 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
     if isinstance(votes, Rankings):
         what = "covariates need" if names else f"cluster={cluster!r} needs"
         raise RankshotError(f"{what} a table of votes: a data frame or a file")
+    if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS - {"items", "on_error"}:
+        raise RankshotError(f"{min(more)}= is not for votes with covariates or cluster")
     table = ColumnReader(votes, on_error=columns.pop("on_error", "stop"))
     read = read_votes(table, **columns)
     rankings = Rankings.of_votes(read)
