@@ -37,7 +37,6 @@ def leaderboard(
     scale: Literal["log-worth", "elo"] = "log-worth",
     regularization: float | None = None,
     level: float = 0.95,
-    draws: int = 1000,
     seed: int = 0,
     target: str | None = None,
     plot: Path | None = None,
@@ -91,8 +90,6 @@ def leaderboard(
         always won or always lost towards the others.
     level
         The level of the intervals.
-    draws
-        The number of random draws for the intervals of ranks.
     seed
         The seed of the random numbers.
     target
@@ -108,7 +105,6 @@ def leaderboard(
     from rankshot.core.validation import require_module, require_number, require_whole_number
 
     require_number("--level", level, above=0, below=1)
-    require_whole_number("--draws", draws, least=2)
     require_whole_number("--seed", seed, least=0)
     refuse(category and plot, "--plot is for one leaderboard, not for --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
@@ -124,7 +120,7 @@ def leaderboard(
     columns = parse_columns(column or []) | ({"category": category} if category else {})
     reading = {"layout": layout, "kind": kind}
     options = {
-        "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
+        "ties": ties, "level": level, "random_state": seed,
         "min_votes": min_votes, "scale": scale,
     }  # fmt: skip
     with show_warnings():

@@ -66,7 +66,6 @@ def recognise(
     seen: str | None = None,
     names: Path | None = None,
     preprocessing: str | None = None,
-    no_features: bool = False,
     rehearse: Path | None = None,
     batch: Batch = "auto",
     reject_below: float | None = None,
@@ -112,9 +111,6 @@ def recognise(
         subfolder of images per class, or a table with a column label and a column text, path or id
         (.csv, .parquet). Their classes are held out to choose settings, to calibrate the
         probabilities and to predict the accuracy; the inputs are also the reference.
-    no_features
-        Do not keep the input of the model's last layer beside the scores, and compare --examples
-        by their scores instead.
     folder
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
         is next to the output, named after the inputs, such as photos.rankshot-run.
@@ -144,7 +140,7 @@ def recognise(
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
     if options.rankings is None:
         options = replace(options, rankings=run.rankings)
-    plan = open_plan(model, seen, preprocessing, features=not no_features)
+    plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, keep=run.scores)
     _check_evidence(options, plan, listed)
     labelled = None if rehearse is None else _read_labelled(rehearse, plan, inputs)
