@@ -1,0 +1,324 @@
+"""Labelled examples of new classes: what they and the rankings say of the means of the classes.
+
+How much each of them counts is measured on the examples themselves, from the first one on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.zeroshot.scores import Scores, as_scores
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+SLOPE = 0.35
+"""The slope β of rankings before any example is seen, with a standard deviation of the same size.
+It decides only while two or three classes have examples."""
+SIGNAL = 0.35, 0.5
+"""ρ without a reference, and the standard deviation of its logarithm."""
+SIGNAL_OF_BINARY_SCORES = 0.5, 0.3
+"""The same with a reference of scores that are not those of one softmax: ρ as a share of the
+reference's own value, whose classes are the predicted ones."""
+SIGNAL_OF_SOFTMAX = 1.0, 0.25
+"""The same for the scores of a softmax, which says how probable each class is."""
+SIGNAL_OF_FEATURES = 0.5, 0.35
+"""The same for features: ρ as a share of that of the scores."""
+EXPLAINED = {True: (0.45, 0.2), False: (0.12, 0.5)}
+"""The share of ρ that rankings explain, β² / ρ, and the standard deviation of its logarithm: of
+raters (people, language models), and of tables (WordNet, word vectors)."""
+ISOTROPIC = 0.75
+"""The share of the noise that is the same in all directions."""
+
+
+def as_examples(
+    examples: tuple[Scores | ArrayLike, ArrayLike], items: tuple[str, ...], ranked: Sequence[str]
+) -> tuple[Scores, NDArray[np.str_]]:
+    """Return the scores and labels of examples of new classes.
+
+    A class may have examples and no ranking, unless its name looks like that of a ranked class.
+    """
+    try:
+        given, names = examples
+    except (TypeError, ValueError):
+        raise RankshotError("examples must be a pair: scores, and the class of each row") from None
+    scores = as_scores(given, items)
+    labels = np.asarray(names).astype(str)
+    if labels.shape != (len(scores),) or len(scores) == 0:
+        raise RankshotError(
+            f"examples: {len(scores)} rows of scores need as many labels, not {labels.shape}"
+        )
+    for name in sorted(set(labels.tolist())):
+        if name in items:
+            raise RankshotError(
+                f"examples: {name!r} is a seen class; examples are inputs of new classes"
+            )
+        if name not in ranked and (close := suggest_name(name, ranked)):
+            raise RankshotError(f"examples: no ranking of {name!r}{close}")
+    return scores, labels
+
+
+class Signal(NamedTuple):
+    """What is known of ρ, the mean squared length of the means of classes, before any example.
+
+    ``spread`` is the standard deviation of the logarithm of ``size``.
+    """
+
+    size: float
+    spread: float
+
+    def combine(self, other: Signal) -> Signal:
+        """Return what two independent estimates say together."""
+        own, others = self.spread**-2, other.spread**-2
+        log_size = (own * np.log(self.size) + others * np.log(other.size)) / (own + others)
+        return Signal(float(np.exp(log_size)), float((own + others) ** -0.5))
+
+
+class Noise(NamedTuple):
+    """What a reference says of inputs: their covariance within classes, and of all of them."""
+
+    within: Floats
+    total: Floats
+
+
+class Prototypes(NamedTuple):
+    """What the rankings say of the means of the classes.
+
+    ``directions`` has one row per class, of length 1, or 0 for a class without rankings.
+    ``slope`` is β with its standard deviation, and ``explained`` the share of ρ that β² is, with
+    the standard deviation of its logarithm.
+    """
+
+    directions: Floats
+    slope: tuple[float, float]
+    explained: tuple[float, float]
+
+
+class Discriminant(NamedTuple):
+    """Linear log-odds of classes: x · slopes + offsets, with one row of slopes per class.
+
+    ``strength`` is how far the values of a class are, for its own inputs, above those for inputs
+    of other classes, in standard deviations. ``slope`` and ``signal`` are β and ρ.
+    """
+
+    slopes: Floats
+    offsets: Floats
+    strength: Floats
+    slope: float
+    signal: Signal
+
+
+def fit_class_means(
+    x: Floats,
+    labels: Codes,
+    n_classes: int,
+    signal: Signal,
+    noise: Noise | None = None,
+    prototypes: Prototypes | None = None,
+) -> Discriminant:
+    r"""Learn from examples, and from what rankings say, the means of the classes.
+
+    An input of the class z is x = μ_z + noise with the covariance S, and the mean is
+    μ_z = c + β w_z + a normal residual with the variance τ² = (ρ - β²) / d in each of the d
+    directions. Here w_z are the directions of the rankings, and the shift c is common to all
+    classes. All of it is measured: β by a regression of the means of the examples of each class,
+    c and ρ by the products of pairs of examples, of different classes and of the same class. While
+    there are few examples, what is known beforehand counts as well.
+
+    The means are those of the posterior distribution. An input is judged with the covariance
+    S + V, where V is the mean posterior covariance of the means of the classes. Last, the values of
+    all classes get the same standard deviation over inputs of other classes, so that classes with
+    few examples are neither preferred nor neglected, and the log-odds are calibrated.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+        The examples; their mean squared length is about 1.
+    labels : ndarray of int
+        Their classes.
+    n_classes : int
+    signal : Signal
+        What is known of ρ.
+    noise : Noise, optional
+        By a reference. By default S is the same in all directions.
+    prototypes : Prototypes, optional
+        By rankings.
+    """
+    n, d = x.shape
+    counts = np.bincount(labels, minlength=n_classes)
+    has = counts > 0
+    means = np.zeros((n_classes, d))
+    np.add.at(means, labels, x)
+    means[has] /= counts[has, None]
+    size = float(np.vecdot(x, x).mean())
+    common = _measure_common(means[has], size)
+    directions = np.zeros_like(means) if prototypes is None else prototypes.directions
+    ranked = directions.any(axis=1)
+    w = directions - ranked[:, None] * directions[ranked].mean(axis=0, keepdims=True) * ranked.any()
+    explained = float(np.vecdot(w, w)[ranked].mean()) if ranked.any() else 0.0
+
+    beta = 0.0
+    if prototypes is not None:
+        beta, error = _measure_slope(
+            means, directions, has & ranked, prototypes.slope, size / d / np.maximum(counts, 1)
+        )
+        share, spread = prototypes.explained
+        if beta > 0 and explained > 0:
+            by_slope = Signal(beta**2 * explained / share, np.hypot(spread, 2 * error / beta))
+            signal = signal.combine(by_slope)
+    signal = _measure_signal(x, labels, means, counts, common, signal)
+    most, least = 0.95 * (size - common), max(1.05 * beta**2 * explained, 1e-6 * size)
+    rho = min(max(signal.size, least), max(most, least))
+    residual = np.where(ranked, rho - beta**2 * explained, rho)[:, None] / d
+
+    axes, variance = _find_axes(noise, max(size - common - rho, 1e-3 * size), d)
+    b, observed = beta * directions, means
+    if axes is not None:
+        b, observed = b @ axes, observed @ axes
+    n_z = counts[:, None]
+    # The common shift: of each labelled class, what the rankings do not explain.
+    precision = has[:, None] / (residual + variance / np.maximum(n_z, 1))
+    shift = (precision * (observed - b)).sum(axis=0)
+    shift /= precision.sum(axis=0) + d / max(common, 1e-12 * size)
+    prior = b + shift
+    gain = n_z * residual / (n_z * residual + variance)
+    m = prior + gain * np.where(has[:, None], observed - prior, 0.0)
+    uncertain = residual * variance / (variance + n_z * residual)
+    center = m.mean(axis=0)
+    m -= center
+    slopes = m / (variance + uncertain.mean(axis=0))
+    own = np.vecdot(m, slopes)
+    if axes is not None:
+        slopes, center = slopes @ axes.T, axes @ center
+    std = np.sqrt(_measure_spread(x - center, labels, slopes, noise, directions))
+    strength = own / std
+    typical = float(np.sqrt(np.mean(strength**2)))
+    slopes *= (typical / std)[:, None]
+    return Discriminant(
+        slopes, -slopes @ center - 0.5 * typical * strength, strength, beta, Signal(rho, 0.0)
+    )
+
+
+def _measure_common(means: Floats, size: float) -> float:
+    """Return |c|², by the products of means of different classes."""
+    k = len(means)
+    if k < 2:
+        # One class does not tell what it has in common with others.
+        return 0.0
+    products = means @ means.T
+    found = (products.sum() - np.trace(products)) / (k * (k - 1))
+    return float(min(max(found, 0.0), 0.9 * size))
+
+
+def _measure_slope(
+    means: Floats,
+    directions: Floats,
+    known: NDArray[np.bool_],
+    usual: tuple[float, float],
+    variance: Floats,
+) -> tuple[float, float]:
+    """Return β, not below 0, and its standard error, from the classes that have examples."""
+    k = int(known.sum())
+    prior, std = usual
+    if k < 2:
+        return prior, std
+    w = directions[known] - directions[known].mean(axis=0)
+    weight = np.vecdot(w, w)
+    total = weight.sum()
+    if total <= 0:
+        return prior, std
+    each = np.vecdot(w, means[known] - means[known].mean(axis=0))
+    found = each.sum() / total
+    residual = each - found * weight
+    # Of few classes, residuals are small by chance.
+    by_model = (weight * variance[known]).sum()
+    error = np.sqrt(max(residual @ residual * k / (k - 1), by_model)) / total
+    precision = std**-2 + error**-2
+    beta = (prior / std**2 + found / error**2) / precision
+    return max(float(beta), 0.0), float(precision**-0.5)
+
+
+def _measure_signal(
+    x: Floats, labels: Codes, means: Floats, counts: Codes, common: float, usual: Signal
+) -> Signal:
+    """Return ρ, by the products of pairs of examples of one class."""
+    # The most probable value: too large a value costs more than one that is too small.
+    before = usual.size * np.exp(-(usual.spread**2))
+    many = counts > 1
+    if many.sum() < 3:
+        return Signal(before, usual.spread)
+    squares = np.bincount(labels, np.vecdot(x, x), minlength=len(counts))[many]
+    n = counts[many]
+    found = (n**2 * np.vecdot(means, means)[many] - squares) / (n * (n - 1)) - common
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    own, others = (before * usual.spread) ** -2, max(error, 1e-9) ** -2
+    return Signal(float((own * before + others * found.mean()) / (own + others)), usual.spread)
+
+
+def _find_axes(noise: Noise | None, total: float, d: int) -> tuple[Floats | None, Floats]:
+    """Return axes and variances of the noise, which add up to ``total``; None if any will do."""
+    if noise is None:
+        return None, np.full(d, total / d)
+    shape = (1 - ISOTROPIC) * noise.within / np.trace(noise.within)
+    shape.flat[:: d + 1] += ISOTROPIC / d
+    variance, axes = np.linalg.eigh(total * shape)
+    return axes, variance
+
+
+def _measure_spread(
+    x: Floats, labels: Codes, slopes: Floats, noise: Noise | None, prototypes: Floats
+) -> Floats:
+    """Return the variance of the values of each class over inputs of other classes."""
+    if noise is not None:
+        return np.maximum(np.vecdot(slopes @ noise.total, slopes), 1e-300)
+    length = np.vecdot(slopes, slopes)
+    there = np.unique(labels)
+    if len(there) < 2:
+        # What the rankings say of the other classes stands in for their inputs.
+        x, labels = prototypes, np.arange(len(prototypes))
+    k = max(len(there), 2)
+    values = (x @ slopes.T) ** 2 / np.where(length > 0, length, 1.0)
+    others = labels[:, None] != np.arange(len(slopes))
+    ratio = float(values[others].mean()) * k / (k - 1)
+    return np.maximum(ratio * length, 1e-300)
+
+
+def fit_head_weight(log_proba: Floats, labels: Codes) -> float:
+    """Return the weight of a head's log-probabilities that makes labels most probable.
+
+    The labelled inputs are new to the head. Few of them change little: the weight is 1 beforehand,
+    with a standard deviation of 1.
+    """
+    rows = np.arange(len(labels))
+
+    def loss(weight: float) -> float:
+        found = log_softmax(weight * log_proba, axis=1)[rows, labels]
+        return float(0.5 * (weight - 1) ** 2 - found.sum())
+
+    return float(minimize_scalar(loss, bounds=(0.0, 4.0), method="bounded").x)
+
+
+def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
+    """Return the factor of the sum of two log-odds that share what they see of an input.
+
+    Both are tables of labelled inputs. With strengths a and b and the correlation r over inputs of
+    other classes, it is (a² + b²) / (a² + b² + 2 a b r).
+    """
+    others = labels[:, None] != np.arange(one.shape[1])
+    if len(np.unique(labels)) < 2:
+        return 0.5
+    x, y = one[others] - one[others].mean(), other[others] - other[others].mean()
+    xx, yy = float(x @ x), float(y @ y)
+    return (xx + yy) / max(xx + yy + 2 * max(float(x @ y), 0.0), 1e-300) if xx + yy > 0 else 1.0
+
+
+def center_features(features: Any, labels: Codes) -> Floats:
+    """Return the mean of features over the classes of examples."""
+    there = np.unique(labels)
+    return np.mean([np.asarray(features[labels == z]).mean(axis=0) for z in there], axis=0)
