@@ -263,6 +263,8 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
         for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
             wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]
             np.testing.assert_allclose(row, wanted, atol=1e-5)
+        last_layer = network.classifier(torch.from_numpy(found.scores.features)).numpy()
+        np.testing.assert_allclose(last_layer, found.scores.values, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -179,9 +179,19 @@ def write_leopard():
 def write_study():
     write_survey_names()
     run_well(f"survey new study.toml {NAMES}")
+    write_contact()
+
+
+def write_contact():
+    """What `survey new` asks for."""
     text = Path("study.toml").read_text(encoding="utf-8")
     text = text.replace("[name and e-mail address of the researcher]", "ada@example.org")
     Path("study.toml").write_text(text, encoding="utf-8")
+
+
+def end_pilot():
+    write_contact()
+    run_well("survey reopen study.toml")
 
 
 def write_prolific_list():
@@ -208,7 +218,11 @@ BUILDERS = {
     "docs/guide/devices.md": {START: write_network_of_cifar},
     "docs/guide/cluster.md": {START: write_parts, "Scores of a network": write_photos},
     "docs/guide/leaderboards.md": {START: write_votes},
-    "docs/guide/survey.md": {START: write_survey_names, "What participants see": write_leopard},
+    "docs/guide/survey.md": {
+        START: write_survey_names,
+        "What participants see": write_leopard,
+        "The researcher's page": end_pilot,
+    },
     "docs/guide/paid_studies.md": {
         START: write_study,
         "Prolific": write_prolific_list,

@@ -148,7 +148,7 @@ def check_installation(words):
 def people_who_answer(people=SIX_PEOPLE):
     """Let ``rankshot survey serve`` end when these people have answered all questions."""
     import rankshot.survey.web.app as app_module
-    from rankshot.survey.web import server
+    from rankshot.web import server
 
     def open_port(host, port):
         return nullcontext(SimpleNamespace(getsockname=lambda: (host, port)))

@@ -2,6 +2,7 @@
 
 import re
 import socket
+import subprocess
 import sys
 from contextlib import closing
 from functools import partial
@@ -116,16 +117,14 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     [
         ("export {0}/study.toml -o {0}/study.toml", "is an input file as well"),
         ("status {0}/study.toml", "no such database; `rankshot survey serve` creates"),
-        (
-            "serve {0}/study.toml --host 0.0.0.0",
-            f"the consent still contains {CONSENT_PLACEHOLDER}",
-        ),
+        ("serve {0}/study.toml", f"the study still has {CONSENT_PLACEHOLDER} in the consent;"),
+        ("reopen {0}/study.toml", "no such database"),
         ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "known are .toml"),
         ("new {0}/x.toml --seen {0}/seen.txt", "give --items and --prompt to ask about ordinary"),
         ("new {0}/x.toml --items {0}/seen.txt", "give --items and --prompt to ask about ordinary"),
         ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --new {0}/new.txt", "or --seen and"),
         ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --pool 3", "or --seen and --new"),
-        ("serve {0}/study.toml --port {1}", "cannot listen at 127.0.0.1:{1} ("),
+        ("serve {0}/study.toml --pilot --port {1}", "cannot listen at 127.0.0.1:{1} ("),
     ],
 )
 def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words, says):
@@ -142,8 +141,51 @@ def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words
 def test_a_short_token_is_refused(folder, monkeypatch):
     assert new(folder).status == 0
     monkeypatch.setenv("RANKSHOT_SURVEY_TOKEN", "secret")
-    done = rankshot(f"survey serve {folder}/study.toml --port 0")
+    done = rankshot(f"survey serve {folder}/study.toml --pilot --port 0")
     assert (done.status, "token has 6 characters; give from 16 to 500" in done.err) == (2, True)
+
+
+def test_placeholders_are_for_pilots(folder, monkeypatch):
+    (folder / "items.txt").write_text("tea\ncoffee")
+    path = folder / "study.toml"
+    rankshot(f"survey new {path} --items {folder}/items.txt --prompt Best?")
+    monkeypatch.setattr("rankshot.web.server.serve", lambda *_: None)
+    done = rankshot(f"survey serve {path} --port 0")
+    assert (done.status, "and the title 'A survey'; replace" in done.err) == (2, True)
+    done = rankshot(f"survey serve {path} --port 0 --pilot")
+    assert (done.status, "PILOT: answers do not count" in done.out) == (0, True)
+    assert "The survey is a pilot" in rankshot(f"survey status {path}").out
+    assert "the study still has" in rankshot(f"survey reopen {path}").err
+    text = path.read_text().replace(CONSENT_PLACEHOLDER, "Ada").replace('"A survey"', '"Drinks"')
+    path.write_text(text)
+    assert rankshot(f"survey reopen {path}").status == 0
+    assert rankshot(f"survey serve {path} --port 0").status == 0
+
+
+FULL_DISK = """
+import resource, signal, sys
+from rankshot.cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop()),) * 2)
+sys.argv[0] = "rankshot"
+main()
+"""
+
+
+# The first size is too small for a new database, the second for the questions of the study.
+@pytest.mark.parametrize("size", [20_000, 90_000])
+def test_a_full_disk_at_the_start_is_one_line(folder, size):
+    names = [f"item {i} {'x' * 100}" for i in range(200)]
+    (folder / "seen.txt").write_text("\n".join(names))
+    (folder / "items.txt").write_text("\n".join(names))
+    words = f"--items {folder}/items.txt --prompt Best? --show 10"
+    assert rankshot(f"survey new {folder}/study.toml {words}").status == 0
+    words = ["survey", "serve", f"{folder}/study.toml", "--pilot", "--port", "0", str(size)]
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert re.fullmatch(r"rankshot: cannot open .*: disk I/O error\n", done.stderr)
 
 
 def test_serve_prints_the_address_for_phones_of_the_same_network(folder, monkeypatch):

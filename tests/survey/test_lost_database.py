@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -146,7 +147,13 @@ def test_a_full_disk_and_a_locked_database_are_outages_and_no_errors_of_ours(tmp
             assert client.post(form.action, form.answer("1")).status == 503
             other.execute("ROLLBACK")
         with database._file.take_turn():
-            assert client.post(form.action, form.answer("1")).status == 503
+            reply = client.post(form.action, form.answer("1"))
+            assert reply.status == 503
+        # The page has a button that sends the same again.
+        again = form_of(reply.text)
+        places = re.findall(r'name="place" value="(.*?)"', reply.text)
+        assert (again.action, places) == (form.action, ["1", "", ""])
+        assert "<button" in reply.text
         with database.begin_read() as connection:
             pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         # The pool gives the same connection to the next request.

@@ -43,6 +43,15 @@ def test_half_of_the_answers_faster_than_the_rule_are_fast():
     assert names([*slow, *fast], "x", replace(RULES, seconds=1.5)) == []
 
 
+def test_many_items_take_longer_to_read():
+    many = Question("all", tuple(f"item {i}" for i in range(40)))
+    order = many.items[:3]
+    for seconds, found in ((11.9, ["fast"]), (12.0, [])):
+        assert names([answer("x", many, order, seconds=seconds)], "x") == found
+    flag = the_flag([answer("x", many, order, seconds=5.0)], "x", "fast")
+    assert flag.text == "1 of 1 answers within 12 seconds"
+
+
 def test_more_than_half_skipped():
     said = [answer("x", CAT, "ab"), answer("x", DOG, "")]
     assert names(said, "x") == []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rankshot import ranking
 from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_output, refuse, say
-from rankshot.cli.survey_database import open_database, require_extra
+from rankshot.cli.survey_database import open_database, require_extra, require_written
 from rankshot.cli.survey_results import backup, export, status
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import read_names, replace_file
@@ -86,7 +86,7 @@ def new(
     """
     require_extra()
     from rankshot.survey.design import new_study
-    from rankshot.survey.study import CONSENT_PLACEHOLDER
+    from rankshot.survey.study import CONSENT_PLACEHOLDER, TITLE_PLACEHOLDER
     from rankshot.survey.study_files import format_study
 
     _check_new(study)
@@ -115,8 +115,10 @@ def new(
             "the wrong sense of a name, choose the sense with `rankshot rank --names`, and give "
             "its rankings with --preselect."
         )
-    say(f"In the file, replace {CONSENT_PLACEHOLDER}. Then start the survey with")
+    title = f", and the title {designed.title!r}" * (designed.title == TITLE_PLACEHOLDER)
+    say(f"In the file, replace {CONSENT_PLACEHOLDER}{title}. Then start the survey with")
     say(f"    rankshot survey serve {study}")
+    say("Until then, try it with --pilot.")
 
 
 def catalogue(file: Path) -> None:
@@ -152,6 +154,7 @@ def serve(
     port: int = 8000,
     database: str | None = None,
     requests: int = 600,
+    pilot: bool = False,
     accept_copy: bool = False,
 ) -> None:
     """Serve the web pages of a study until Ctrl-C.
@@ -168,29 +171,23 @@ def serve(
         The port to listen on. With 0, any free port.
     requests
         The number of requests per minute that an address may send.
+    pilot
+        Only try the study, as with `rankshot survey pilot`: answers are marked as a test. The study
+        may still have placeholders.
     accept_copy
         Use a copy that may lack answers as it is.
     """
     refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
     refuse(requests < 1, f"--requests must be 1 or more, not {requests}")
     require_extra()
-    from rankshot.survey.store.people import read_state
-    from rankshot.survey.study import CONSENT_PLACEHOLDER
+    from rankshot.survey.store.people import read_state, set_state
     from rankshot.survey.study_files import read_study
     from rankshot.survey.web.app import create_app
-    from rankshot.web.server import (
-        find_network_address,
-        is_loopback,
-        open_port,
-        serve as serve_app,
-    )
+    from rankshot.web.server import find_network_address, open_port, serve as serve_app
 
     definition = read_study(study)
-    if CONSENT_PLACEHOLDER in definition.consent:
-        todo = f"{study}: the consent still contains {CONSENT_PLACEHOLDER}"
-        if not is_loopback(host):
-            raise RankshotError(f"{todo}; replace it before others see it")
-        say(f"Note: {todo}.")
+    if not pilot:
+        require_written(definition, study)
     for note in (*_find_missing_links(definition), *_find_untranslated(definition)):
         say(f"Note: {study}: {note}.")
     token = os.environ.get(TOKEN)
@@ -200,6 +197,8 @@ def serve(
     ):
         if accept_copy:
             answers.accept_copy()
+        if pilot:
+            set_state(answers, "pilot")
         app = create_app(definition, answers, token=token, requests=requests)
         with answers.begin_read() as connection:
             state = read_state(connection)

@@ -48,6 +48,20 @@ def open_database(study: Path, database: str | None, **options: bool) -> Databas
     return opened
 
 
+def require_written(study: Study, path: Path) -> None:
+    """Refuse a study that still has the placeholders of a new one."""
+    from rankshot.survey.study import CONSENT_PLACEHOLDER, TITLE_PLACEHOLDER
+
+    texts = [study.consent, *(text.consent or "" for text in study.translations.values())]
+    found = [f"{CONSENT_PLACEHOLDER} in the consent"] * (CONSENT_PLACEHOLDER in "".join(texts))
+    found += [f"the title {TITLE_PLACEHOLDER!r}"] * (study.title == TITLE_PLACEHOLDER)
+    if found:
+        raise RankshotError(
+            f"{path}: the study still has {' and '.join(found)}; replace it, or try the study with "
+            "`rankshot survey serve --pilot`"
+        )
+
+
 def warn(problem: str | None) -> None:
     """Print a warning, if there is one."""
     if problem is not None:

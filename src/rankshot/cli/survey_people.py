@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankshot.cli.console import check_output, refuse, say
-from rankshot.cli.survey_database import find_database, open_survey, warn
+from rankshot.cli.survey_database import find_database, open_survey, require_written, warn
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import iterate_names, replace_file
 
@@ -324,9 +324,11 @@ def _set_state(study: Path, database: str | None, state: State) -> None:
     create = state == "pilot"
     place = find_database(study, database)
     is_new = isinstance(place, Path) and not place.exists()
-    with open_survey(study, database, create=create) as (_, answers):
+    with open_survey(study, database, create=create) as (definition, answers):
         from rankshot.survey.store.people import set_state
 
+        if state == "open":
+            require_written(definition, study)
         set_state(answers, state)
     if is_new:
         say(f"New database: {place}")

@@ -164,7 +164,8 @@ def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overvie
 def backup(study: Path, *, output: Path, database: str | None = None, force: bool = False) -> None:
     """Copy the database, also while the survey is running.
 
-    The copy is complete and checked. Do not copy the file of a running survey in another way: the
+    Every row of the copy is checked. Of a damaged file, the copy has what can be read, and the rest
+    is named. Do not copy the file of a running survey in another way: the
     newest answers are in a second file, its log.
 
     Example: rankshot survey backup study.toml -o backup.sqlite
@@ -177,12 +178,14 @@ def backup(study: Path, *, output: Path, database: str | None = None, force: boo
         Replace the file if it exists already.
     """
     require_extra()
+    from rankshot.survey.store.damage import describe_loss
     from rankshot.survey.store.sqlite_files import backup_database, describe_doubt
 
     place = find_database(study, database)
     check_output(output, (".sqlite",), study)
     done = backup_database(place, output, force=force)
     warn(None if done.is_complete else describe_doubt(Path(place)))
+    warn(describe_loss(done.lost))
     answers = format_count(done.n_answers, "answer")
     people = format_count(done.n_participants, "participant")
     say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}, checked")

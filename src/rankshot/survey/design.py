@@ -15,7 +15,7 @@ from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.wordnet import WordNet
 from rankshot.survey.answers import group_by
-from rankshot.survey.study import DEFAULT_PROMPT, MOST_ITEMS, Question, Study
+from rankshot.survey.study import DEFAULT_PROMPT, MOST_ITEMS, TITLE_PLACEHOLDER, Question, Study
 
 # The default number of items that a question shows, as in the paper; fewer if there are fewer.
 MOST_SHOWN = 10
@@ -79,7 +79,7 @@ def new_study(
     if targets is None:
         if prompt is None:
             raise RankshotError("without targets, the prompt is the question: give one")
-        targets, title = [ALL_ITEMS], title or "A survey"
+        targets, title = [ALL_ITEMS], title or TITLE_PLACEHOLDER
         show, pool = (len(item_names) if n is None else n for n in (show, pool))
     target_names = as_names(targets, "targets")
     available = len(item_names) - any(name in item_names for name in target_names)

@@ -23,6 +23,8 @@ from rankshot.survey.study import QualityRules
 
 Label = TypeVar("Label", bound=Hashable)
 Floats = NDArray[np.float64]
+# ``seconds`` of the rules are for a question of so many items, the usual number, or fewer.
+USUAL_ITEMS = 10
 # The distance to the others uses pairs of items that at least this many other answers compare.
 LEAST_OTHERS = 3
 # The flag "distance" needs at least this many such questions.
@@ -47,8 +49,9 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     """Return the flags of every participant; most have none.
 
     ========= ===================================================================================
-    fast      at least half of the answers took less than ``rules.seconds``; an answer whose time
-              is unknown does not count as fast
+    fast      at least half of the answers took less than ``rules.seconds``, which are for up to 10
+              items; of 20 items, reading takes twice as long. An answer whose time is unknown
+              does not count as fast
     repeats   the mean distance between first and repeated answers, of two items or more, is above
               ``rules.repeat_distance``
     gold      more than ``rules.gold_failures`` gold questions are wrong: the answer puts another
@@ -88,10 +91,12 @@ RaterFlags = Iterator[tuple[str, Flag]]
 
 def _flag_fast(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     given = [answer for answer in answers if answer.order]
-    fast = [a for a in given if a.seconds is not None and a.seconds < rules.seconds]
+    least = {len(a.shown): rules.seconds * max(1.0, len(a.shown) / USUAL_ITEMS) for a in given}
+    fast = [a for a in given if a.seconds is not None and a.seconds < least[len(a.shown)]]
     for rater, n, n_given in _count_by_rater(fast, given):
         if 2 * n >= n_given:
-            text = f"{n} of {n_given} answers within {rules.seconds:g} seconds"
+            most = max(least[len(answer.shown)] for answer in fast if answer.rater == rater)
+            text = f"{n} of {n_given} answers within {most:g} seconds"
             yield rater, Flag("fast", text, n / n_given)
 
 

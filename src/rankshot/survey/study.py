@@ -41,7 +41,9 @@ MOST_QUESTIONS = 10_000
 MOST_COUNTED = 1_000_000
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 # The text in a new study's consent that the researcher must replace before it is published.
+# What a new study has until somebody writes it.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
+TITLE_PLACEHOLDER = "A survey"
 # A language tag, such as de or pt-BR.
 LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 # For each table of study.toml ("" is the top of the file): its keys, and the field of each key if
@@ -342,7 +344,8 @@ class QualityRules:
     Attributes
     ----------
     seconds : float
-        An answer that takes less time than this is fast.
+        An answer that takes less time than this is fast; for more than 10 items, the time grows
+        with their number.
     repeat_distance : float
         The largest allowed distance between repeated answers and the first ones. It is a mean
         normalised Kendall distance: 0 is the same order, 0.5 is chance.

@@ -40,6 +40,8 @@ _HEADERS = {
     "x-robots-tag": "noindex",
 }
 CACHE = b"cache-control"
+# The key of the body in the scope of a request.
+SENT = "rankshot.sent"
 
 
 class RefusedError(Exception):
@@ -171,8 +173,9 @@ class Guard:
                 # The client has gone. Half a form could be a different answer.
                 return
             self._rules.check_body(scope, headers, body, most)
-            # HEAD is answered like GET, and the page itself is not sent.
-            scope = {**scope, "method": "GET"} if is_head else scope
+            # HEAD is answered like GET, and the page itself is not sent. The page of an error may
+            # offer to send the body again.
+            scope = {**scope, "method": "GET" if is_head else scope["method"], SENT: body}
             await self._app(scope, _replay_body(body, receive), send_guarded)
         except RefusedError as error:
             await refuse(error)

@@ -23,12 +23,14 @@ from sqlalchemy.schema import CreateColumn
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
 from rankshot.core.validation import require_module
+from rankshot.survey.store.damage import describe_loss, find_damage
 from rankshot.survey.store.sqlite_files import (
     DOUBTED,
     MissingDatabaseError,
     SqliteFile,
     describe_doubt,
     has_log,
+    open_read_only,
     read_into_memory,
     require_file,
 )
@@ -188,6 +190,16 @@ class Identity(Signer):
         return base64.b32encode(self._hash("code", rater)).decode()[:10]
 
 
+@contextmanager
+def name_failures(what: str) -> Iterator[None]:
+    """Turn errors of a database, such as that of a full disk, into one line that names it."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
+        raise RankshotError(f"cannot open {what}: {reason}") from None
+
+
 class Database:
     """The database of a survey: an SQLite file or a PostgreSQL database.
 
@@ -206,7 +218,7 @@ class Database:
     identity : Identity
         Makes hashes, links and codes with the survey's own secret.
     doubt : str or None
-        Why answers may be missing, if an SQLite file has lost its log.
+        Why answers may be missing, if an SQLite file has lost its log or is damaged.
     remains : str or None
         What the last deletion could not erase from the bytes of the database, and what to do.
 
@@ -230,16 +242,12 @@ class Database:
         self._watch: AbstractContextManager[None] = nullcontext()
         self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
         try:
-            if isinstance(place, Path):
-                survey = self._open_sqlite(place, create=create, read_only=read_only)
-            else:
-                survey = self._open_postgresql(place, create=create, read_only=read_only)
-        except (DBAPIError, sqlite3.Error) as error:
-            self.close()
             # The URL is not in the message: it may contain a password.
-            what = place if isinstance(place, Path) else "the survey's database"
-            reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
-            raise RankshotError(f"cannot open {what}: {reason}") from None
+            with name_failures(f"{place}" if isinstance(place, Path) else "the survey's database"):
+                if isinstance(place, Path):
+                    survey = self._open_sqlite(place, create=create, read_only=read_only)
+                else:
+                    survey = self._open_postgresql(place, create=create, read_only=read_only)
         except BaseException:
             self.close()
             raise
@@ -251,9 +259,16 @@ class Database:
         require_file(path)
         lacks_log = not has_log(path)
         if read_only:
-            memory = read_into_memory(path)
+            memory, lost = read_into_memory(path)
+            self.doubt = describe_loss(lost)
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
+            with open_read_only(path) as source:
+                if damage := find_damage(source):
+                    raise RankshotError(
+                        f"{path}: the database is damaged ({damage}). `rankshot survey backup` "
+                        "saves what can be read: put that file in the place of the damaged one"
+                    )
             self._file = SqliteFile(path)
             self._watch, self._take_turn = self._file, self._file.take_turn
             self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
@@ -262,7 +277,7 @@ class Database:
             survey = connection.execute(sa.select(SURVEY)).one()
             if survey.serving == DOUBTED or (survey.serving and lacks_log):
                 connection.execute(SURVEY.update().values(serving=DOUBTED))
-                self.doubt = describe_doubt(path)
+                self.doubt = "; ".join(filter(None, [describe_doubt(path), self.doubt]))
         if read_only:
             memory.execute("PRAGMA query_only = ON")
         return survey

@@ -23,6 +23,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_path
+from rankshot.survey.store.damage import describe_loss, find_damage, save_rest
 
 # What the column ``serving`` says of a file that has lost its log, until somebody accepts that.
 DOUBTED = 2
@@ -45,9 +46,9 @@ class MissingDatabaseError(RankshotError):
 def backup_database(place: Path | str, target: Path, *, force: bool = False) -> Backup:
     """Copy the SQLite file of a survey to another file, even while a server writes to it.
 
-    The copy is one consistent state of the database, with everything that is still in its log. The
-    copy is checked; it is either complete or absent. Returns how many answers and participants the
-    copy contains, and whether answers may be missing.
+    The copy is one consistent state of the database, with everything that is still in its log.
+    Every row of it is read. Of a damaged file, the copy has what can be read. Returns how many
+    answers and participants the copy contains, and what may be missing.
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
     target : Path
         The copy; only its owner may read it.
     force : bool
-        Whether an existing file may be replaced.
+        Whether an existing file may be replaced; never by the rest of a damaged one.
 
     Examples
     --------
@@ -68,7 +69,7 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
     ...     study = Path(folder, "study.sqlite")
     ...     Database(study, create=True).close()
     ...     backup_database(study, Path(folder, "backup.sqlite"))
-    Backup(n_answers=0, n_participants=0, is_complete=True)
+    Backup(n_answers=0, n_participants=0, is_complete=True, lost=())
     """
     if isinstance(place, str):
         raise RankshotError(
@@ -166,13 +167,17 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def read_into_memory(path: Path) -> sqlite3.Connection:
-    """Return one state of a database, as a private copy in memory."""
+def read_into_memory(path: Path) -> tuple[sqlite3.Connection, list[str]]:
+    """Return one state of a database, as a private copy in memory, and what of it is lost."""
     memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     with _closing_on_error(memory), open_read_only(path) as source:
         require_tables(source, path)
         source.backup(memory)
-    return memory
+        if find_damage(memory) is None:
+            return memory, []
+        rest, lost = save_rest(memory)
+    memory.close()
+    return rest, lost
 
 
 @contextmanager
@@ -190,6 +195,8 @@ class Backup(NamedTuple):
     n_participants: int
     # False if the copied file had lost its log, so that answers may be missing.
     is_complete: bool
+    # The rows that could not be read, since the file is damaged.
+    lost: tuple[str, ...] = ()
 
 
 def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = False) -> Backup:
@@ -204,18 +211,22 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
     ):
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
+        lost: list[str] = []
+        if find_damage(copy) is not None:
+            rest, lost = save_rest(copy)
+            with closing(rest):
+                rest.backup(copy)
+            if target.exists():
+                raise RankshotError(f"{target}: not replaced: {describe_loss(lost)}")
         columns = {row[1] for row in copy.execute("PRAGMA table_info(survey)")}
         is_complete = True
         if "serving" in columns:
             serving = copy.execute("SELECT serving FROM survey").fetchone()[0]
             is_complete = serving != DOUBTED and not (serving and lost_log)
             copy.execute("UPDATE survey SET serving = ?", [0 if is_complete else DOUBTED])
-        problem = copy.execute("PRAGMA integrity_check").fetchone()[0]
-        if problem != "ok":
-            raise RankshotError(f"{target}: not written: the database is damaged ({problem})")
         counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
         n_answers, n_participants = copy.execute(counts).fetchone()
-    return Backup(n_answers, n_participants, is_complete)
+    return Backup(n_answers, n_participants, is_complete, tuple(lost))
 
 
 # ---- A file that is written to

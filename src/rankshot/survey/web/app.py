@@ -26,7 +26,7 @@ from sqlalchemy.exc import (
 from starlette.responses import HTMLResponse, Response
 
 from rankshot.survey.answers import MOST_CHARACTERS
-from rankshot.survey.store.database import SURVEY, Database
+from rankshot.survey.store.database import SURVEY, Database, name_failures
 from rankshot.survey.store.participation import (
     NotAssignedError,
     Participation,
@@ -89,7 +89,9 @@ def create_app(
     """
     addresses, pictures = load_pictures(study.pictures)
     static = load_static_files(PACKAGE)
-    participation = Participation(study, database)
+    with name_failures("the survey's database"):
+        participation = Participation(study, database)
+        database.start_serving()
     pages = Pages(study, addresses, static, participation.language)
     extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
     rules = Rules(
@@ -99,7 +101,7 @@ def create_app(
     )
     app = create_application(pages.refuse, rules)
     app.state.identity = database.identity
-    database.start_serving()
+    app.state.is_damaged = False
     app.router.lifespan_context = partial(_forget_regularly, database)
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
@@ -141,7 +143,9 @@ def _add_readiness(app: FastAPI, database: Database) -> None:
                 is_file = connection.dialect.name == "sqlite"
                 folder = Path(connection.engine.url.database or "").parent
             is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
-            found = {"ready": not is_full, "state": state}
+            # Some pages of a damaged file can still be read.
+            is_ready = not (is_full or app.state.is_damaged)
+            found = {"ready": is_ready, "state": state}
         response.status_code = 200 if found["ready"] else 503
         return found
 
@@ -166,6 +170,8 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
         if isinstance(error, (IntegrityError, ProgrammingError)):
             # These are errors of ours; of a damaged file, SQLite says their base class.
             raise error
+        if type(error) is DatabaseError:
+            app.state.is_damaged = True
         if not isinstance(error, DatabaseGoneError):
             # Such as a full disk. A file that is gone was reported when it was noticed.
             reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]

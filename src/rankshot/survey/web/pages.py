@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import Any
+from urllib.parse import parse_qsl
 
 from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
@@ -27,8 +28,10 @@ from rankshot.survey.languages import (
 )
 from rankshot.survey.study import Picture, Study
 from rankshot.web.application import File, create_environment
-from rankshot.web.guards import RefusedError
+from rankshot.web.guards import SENT, RefusedError
 
+# The refusals after which the same request may succeed.
+TEMPORARY = ("outage", "failed")
 # It has the templates and the static files.
 PACKAGE = "rankshot.survey.web"
 # The largest file. Participants load up to 50 pictures for one question, many on phones.
@@ -113,7 +116,10 @@ class Pages:
                 # The database may be what fails.
                 reader.state.language = None
             texts, key = self.texts(reader), f"refused.{error.message}"
-            said = {"heading": texts.translate(f"{key}_heading"), "link": error.link}
+            said: dict[str, Any] = {"heading": texts.translate(f"{key}_heading")}
+            said |= {"link": error.link, "again": error.message in TEMPORARY and reader.url}
+            sent = reader.scope.get(SENT, b"").decode("latin-1")
+            said["sent"] = parse_qsl(sent, keep_blank_values=True)
             template, values = "message.html", {**said, "text": texts.translate(key, **values)}
         # The researcher's own pages are in English.
         is_own = not error.message and reader.scope["path"].startswith("/researcher")
