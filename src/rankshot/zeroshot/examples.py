@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, suggest_name
-from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -33,6 +34,14 @@ SIGNAL_OF_FEATURES = 0.5, 0.35
 EXPLAINED = {True: (0.45, 0.2), False: (0.12, 0.5)}
 """The share of ρ that rankings explain, β² / ρ, and the standard deviation of its logarithm: of
 raters (people, language models), and of tables (WordNet, word vectors)."""
+HEAD_WEIGHT = 1.0
+"""The standard deviation of the logarithm of the weight of a head beside examples."""
+CALIBRATION = 0.5
+"""The standard deviation of the logarithm of the factor that calibrates log-odds."""
+N_FOLDS = 5
+"""Examples are left out in this number of groups, to calibrate."""
+PAIRS = 1.0
+"""Classes with fewer pairs of inputs in a reference do not tell what these have in common."""
 ISOTROPIC = 0.75
 """The share of the noise that is the same in all directions."""
 
@@ -81,9 +90,13 @@ class Signal(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """What a reference says of inputs: their covariance within classes, and of all of them."""
+    """What a reference says of inputs: the noise within classes, and the covariance of all of them.
 
-    within: Floats
+    The noise has variances along ``axes`` (columns), as shares of all noise.
+    """
+
+    axes: Floats
+    shares: Floats
     total: Floats
 
 
@@ -150,7 +163,7 @@ def fit_class_means(
     prototypes : Prototypes, optional
         By rankings.
     """
-    n, d = x.shape
+    d = x.shape[1]
     counts = np.bincount(labels, minlength=n_classes)
     has = counts > 0
     means = np.zeros((n_classes, d))
@@ -159,12 +172,11 @@ def fit_class_means(
     size = float(np.vecdot(x, x).mean())
     common = _measure_common(means[has], size)
     directions = np.zeros_like(means) if prototypes is None else prototypes.directions
-    ranked = directions.any(axis=1)
-    w = directions - ranked[:, None] * directions[ranked].mean(axis=0, keepdims=True) * ranked.any()
-    explained = float(np.vecdot(w, w)[ranked].mean()) if ranked.any() else 0.0
-
-    beta = 0.0
-    if prototypes is not None:
+    ranked: NDArray[np.bool_] = np.vecdot(directions, directions) > 0
+    beta = explained = 0.0
+    if prototypes is not None and ranked.any():
+        # What all rankings have in common does not distinguish classes.
+        explained = float(directions[ranked].var(axis=0).sum())
         beta, error = _measure_slope(
             means, directions, has & ranked, prototypes.slope, size / d / np.maximum(counts, 1)
         )
@@ -177,10 +189,10 @@ def fit_class_means(
     rho = min(max(signal.size, least), max(most, least))
     residual = np.where(ranked, rho - beta**2 * explained, rho)[:, None] / d
 
-    axes, variance = _find_axes(noise, max(size - common - rho, 1e-3 * size), d)
-    b, observed = beta * directions, means
-    if axes is not None:
-        b, observed = b @ axes, observed @ axes
+    left = max(size - common - rho, 1e-3 * size)
+    b, observed, variance = beta * directions, means, np.full(d, left / d)
+    if noise is not None:
+        b, observed, variance = b @ noise.axes, observed @ noise.axes, left * noise.shares
     n_z = counts[:, None]
     # The common shift: of each labelled class, what the rankings do not explain.
     precision = has[:, None] / (residual + variance / np.maximum(n_z, 1))
@@ -194,8 +206,8 @@ def fit_class_means(
     m -= center
     slopes = m / (variance + uncertain.mean(axis=0))
     own = np.vecdot(m, slopes)
-    if axes is not None:
-        slopes, center = slopes @ axes.T, axes @ center
+    if noise is not None:
+        slopes, center = slopes @ noise.axes.T, noise.axes @ center
     std = np.sqrt(_measure_spread(x - center, labels, slopes, noise, directions))
     strength = own / std
     typical = float(np.sqrt(np.mean(strength**2)))
@@ -261,14 +273,13 @@ def _measure_signal(
     return Signal(float((own * before + others * found.mean()) / (own + others)), usual.spread)
 
 
-def _find_axes(noise: Noise | None, total: float, d: int) -> tuple[Floats | None, Floats]:
-    """Return axes and variances of the noise, which add up to ``total``; None if any will do."""
-    if noise is None:
-        return None, np.full(d, total / d)
-    shape = (1 - ISOTROPIC) * noise.within / np.trace(noise.within)
+def _find_noise(within: Floats, total: Floats) -> Noise:
+    """Return the noise with a covariance of this shape, and a share in all directions."""
+    d = len(within)
+    shape = (1 - ISOTROPIC) * within / max(np.trace(within), 1e-300)
     shape.flat[:: d + 1] += ISOTROPIC / d
-    variance, axes = np.linalg.eigh(total * shape)
-    return axes, variance
+    shares, axes = np.linalg.eigh(shape)
+    return Noise(axes, shares, total)
 
 
 def _measure_spread(
@@ -276,7 +287,7 @@ def _measure_spread(
 ) -> Floats:
     """Return the variance of the values of each class over inputs of other classes."""
     if noise is not None:
-        return np.maximum(np.vecdot(slopes @ noise.total, slopes), 1e-300)
+        return np.asarray(np.maximum(np.vecdot(slopes @ noise.total, slopes), 1e-300))
     length = np.vecdot(slopes, slopes)
     there = np.unique(labels)
     if len(there) < 2:
@@ -286,22 +297,76 @@ def _measure_spread(
     values = (x @ slopes.T) ** 2 / np.where(length > 0, length, 1.0)
     others = labels[:, None] != np.arange(len(slopes))
     ratio = float(values[others].mean()) * k / (k - 1)
-    return np.maximum(ratio * length, 1e-300)
+    return np.asarray(np.maximum(ratio * length, 1e-300))
 
 
-def fit_head_weight(log_proba: Floats, labels: Codes) -> float:
-    """Return the weight of a head's log-probabilities that makes labels most probable.
+def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, Noise, Signal]:
+    """Return what a reference says: means and standard deviations of scores, their noise, and ρ.
 
-    The labelled inputs are new to the head. Few of them change little: the weight is 1 beforehand,
-    with a standard deviation of 1.
+    Scores have mean 0 and variance 1 over the seen classes. All holds as far as the reference
+    covers each seen class.
+    """
+    C = len(table.items)
+    is_softmax = table.kind == "multiclass"
+    total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
+    sums, shares, weighed = np.zeros((C, C)), np.zeros((2, C)), np.zeros((C, C))
+    for rows in row_blocks(len(table), table.values.shape[1]):
+        f = standardize_rows(table.values[rows], table.kind, C)
+        predicted = f.argmax(axis=1)
+        total += f.sum(axis=0)
+        products += f.T @ f
+        counts += np.bincount(predicted, minlength=C)
+        np.add.at(sums, predicted, f)
+        if is_softmax:
+            p = softmax(table.values[rows].astype(np.float64), axis=1)
+            weighed += p.T @ f
+            shares += p.sum(axis=0), (p**2).sum(axis=0)
+    n = len(table)
+    if not is_softmax:
+        weighed, shares = sums, np.array([counts, counts])
+    mean = coverage * total / n
+    variance = np.diagonal(products) / n - (total / n) ** 2
+    std = np.sqrt(np.where(variance > 1e-12, variance, 1.0)) ** coverage
+    scale = std * np.sqrt(C)
+    trust = np.sqrt(np.outer(coverage, coverage))
+    np.fill_diagonal(trust, 1.0)
+    between = (sums.T / np.maximum(counts, 1)) @ sums
+    own = np.outer(scale, scale)
+    within, spread_of_all = products - between, products - np.outer(total, total) / n
+    noise = _find_noise(within / own * trust, spread_of_all / n / own * trust)
+    # Pairs of inputs of one class: all pairs less each input with itself, whose length is about 1.
+    centered = (weighed - shares[0][:, None] * mean) / scale
+    pairs = shares[0] ** 2 - shares[1]
+    known = pairs > PAIRS
+    share, spread = SIGNAL_OF_SOFTMAX if is_softmax else SIGNAL_OF_BINARY_SCORES
+    if not known.any():
+        return mean, std, noise, Signal(*SIGNAL)
+    products_of_pairs = (np.vecdot(centered, centered) - shares[1])[known] / pairs[known]
+    found = max(share * float(products_of_pairs.mean()), 1e-3)
+    return mean, std, noise, Signal(found, spread)
+
+
+def fit_factor(log_proba: Floats, labels: Codes, spread: float) -> float:
+    """Return the factor of log-probabilities that makes labels most probable.
+
+    Few labels change little: the factor is 1 beforehand, and ``spread`` is the standard deviation
+    of its logarithm.
     """
     rows = np.arange(len(labels))
 
-    def loss(weight: float) -> float:
-        found = log_softmax(weight * log_proba, axis=1)[rows, labels]
-        return float(0.5 * (weight - 1) ** 2 - found.sum())
+    def loss(log_factor: float) -> float:
+        found = log_softmax(np.exp(log_factor) * log_proba, axis=1)[rows, labels]
+        return float(0.5 * (log_factor / spread) ** 2 - found.sum())
 
-    return float(minimize_scalar(loss, bounds=(0.0, 4.0), method="bounded").x)
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 3.0), method="bounded").x))
+
+
+def assign_folds(labels: Codes) -> Codes:
+    """Return a fold for each example, so that the examples of a class are in different folds."""
+    order = np.argsort(labels, kind="stable")
+    fold = np.empty_like(labels)
+    fold[order] = np.arange(len(labels)) % N_FOLDS
+    return fold
 
 
 def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
@@ -321,4 +386,5 @@ def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
 def center_features(features: Any, labels: Codes) -> Floats:
     """Return the mean of features over the classes of examples."""
     there = np.unique(labels)
-    return np.mean([np.asarray(features[labels == z]).mean(axis=0) for z in there], axis=0)
+    means = [np.asarray(features[labels == z]).mean(axis=0) for z in there]
+    return np.asarray(np.mean(means, axis=0))
