@@ -228,6 +228,14 @@ def test_the_same_form_sent_twice_is_one_person_even_without_cookies(opened):
     assert len(people(database)) == 1
 
 
+def test_who_has_no_id_gets_no_cookie(tmp_path):
+    with open_survey(small_study(), tmp_path) as (client, _):
+        homes = {begin(client, "lang=en") for _ in range(2)}
+        assert (len(homes), client.cookies) == (2, {})
+        begin(client, "participant=ann")
+        assert list(client.cookies) == ["rankshot_participant"]
+
+
 def test_a_parameter_that_is_there_twice_is_refused(opened):
     assert opened[0].get("/?PROLIFIC_PID=ann&PROLIFIC_PID=bob").status == 422
 

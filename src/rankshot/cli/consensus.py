@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
@@ -16,10 +17,11 @@ from rankshot.cli.console import (
     is_dataset,
     name_options,
     print_table,
+    refuse,
     say,
     silence_dask,
 )
-from rankshot.core.errors import format_count, join_some, prefix_errors
+from rankshot.core.errors import format_count, join_some, prefix_errors, suggest_name
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -27,6 +29,18 @@ if TYPE_CHECKING:
 PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
 """What a table of votes or ballots has."""
+Numbers = Literal["index", "score"]
+"""What numbers in place of the winner are."""
+OnError = Literal["raise", "skip"]
+COLUMNS: tuple[str, ...] = ("a", "b", "winner", "loser", "id", "rater", "weight", "count")
+COLUMNS += ("target", "item", "rank", "score")
+"""What --column can name, as `read_rankings` calls it."""
+TABLE_OPTIONS = {
+    **{name: f"--{name}" for name in ("layout", "kind", "ignore", "missing", "numbers")},
+    "on_error": "--on-error",
+    "items": "--seen",
+}
+"""The options of arguments of `read_rankings`, for messages."""
 Method = Literal["kemeny", "plackett-luce", "mallows"]
 """How rankings are merged."""
 
@@ -37,6 +51,12 @@ def consensus(
     method: Method = "kemeny",
     k: int | None = None,
     layout: Layout | None = None,
+    kind: Literal["top", "subset"] | None = None,
+    column: list[str] | None = None,
+    ignore: str | None = None,
+    missing: str | None = None,
+    numbers: Numbers | None = None,
+    on_error: OnError = "raise",
     seen: str | None = None,
     output: Path | None = None,
     explain: bool = False,
@@ -59,19 +79,36 @@ def consensus(
     Parameters
     ----------
     rankings
-        The rankings to merge: JSON lines (.jsonl), a table of ballots or votes (.csv), Parquet or
-        PrefLib (.soc, .soi, .toc, .toi); or many files of rankings (.jsonl, .jsonl.gz, .parquet):
-        a folder, a pattern in quotes, or an address such as s3://bucket/votes.
+        The rankings to merge: JSON lines (.jsonl), a table of ballots or votes (.csv, .tsv, .json,
+        .gz), Parquet or PrefLib (.soc, .soi, .toc, .toi); or many files of rankings (.jsonl,
+        .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
+        s3://bucket/votes.
     method
-        kemeny: the order with the fewest disagreements, with ties. plackett-luce: the order of the
-        model's worths. mallows: the center of the model. The consensus of the last two is as long
-        as the longest ranking: it is the one that `classify --set posterior=consensus` uses.
+        kemeny: the order with the fewest disagreements, with ties. plackett-luce: all items in the
+        order of the model's worths. mallows: the center of the model. With -o, the consensus of the
+        last two is as long as the longest list, as `classify --set posterior=consensus` uses it.
     k
         Use only the first k places of each ranking. The default is all.
     layout
-        The columns of a table (.csv), if they are not recognised: votes between two items; or
-        ballots, one row per rater, with the items in order (orders), or with one column per item
-        (places or scores).
+        The columns of a table, if they are not recognised: votes between two items; or ballots,
+        one row per rater, with the items in order (orders), or with one column per item (places,
+        1 is best, or scores, the highest is best).
+    kind
+        What a missing item means, if the file does not say it: it comes after the others (top, the
+        default) or was not compared (subset).
+    column : <name=column>
+        A column of a table that has another name, such as rater=who; may be repeated. For votes, as
+        in `rankshot leaderboard`; for ballots rater, target, weight and count, and in the long form
+        item and rank or score.
+    ignore
+        Columns of ballots that are neither places nor items, such as region,age. '' if all are.
+    missing
+        Cells that mean a missing value, besides empty ones and NA, such as -99. '' if none do.
+    numbers
+        What numbers in place of the winner are: which item won (index: 0 and 1, or 1 and 2), or the
+        score of the first item (score: 1 if it won).
+    on_error
+        skip: rows of votes that cannot be read, and copies, are left out, counted and shown.
     seen : <file or imagenet-1k>
         All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
         those that occur in the rankings.
@@ -95,8 +132,10 @@ def consensus(
     if in_parts:
         opened = _open_parts(rankings, items, workers, scheduler)
     else:
-        with name_options():
-            found, read_as = read_with_layout(rankings, items, "top", layout)
+        columns = parse_columns(column or []) | ({"numbers": numbers} if numbers else {})
+        with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
+            options: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
+            found, read_as = read_with_layout(rankings, items, kind, layout, **options, **columns)
         say_layout(read_as, found.items)
         opened = nullcontext(found)
     with opened as given, prefix_errors(rankings):
@@ -108,7 +147,12 @@ def consensus(
         ranking.write_rankings(
             replace(merged, sources=np.full(len(merged), "consensus", object)), output
         )
-    _print_summaries(summaries, method, given.items)
+    _print_summaries(summaries, method, given.items, k)
+    if method == "kemeny" and (n_open := max(each.n_open_pairs for each in summaries)):
+        say(
+            f"warning: {n_open:,} pairs of items were never compared, and rankings say little "
+            "about their order: use --method plackett-luce, or rankshot leaderboard"
+        )
     if explain:
         _print_explanation(summaries)
     else:
@@ -124,9 +168,31 @@ def consensus(
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
 
 
+def parse_columns(given: list[str]) -> dict[str, str]:
+    """Return the columns that --column names."""
+    parts = [each.partition("=") for each in given]
+    for name, _, column in parts:
+        refuse(
+            name not in COLUMNS or not column,
+            f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
+            f"{name!r}{suggest_name(name, COLUMNS)}",
+        )
+    return {name: column for name, _, column in parts}
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Print each warning in the block, once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"warning: {message}")
+
+
 def say_layout(layout: str | None, items: Iterable[str]) -> None:
     """Print what was read from a table; nothing for other files."""
-    from rankshot.ranking.ranking_files import LAYOUTS
+    from rankshot.ranking.ballots import LAYOUTS
 
     if layout is not None:
         say(f"read as {LAYOUTS[layout]}; items: {join_some(items)}")
@@ -152,7 +218,10 @@ def _open_parts(
 
 
 def _print_summaries(
-    summaries: list[ranking.TargetSummary], method: Method, items: tuple[str, ...]
+    summaries: list[ranking.TargetSummary],
+    method: Method,
+    items: tuple[str, ...],
+    k: int | None,
 ) -> None:
     """Print a table with a row for each target."""
 
@@ -165,7 +234,8 @@ def _print_summaries(
         model, after = summary.model, dict.fromkeys(items, "")
         if method == "plackett-luce":
             after = dict(zip(model.items_, (f" {x:.2g}" for x in model.worths_), strict=True))
-        order = format_order(summary.order, after.__getitem__, PLACES_SHOWN)
+        places = model.mode_ if method == "plackett-luce" and k is None else summary.order
+        order = format_order(places, after.__getitem__, PLACES_SHOWN)
         # If all agree, nobody is furthest.
         furthest = [f"{name} {far:.2f}" for name, far in summary.disagreement[:3] if far >= 0.005]
         rows.append(

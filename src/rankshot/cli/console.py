@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -52,14 +53,27 @@ def fail(text: str) -> NoReturn:
 
 
 @contextmanager
-def name_options(*columns: str) -> Iterator[None]:
-    """Name the options in place of Python's parameters ``layout``, and those that name columns."""
-    try:
-        yield
-    except RankshotError as error:
-        text = re.sub(r"\blayout='?(\w*)'?", r"--layout \1", str(error))
-        text = re.sub(rf"\b({'|'.join(columns)})=", r"--column \1=", text) if columns else text
-        raise RankshotError(text) from None
+def name_options(options: Mapping[str, str], columns: Collection[str]) -> Iterator[None]:
+    """Name the options in place of Python's parameters, in errors and warnings.
+
+    ``options`` has the option of each parameter, and ``columns`` are those of --column.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except RankshotError as error:
+            raise RankshotError(_name_options(str(error), options, columns)) from None
+    for warning in caught:
+        warnings.warn(_name_options(str(warning.message), options, columns), stacklevel=3)
+
+
+def _name_options(text: str, options: Mapping[str, str], columns: Collection[str]) -> str:
+    for name, option in options.items():
+        text = re.sub(rf"\b{name}='([^' ]+)'", rf"{option} \1", text)
+        text = re.sub(rf"\b{name}=(?=')", f"{option} ", text)
+        text = re.sub(rf"\b{name}=", option, text)
+    return re.sub(rf"\b({'|'.join(columns)})=", r"--column \1=", text)
 
 
 def refuse(applies: object, message: str) -> None:

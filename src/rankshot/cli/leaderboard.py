@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any, Literal
 
 from rankshot import ranking
-from rankshot.cli.consensus import Layout, say_layout
+from rankshot.cli.consensus import (
+    COLUMNS,
+    TABLE_OPTIONS,
+    Layout,
+    Numbers,
+    OnError,
+    parse_columns,
+    say_layout,
+    show_warnings,
+)
 from rankshot.cli.console import check_output, name_options, print_table, refuse, say
-from rankshot.core.errors import prefix_errors, quote_names, suggest_name
+from rankshot.core.errors import prefix_errors, quote_names
 from rankshot.core.files import replace_file
 
 ROWS_SHOWN = 100
-COLUMNS = ("a", "b", "winner", "loser", "rater", "weight", "count")
-"""What --column can name, as `Rankings.from_votes` calls it."""
 DIFFERENCES_SHOWN = 10
 
 
@@ -23,7 +29,13 @@ def leaderboard(
     votes: Path,
     *,
     layout: Layout | None = None,
+    kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
+    items: str | None = None,
+    ignore: str | None = None,
+    missing: str | None = None,
+    numbers: Numbers | None = None,
+    on_error: OnError = "raise",
     ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
     category: str | None = None,
@@ -52,13 +64,28 @@ def leaderboard(
     Parameters
     ----------
     votes : FILE
-        A table (.csv, .parquet) of votes between two items, with the columns model_a, model_b and
-        winner, or winner and loser; a table of ballots, one row per rater (.csv); or rankings
+        A table (.csv, .tsv, .json, .jsonl, .gz, .parquet) of votes between two items, with the
+        columns model_a, model_b and winner, or winner and loser; a table of ballots; or rankings
         (.jsonl, .parquet, .soc, .soi, .toc, .toi).
     column : <name=column>
-        A column of a table of votes that has another name; may be repeated. The names are a and b
-        (the two items; model_a and model_b by default), winner, loser, rater (rater, judge or
-        voter), weight (how much a vote counts) and count (how often a vote was given).
+        A column of a table that has another name; may be repeated. The names are a and b (the two
+        items; model_a and model_b by default), winner, loser, id, rater (rater, judge, annotator,
+        user_id and the like), weight (how important a vote is) and count (how often it was given);
+        for ballots also target, item, rank and score.
+    kind
+        What a missing item means, if the file does not say it: it comes after the others (top, the
+        default) or was not compared (subset).
+    items
+        All items, separated by commas. The default is those that occur.
+    ignore
+        Columns of ballots that are neither places nor items, such as region,age. '' if all are.
+    missing
+        Cells that mean a missing value, besides empty ones and NA, such as -99. '' if none do.
+    numbers
+        What numbers in place of the winner are: which item won (index: 0 and 1, or 1 and 2), or the
+        score of the first item (score: 1 if it won).
+    on_error
+        skip: rows of votes that cannot be read, and copies, are left out, counted and shown.
     ties
         outcome: a tie is a third result, more likely between items of equal worth. half: half a
         win for each item. ignore: the order is unknown. The default is outcome if there are ties.
@@ -100,20 +127,20 @@ def leaderboard(
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
-    columns = _parse_columns(column or []) | ({"category": category} if category else {})
-    other = "and --layout for other tables: give one"
-    refuse(layout and columns, f"--column and --category are for votes, {other}")
+    columns = parse_columns(column or []) | ({"category": category} if category else {})
+    columns |= {"numbers": numbers} if numbers else {}
+    reading = {"layout": layout, "kind": kind, "ignore": ignore, "missing": missing}
+    names = None if items is None else [name.strip() for name in items.split(",")]
     options = {
         "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
         "min_votes": min_votes, "scale": scale,
     }  # fmt: skip
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with show_warnings():
         boards = _make_boards(
             votes,
             columns,
             options,
-            layout=layout,
+            reading={**reading, "on_error": on_error, "items": names},
             regularization=regularization,
             covariates=covariates,
             cluster=cluster,
@@ -124,8 +151,6 @@ def leaderboard(
 
         # Too many items for a picture are refused before anything is printed or written.
         figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"warning: {message}")
     for name, board in boards.items():
         _print_board(board, name)
     if category:
@@ -139,23 +164,12 @@ def leaderboard(
         say(f"chart written to {plot}")
 
 
-def _parse_columns(given: list[str]) -> dict[str, str]:
-    parts = [each.partition("=") for each in given]
-    for name, _, column in parts:
-        refuse(
-            name not in COLUMNS or not column,
-            f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
-            f"{name!r}{suggest_name(name, COLUMNS)}",
-        )
-    return {name: column for name, _, column in parts}
-
-
 def _make_boards(
     path: Path,
     columns: dict[str, str],
     options: dict[str, Any],
     *,
-    layout: Any,
+    reading: dict[str, Any],
     regularization: float | None,
     covariates: str | None,
     cluster: str | None,
@@ -168,7 +182,8 @@ def _make_boards(
 
     if regularization is not None:
         require_number("--regularization", regularization, least=0)
-    with name_options(*COLUMNS):
+    named = {**TABLE_OPTIONS, "items": "--items", "category": "--category"}
+    with name_options(named, COLUMNS):
         if covariates or cluster:
             refuse(target, "--covariates and --cluster are for a table of votes, without --target")
             refuse(
@@ -176,14 +191,12 @@ def _make_boards(
             )
             names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
             make = ranking.leaderboards if "category" in columns else ranking.leaderboard
-            found = make(path, **{"covariates": names, "cluster": cluster, **options, **columns})
+            more = {"covariates": names, "cluster": cluster, "on_error": reading["on_error"]}
+            found = make(path, **{**more, **options, **columns})
             boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
             say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
             return boards
-        if columns:
-            rankings, layout = ranking.Rankings.from_votes(path, **columns), "votes"
-        else:
-            rankings, layout = read_with_layout(path, None, "top", layout)
+        rankings, layout = read_with_layout(path, **reading, **columns)  # type: ignore[arg-type]
     say_layout(layout, rankings.items)
     with prefix_errors(path):
         if target is not None:

@@ -117,7 +117,7 @@ def ranking_records(
             "ranking": answer.order if is_top else [*answer.order, *tie],
             "source": SOURCE,
             "rater": answer.rater,
-            **({} if is_top else {"kind": "subset"}),
+            **({} if set(answer.shown) >= known else {"kind": "top" if is_top else "subset"}),
             **({} if is_top or not left else {"k": len(answer.order)}),
             **({"condition": answer.question.condition} if has_conditions else {}),
             "shown": answer.shown,

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from rankshot.core.columns import ColumnReader, is_records
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import clone
-from rankshot.core.tables import ColumnReader, as_frame
+from rankshot.core.tables import as_frame
 from rankshot.core.validation import (
     Seed,
     require_choice,
@@ -190,10 +191,8 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
 
 def as_rankings(votes: Any, **columns: Any) -> Rankings:
     """Return rankings as they are, or those of a file or of a table of votes."""
-    if isinstance(votes, (str, Path)) and not columns:
-        return read_rankings(votes)
-    if isinstance(votes, (str, Path)) or as_frame(votes) is not None:
-        return Rankings.from_votes(votes, **columns)
+    if isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None:
+        return read_rankings(votes, **columns)
     if columns:
         raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
     return require_rankings(votes)
@@ -229,14 +228,17 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
     if isinstance(votes, Rankings):
         what = "covariates need" if names else f"cluster={cluster!r} needs"
         raise RankshotError(f"{what} a table of votes: a data frame or a file")
-    table = ColumnReader(votes)
+    table = ColumnReader(votes, on_error=columns.pop("on_error", "raise"))
     read = read_votes(table, **columns)
-    rankings, X = Rankings.of_votes(read), read_covariates(table, names) if names else None
+    rankings = Rankings.of_votes(read)
+    X = read_covariates(table, names, read.rows) if names else None
     if X is not None:
         # The winner comes first in rankings.
         turned = np.where(rankings.codes[::2] == read.first, 1.0, -1.0)
         X = turned[:, None] * np.broadcast_to(X, (turned.size, X.shape[1]))
-    labels = None if cluster is None else table.read_texts([cluster])[0].expand(None)
+    labels = (
+        None if cluster is None else table.read_texts([cluster])[0].select(read.rows).expand(None)
+    )
     return Given(rankings, X, labels)
 
 

@@ -147,14 +147,6 @@ class ExtraLeft(NamedTuple):
     pilot: bool
 
 
-class Place(NamedTuple):
-    """How a visitor would take part: as somebody new, or as a rater of their own."""
-
-    pilot: bool
-    rater: str | None = None
-    has_ended: bool = False
-
-
 class Submission(NamedTuple):
     """An answer as it was sent: places of the items, the screen, and how many items were on it."""
 
@@ -239,28 +231,25 @@ class Participation:
             if rows:
                 connection.execute(QUESTION.insert(), rows)
 
-    def find_place(self, participant: str | None, owned: Collection[str]) -> Place:
-        """Return how a visitor would start or go on; refuse who could not.
-
-        ``owned`` are the raters whose links the browser has. Somebody else is answered alike,
-        whether the id is known or not.
-        """
+    def require_place(self) -> bool:
+        """Return whether somebody new would be a pilot participant; refuse if nobody can start."""
         with self._database.begin_read() as connection:
-            rater = self._find_rater(connection, participant) if participant else ""
-            person = select_participant(connection, rater) if rater in owned else None
-            if person is not None:
-                _check_going_on(person)
-                return Place(bool(person.pilot), rater, person.finished_at is not None)
             pilot = _require_open(read_state(connection))
             self._require_questions(connection, pilot=pilot)
-        return Place(pilot)
+        return pilot
 
-    def may_go_on(self, participant: str, form: str, owned: Collection[str]) -> bool:
-        """Return whether somebody has started, and can go on here; see `start`."""
+    def find_own(self, participant: str, form: str, owned: Collection[str]) -> Row[Any] | None:
+        """Return who has started with this id, if it is the same person; see `start`.
+
+        ``owned`` are the raters whose links the browser has. Somebody else gets None, as for an
+        unknown id.
+        """
         with self._database.begin_read() as connection:
-            rater = self._find_rater(connection, participant)
-            person = select_participant(connection, rater)
-        return person is not None and self._is_own(person, form, owned)
+            person = select_participant(connection, self._find_rater(connection, participant))
+        if person is None or not self._is_own(person, form, owned):
+            return None
+        _check_going_on(person)
+        return person
 
     def _is_own(self, person: Row[Any], form: str, owned: Collection[str]) -> bool:
         """Return whether somebody who has a form, and the links of some raters, is this person."""

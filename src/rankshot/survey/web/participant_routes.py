@@ -269,9 +269,10 @@ class ParticipantRoutes:
         errors: Mapping[str, ParticipantError] | None = None,
     ) -> Response:
         name = self._participant_name(self._read_visitor(arrival))
-        place = self._participation.find_place(name, self._find_owned(request))
-        if place.rater is not None and place.has_ended:
-            return RedirectResponse(f"/p/{self._identity.link(place.rater)}", 303)
+        person = name and self._participation.find_own(name, "", self._find_owned(request))
+        if person and person.finished_at is not None:
+            return RedirectResponse(f"/p/{self._identity.link(person.rater)}", 303)
+        pilot = bool(person.pilot) if person else self._participation.require_place()
         language = self._pages.texts(request).tag
         named = Arrival.model_validate(arrival, from_attributes=True)
         arrived = named.model_dump(exclude_defaults=True)
@@ -280,10 +281,10 @@ class ParticipantRoutes:
             422 if errors else 200,
             reader=request,
             fields={"form": self._identity.nonce("start"), **arrived, "language": language},
-            is_new=place.rater is None,
+            is_new=not person,
             sent=sent or {},
             errors=errors or {},
-            pilot=place.pilot,
+            pilot=pilot,
             query=_make_query(arrived, language),
             languages=[
                 {"tag": tag, "name": catalogue.name, "url": _make_query(arrived, tag)}
@@ -309,7 +310,7 @@ class ParticipantRoutes:
         language = form.language if form.language in self._pages.languages.offered else None
         request.state.language = language
         own: Any = {"form": form.form, "owned": self._find_owned(request)}
-        if not self._participation.may_go_on(name, **own):
+        if self._participation.find_own(name, **own) is None:
             if errors:
                 return self._ask_consent(request, form, sent, errors)
             self._require_pace(request)
@@ -317,12 +318,12 @@ class ParticipantRoutes:
         rater = self._participation.start(name, who.columns, language, consent, values, **own)
         link = self._identity.link(rater)
         response = RedirectResponse(f"/p/{link}/instructions", 303)
-        # A browser may be that of many, for example in a laboratory.
-        others = [other for other in self._read_cookie(request) if other != link]
-        links = ".".join([link, *others][:MOST_LINKS])
-        set_cookie(
-            response, request, COOKIE, links, path="/", seconds=COOKIE_SECONDS, is_for_links=True
-        )
+        if who.participant:
+            # A browser may be that of many, for example in a laboratory.
+            others = [other for other in self._read_cookie(request) if other != link]
+            links = ".".join([link, *others][:MOST_LINKS])
+            about: Any = {"path": "/", "seconds": COOKIE_SECONDS, "is_for_links": True}
+            set_cookie(response, request, COOKIE, links, **about)
         return response
 
     def _read_cookie(self, request: Request) -> list[str]:
