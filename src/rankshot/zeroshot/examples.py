@@ -116,15 +116,13 @@ class Prototypes(NamedTuple):
 class Discriminant(NamedTuple):
     """Linear log-odds of classes: x · slopes + offsets, with one row of slopes per class.
 
-    ``strength`` is how far the values of a class are, for its own inputs, above those for inputs
-    of other classes, in standard deviations. ``slope`` and ``signal`` are β and ρ.
+    ``slope`` and ``signal`` are β and ρ.
     """
 
     slopes: Floats
     offsets: Floats
-    strength: Floats
     slope: float
-    signal: Signal
+    signal: float
 
 
 def fit_class_means(
@@ -145,9 +143,9 @@ def fit_class_means(
     there are few examples, what is known beforehand counts as well.
 
     The means are those of the posterior distribution. An input is judged with the covariance
-    S + V, where V is the mean posterior covariance of the means of the classes. Last, the values of
-    all classes get the same standard deviation over inputs of other classes, so that classes with
-    few examples are neither preferred nor neglected, and the log-odds are calibrated.
+    S + V, where V is the mean posterior covariance of the means of the classes. Finally, the values
+    of all classes are scaled to one standard deviation over inputs of other classes. So classes
+    with few examples are neither preferred nor neglected.
 
     Parameters
     ----------
@@ -184,24 +182,18 @@ def fit_class_means(
         if beta > 0 and explained > 0:
             by_slope = Signal(beta**2 * explained / share, np.hypot(spread, 2 * error / beta))
             signal = signal.combine(by_slope)
-    signal = _measure_signal(x, labels, means, counts, common, signal)
-    most, least = 0.95 * (size - common), max(1.05 * beta**2 * explained, 1e-6 * size)
-    rho = min(max(signal.size, least), max(most, least))
+    rho = _measure_signal(x, labels, means, counts, common, signal)
+    # Some of the scores is noise, and some of the means is not what the rankings say.
+    least, most = max(1.05 * beta**2 * explained, 1e-6 * size), 0.95 * (size - common)
+    rho = max(min(rho, most), least)
     residual = np.where(ranked, rho - beta**2 * explained, rho)[:, None] / d
 
     left = max(size - common - rho, 1e-3 * size)
-    b, observed, variance = beta * directions, means, np.full(d, left / d)
+    expected, observed, variance = beta * directions, means, np.full(d, left / d)
     if noise is not None:
-        b, observed, variance = b @ noise.axes, observed @ noise.axes, left * noise.shares
-    n_z = counts[:, None]
-    # The common shift: of each labelled class, what the rankings do not explain.
-    precision = has[:, None] / (residual + variance / np.maximum(n_z, 1))
-    shift = (precision * (observed - b)).sum(axis=0)
-    shift /= precision.sum(axis=0) + d / max(common, 1e-12 * size)
-    prior = b + shift
-    gain = n_z * residual / (n_z * residual + variance)
-    m = prior + gain * np.where(has[:, None], observed - prior, 0.0)
-    uncertain = residual * variance / (variance + n_z * residual)
+        expected, observed = expected @ noise.axes, observed @ noise.axes
+        variance = left * noise.shares
+    m, uncertain = posterior_means(observed, counts, expected, residual, variance, common / d)
     center = m.mean(axis=0)
     m -= center
     slopes = m / (variance + uncertain.mean(axis=0))
@@ -212,9 +204,45 @@ def fit_class_means(
     strength = own / std
     typical = float(np.sqrt(np.mean(strength**2)))
     slopes *= (typical / std)[:, None]
-    return Discriminant(
-        slopes, -slopes @ center - 0.5 * typical * strength, strength, beta, Signal(rho, 0.0)
-    )
+    return Discriminant(slopes, -slopes @ center - 0.5 * typical * strength, beta, rho)
+
+
+def posterior_means(
+    observed: Floats,
+    counts: Codes,
+    expected: Floats,
+    residual: Floats,
+    variance: Floats,
+    common: float,
+) -> tuple[Floats, Floats]:
+    """Return the posterior means of the means of classes, and their variances given the shift.
+
+    All directions are independent. The mean of a class is a shift that is common to all classes,
+    plus what is expected of the class, plus a residual.
+
+    Parameters
+    ----------
+    observed : ndarray of shape (classes, d)
+        Means over the examples of each class.
+    counts : ndarray of int
+        The number of examples of each class, 0 for none.
+    expected : ndarray of shape (classes, d)
+        By the rankings.
+    residual : ndarray of shape (classes, 1)
+        The variance of the residual in each direction.
+    variance : ndarray of shape (d,)
+        The variance of an example about the mean of its class.
+    common : float
+        The variance of the shift in each direction.
+    """
+    n = counts[:, None]
+    precision = (n > 0) / (residual + variance / np.maximum(n, 1))
+    shift = (precision * (observed - expected)).sum(axis=0) * common
+    shift /= 1 + precision.sum(axis=0) * common
+    prior = expected + shift
+    gain = n * residual / (n * residual + variance)
+    found = prior + gain * np.where(n > 0, observed - prior, 0.0)
+    return found, residual * variance / (variance + n * residual)
 
 
 def _measure_common(means: Floats, size: float) -> float:
@@ -258,19 +286,19 @@ def _measure_slope(
 
 def _measure_signal(
     x: Floats, labels: Codes, means: Floats, counts: Codes, common: float, usual: Signal
-) -> Signal:
+) -> float:
     """Return ρ, by the products of pairs of examples of one class."""
     # The most probable value: too large a value costs more than one that is too small.
     before = usual.size * np.exp(-(usual.spread**2))
     many = counts > 1
     if many.sum() < 3:
-        return Signal(before, usual.spread)
+        return float(before)
     squares = np.bincount(labels, np.vecdot(x, x), minlength=len(counts))[many]
     n = counts[many]
     found = (n**2 * np.vecdot(means, means)[many] - squares) / (n * (n - 1)) - common
     error = found.std(ddof=1) / np.sqrt(len(found))
     own, others = (before * usual.spread) ** -2, max(error, 1e-9) ** -2
-    return Signal(float((own * before + others * found.mean()) / (own + others)), usual.spread)
+    return float((own * before + others * found.mean()) / (own + others))
 
 
 def _find_noise(within: Floats, total: Floats) -> Noise:

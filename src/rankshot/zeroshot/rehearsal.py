@@ -462,7 +462,9 @@ class _Trials:
     def __init__(self, head: SemanticHead, folds: list[Fold], line: ProgressLine) -> None:
         self.head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
-        self.has_evidence = all(f.new.evidence is not None for f in folds)
+        self.has_evidence = "evidence_weight" in head.get_params() and all(  # type: ignore[attr-defined]
+            fold.new.evidence is not None for fold in folds
+        )
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
         reference = head.takes_reference and enough

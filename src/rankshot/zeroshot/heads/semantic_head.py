@@ -184,7 +184,7 @@ class SemanticHead(BaseHead):
             All scores to be classified must have evidence of the same model.
         """
         if reference is not None and not self.takes_reference:
-            raise RankshotError(f"{type(self).__name__} cannot use a reference: leave it out")
+            raise RankshotError(f"{short_repr(self)} cannot use a reference: leave it out")
         if evidence is not None and not isinstance(evidence, Scores):
             raise RankshotError(
                 "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
@@ -281,7 +281,7 @@ class SemanticHead(BaseHead):
             center = center_features(known.features, known.codes)
             x = _scale(known.features, center, np)
             share, spread = SIGNAL_OF_FEATURES
-            usual_signal = Signal(share * by_scores.signal.size, spread)
+            usual_signal = Signal(share * by_scores.signal, spread)
             found = fit_class_means(x, known.codes, L, usual_signal)
             feature_slopes = found.slopes.T
             if prototypes is None:
@@ -294,7 +294,7 @@ class SemanticHead(BaseHead):
         added = Additions(
             np.array(weight), slopes, offsets, center, feature_slopes, np.zeros((0, L))
         )
-        return added, ExampleFacts(len(known.codes), by_scores.slope, found.signal.size, weight)
+        return added, ExampleFacts(len(known.codes), by_scores.slope, found.signal, weight)
 
     # ---- Evidence of another model
 
