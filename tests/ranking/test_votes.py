@@ -169,8 +169,8 @@ def test_bad_rows_are_counted_shown_and_skipped(tmp_path):
     assert_allclose(found.weights, [2 / 3, 4 / 3])
     with pytest.raises(RankshotError, match=r"no row can be read; the first: .*votes\.csv:7"):
         Rankings.from_votes(path, rater="user_id", on_error="skip", items=["x", "y"])
-    with pytest.raises(RankshotError, match="on_error must be one of 'raise', 'skip'"):
-        Rankings.from_votes(path, on_error="stop")
+    with pytest.raises(RankshotError, match="on_error must be one of 'stop', 'skip'"):
+        Rankings.from_votes(path, on_error="raise")
 
 
 def test_lines_of_json_can_be_skipped(tmp_path):

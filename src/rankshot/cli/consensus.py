@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
+    ProgressKind,
     check_output,
     format_order,
     is_dataset,
@@ -20,8 +21,10 @@ from rankshot.cli.console import (
     refuse,
     say,
     silence_dask,
+    tell_progress,
 )
 from rankshot.core.errors import format_count, join_some, prefix_errors, suggest_name
+from rankshot.core.progress import watch_passes
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -29,18 +32,11 @@ if TYPE_CHECKING:
 PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
 """What a table of votes or ballots has."""
-Numbers = Literal["index", "score"]
-"""What numbers in place of the winner are."""
-OnError = Literal["raise", "skip"]
 COLUMNS: tuple[str, ...] = ("a", "b", "winner", "loser", "id", "rater", "weight", "count")
-COLUMNS += ("target", "item", "rank", "score")
-"""What --column can name, as `read_rankings` calls it."""
-TABLE_OPTIONS = {
-    **{name: f"--{name}" for name in ("layout", "kind", "ignore", "missing", "numbers")},
-    "on_error": "--on-error",
-    "items": "--seen",
-}
-"""The options of arguments of `read_rankings`, for messages."""
+COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "numbers", "on_error", "items")
+"""What --column can give, as `read_rankings` calls it."""
+TABLE_OPTIONS = {"layout": "--layout", "kind": "--kind"}
+"""The options of other arguments of `read_rankings`, for messages."""
 Method = Literal["kemeny", "plackett-luce", "mallows"]
 """How rankings are merged."""
 
@@ -53,15 +49,13 @@ def consensus(
     layout: Layout | None = None,
     kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
-    ignore: str | None = None,
-    missing: str | None = None,
-    numbers: Numbers | None = None,
-    on_error: OnError = "raise",
     seen: str | None = None,
     output: Path | None = None,
     explain: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
+    wait_for_workers: float = 600,
+    progress: ProgressKind = "text",
 ) -> None:
     """Merge rankings into one, and show who disagrees.
 
@@ -97,18 +91,8 @@ def consensus(
         What a missing item means, if the file does not say it: it comes after the others (top, the
         default) or was not compared (subset).
     column : <name=column>
-        A column of a table that has another name, such as rater=who; may be repeated. For votes, as
-        in `rankshot leaderboard`; for ballots rater, target, weight and count, and in the long form
-        item and rank or score.
-    ignore
-        Columns of ballots that are neither places nor items, such as region,age. '' if all are.
-    missing
-        Cells that mean a missing value, besides empty ones and NA, such as -99. '' if none do.
-    numbers
-        What numbers in place of the winner are: which item won (index: 0 and 1, or 1 and 2), or the
-        score of the first item (score: 1 if it won).
-    on_error
-        skip: rows of votes that cannot be read, and copies, are left out, counted and shown.
+        A column of a table that has another name, such as rater=who, or how columns are read, such
+        as ignore=age,region; may be repeated. See `rankshot leaderboard`.
     seen : <file or imagenet-1k>
         All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
         those that occur in the rankings.
@@ -130,14 +114,14 @@ def consensus(
     items = None if seen is None else read_seen_labels(seen).names
     opened: AbstractContextManager[AnyRankings]
     if in_parts:
-        opened = _open_parts(rankings, items, workers, scheduler)
+        opened = _open_parts(rankings, items, workers, scheduler, wait_for_workers, progress)
     else:
-        columns = parse_columns(column or []) | ({"numbers": numbers} if numbers else {})
+        columns = parse_columns(column or [])
+        items = columns.pop("items", items)
         with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
-            options: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
-            found, read_as = read_with_layout(rankings, items, kind, layout, **options, **columns)
+            found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
         say_layout(read_as, found.items)
-        opened = nullcontext(found)
+        opened = _tell_alone(found, progress)
     with opened as given, prefix_errors(rankings):
         summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
@@ -168,16 +152,19 @@ def consensus(
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
 
 
-def parse_columns(given: list[str]) -> dict[str, str]:
-    """Return the columns that --column names."""
+def parse_columns(given: list[str]) -> dict[str, Any]:
+    """Return the columns that --column names, and how they are read."""
     parts = [each.partition("=") for each in given]
     for name, _, column in parts:
         refuse(
-            name not in COLUMNS or not column,
+            name not in COLUMNS or not (column or name in {"ignore", "missing"}),
             f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
             f"{name!r}{suggest_name(name, COLUMNS)}",
         )
-    return {name: column for name, _, column in parts}
+    columns: dict[str, Any] = {name: column for name, _, column in parts}
+    if "items" in columns:
+        columns["items"] = [name.strip() for name in columns["items"].split(",")]
+    return columns
 
 
 @contextmanager
@@ -200,7 +187,12 @@ def say_layout(layout: str | None, items: Iterable[str]) -> None:
 
 @contextmanager
 def _open_parts(
-    rankings: str, items: tuple[str, ...] | None, workers: int | None, scheduler: str | None
+    rankings: str,
+    items: tuple[str, ...] | None,
+    workers: int | None,
+    scheduler: str | None,
+    patience: float,
+    progress: ProgressKind,
 ) -> Iterator[AnyRankings]:
     """Yield rankings in parts, while there are workers."""
     from rankshot.inference.scoring import count_cores
@@ -211,10 +203,28 @@ def _open_parts(
     # What is wrong with the files is said before workers are started.
     list_ranking_files(rankings)
     with open_client(scheduler, workers or count_cores(), say) as client, client.as_current():
-        require_workers(client, say)
-        parts = jobs.read_rankings(rankings, items=items)
-        say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
-        yield parts
+        require_workers(client, say, patience)
+        with tell_progress("merging", progress) as tell:
+            n_passes = n_parts = 0
+
+            def tell_pass() -> None:
+                nonlocal n_passes
+                n_passes += 1
+                tell(passes=n_passes, of_parts=n_parts)
+
+            with watch_passes(tell_pass):
+                parts = jobs.read_rankings(rankings, items=items)
+                n_parts = parts.n_parts
+                say(f"{rankings}: {format_count(n_parts, 'part')}")
+                yield parts
+
+
+@contextmanager
+def _tell_alone(found: ranking.Rankings, progress: ProgressKind) -> Iterator[AnyRankings]:
+    """Yield rankings in memory."""
+    with tell_progress("merging", progress) as tell:
+        tell(rankings=len(found))
+        yield found
 
 
 def _print_summaries(

@@ -9,6 +9,7 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,6 +61,7 @@ class Coded(NamedTuple):
         return self._replace(codes=self.codes[rows])
 
 
+@cache
 def plain_name(name: str) -> str:
     """Return the letters and digits of a name in lower case: ``Model A`` is ``model_a``."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
@@ -82,7 +84,7 @@ class ColumnReader:
     source : str, Path, data frame, list of dict or dict of lists
     missing : iterable of str
         Texts of missing cells, besides `MISSING`.
-    on_error : {"raise", "skip"}
+    on_error : {"stop", "skip"}
         With "skip", lines that cannot be read are left out, and ``odd`` says what is wrong.
 
     Examples
@@ -93,10 +95,10 @@ class ColumnReader:
     ['b', 'a', '']
     """
 
-    def __init__(self, source: Any, missing: Iterable[str] = (), on_error: str = "raise") -> None:
+    def __init__(self, source: Any, missing: Iterable[str] = (), on_error: str = "stop") -> None:
         self._path = Path(source) if isinstance(source, (str, Path)) else None
         self._missing = MISSING | {*missing}
-        self.skips = require_choice("on_error", on_error, ("raise", "skip")) == "skip"
+        self.skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
         self.odd: dict[str, None] = {}
         self._records: dict[str, list[Any]] | None = None
         self._lines: Sequence[int] | None = None
@@ -117,6 +119,9 @@ class ColumnReader:
         if self._records is not None:
             names = [*self._records]
         self.columns = [str(name).strip() for name in names]
+        self._by_name: dict[str, list[str]] = {}
+        for column in self.columns:
+            self._by_name.setdefault(plain_name(column), []).append(column)
         self.separator = ","
         if self._path and ending.removesuffix(PACKED) in {".csv", ".tsv"}:
             with open_bytes(self._path) as stream:
@@ -140,10 +145,7 @@ class ColumnReader:
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Return the columns with one of these usual names: in any case, with blanks or signs."""
-        by_name: dict[str, list[str]] = {}
-        for column in self.columns:
-            by_name.setdefault(plain_name(column), []).append(column)
-        return [column for name in names for column in by_name.get(plain_name(name), ())]
+        return [column for name in names for column in self._by_name.get(plain_name(name), ())]
 
     def find_one(self, names: Iterable[str], argument: str) -> str | None:
         """Return the column with the first of these names that there is; raise for two of it."""

@@ -68,7 +68,7 @@ def read_rankings(
     layout: Literal["votes", "orders", "places", "scores"] | None = None,
     ignore: str | Iterable[str] | None = None,
     missing: str | Iterable[str] | None = None,
-    on_error: Literal["raise", "skip"] = "raise",
+    on_error: Literal["stop", "skip"] = "stop",
     **columns: str,
 ) -> Rankings:
     """Read rankings, ballots or votes: JSON lines, CSV, Parquet, PrefLib, or a data frame.
@@ -111,7 +111,7 @@ def read_rankings(
         are, whatever their names.
     missing : str or list of str, optional
         Further cells that are missing, such as "-99". An empty text means that there are none.
-    on_error : {"raise", "skip"}
+    on_error : {"stop", "skip"}
         What happens to rows of votes, or of the long form, that cannot be read: an error, or a
         warning that counts them and shows the first.
     **columns : str
@@ -151,7 +151,7 @@ def read_with_layout(
     *,
     ignore: Any = None,
     missing: Any = None,
-    on_error: Any = "raise",
+    on_error: Any = "stop",
     **columns: str,
 ) -> tuple[Rankings, str | None]:
     """Return what `read_rankings` does, and the layout of a table; None for other files."""

@@ -265,7 +265,7 @@ class Rankings:
         count: str | None = None,
         id: str | None = None,  # noqa: A002 (the name of the column)
         numbers: Literal["index", "score"] | None = None,
-        on_error: Literal["raise", "skip"] = "raise",
+        on_error: Literal["stop", "skip"] = "stop",
     ) -> Rankings:
         r"""Build from a table of votes between two items: subset rankings, one for each vote.
 
@@ -302,7 +302,7 @@ class Rankings:
         numbers : {"index", "score"}, optional
             What numbers in place of the winner are: which of the two items won (0 and 1, or 1 and
             2), or the score of the first item (1 if it won). Needed for 0 and 1.
-        on_error : {"raise", "skip"}
+        on_error : {"stop", "skip"}
             What happens to rows that cannot be read, and to copies: an error, or a warning that
             counts them and shows the first.
 

@@ -15,8 +15,10 @@ rater in all information, s has after the fit the covariance
 
 For G raters with equal shares this gives the factor G / (G - 1), and G - 1 degrees of freedom.
 
-Rankings without a rater, among those of raters, may be of raters as well. They count as rankings of
-further raters, who are like the others: B is divided by the share of the raters with names.
+Rankings without a rater, among those of raters, may be of raters as well. With the share n of
+rankings that have a rater, B is divided by n if the others are of further raters, and by n² if they
+are of the same raters. Then the sum of s over the raters is smaller, as it is minus that of the
+other rankings: it tells the mixture of the two.
 
 References
 ----------
@@ -118,11 +120,15 @@ def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> tuple[Fl
         columns: list[Any] = [np.sqrt(np.maximum(lengths, 0.0))]
         columns += [np.bincount(units.unit, whole[units.number] * each, n) for each in counts]
         tables = [column[:, None] for column in columns]
-        factors, degrees = _find_factors(tables, np.array([weights @ whole]), units.copies)
+        joint = float(np.square(sums.sum(axis=0) - of_rest.sum() * worths).sum())
+        factors, degrees = _find_factors(
+            tables, np.array([joint]), np.array([weights @ whole]), units.copies
+        )
         sums, of_rest = diags_array(factors[:, 0]) @ sums, of_rest * factors[:, 0]
     else:
         tables = [sums, *(_add_up(units, each, own, n) for each in counts)]
-        factors, degrees = _find_factors(tables, weights @ own, units.copies)
+        joint = np.square(sums.sum(axis=0))
+        factors, degrees = _find_factors(tables, joint, weights @ own, units.copies)
         if isinstance(sums, np.ndarray):
             sums *= factors
         else:
@@ -181,11 +187,14 @@ def _list_cells(tables: list[Any], copies: Floats) -> list[_Cells]:
     ]
 
 
-def _find_factors(tables: list[Any], total: Floats, copies: Floats) -> tuple[Floats, Floats]:
+def _find_factors(
+    tables: list[Any], joint: Floats, total: Floats, copies: Floats
+) -> tuple[Floats, Floats]:
     """Return what s is multiplied by, and degrees of freedom for each column.
 
     The tables are s, the information of units and, if weights are not counts, what their squares
-    give instead; ``total`` is all information, that of nobody's rankings included.
+    give instead; ``joint`` is the squared sum of s, and ``total`` all information, that of nobody's
+    rankings included.
     """
     P, blocks = total.size, _list_cells(tables, copies)
     total = np.where(total > 0, total, 1.0)
@@ -208,6 +217,12 @@ def _find_factors(tables: list[Any], total: Floats, copies: Floats) -> tuple[Flo
     tastes = h2 - 2 * h2a + a2 * h2 / named
     tau = max(0.0, float(excess.sum() / tastes.sum())) if tastes.sum() > 0 else 0.0
     all_w = (q1 + tau * h2) / named
+    tastes = tau * (1 - named) * h2
+    same = 0.0
+    if tastes.sum() > ROUNDING * q1.sum():
+        by_chance = float((joint - (1 - named) * q1).sum() / tastes.sum())
+        same = min(max(1 - by_chance, 0.0), 1.0)
+    scale = np.sqrt((1 - same) / named + same / named**2)
     factors, sums = [], np.zeros((4, P))
     for cells in blocks:
         h, a, q = take(cells)
@@ -216,7 +231,7 @@ def _find_factors(tables: list[Any], total: Floats, copies: Floats) -> tuple[Flo
         # Nothing is left of a unit that has all information.
         known = left > ROUNDING * w
         correction = np.divide(w, left, out=np.zeros_like(w), where=known)
-        factors.append(np.sqrt(correction / cells.spread(named)))
+        factors.append(np.sqrt(correction) * cells.spread(scale))
         a *= known
         b = a**2 / (1 - a)
         sums += [cells.add(each, P) for each in (a, a**2, b, b**2)]
