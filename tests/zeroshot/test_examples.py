@@ -1,4 +1,4 @@
-"""Labelled examples of new classes: means of classes, their weights, and what heads do with them."""
+"""Labelled examples of new classes: means of classes, weights, and what heads do with them."""
 
 from dataclasses import replace
 
