@@ -11,7 +11,7 @@ from scipy.special import log_softmax, softmax
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.examples import (
-    EXPLAINED,
+    EXPLAINED_BY_RATERS,
     Prototypes,
     Signal,
     assign_folds,
@@ -62,7 +62,7 @@ def test_slope_and_signal_are_measured(beta, rho):
     w, means = draw_classes(rng, 60, 40, beta, rho)
     labels = np.repeat(np.arange(60), 8)
     x = means[labels] + rng.normal(size=(480, 40)) * np.sqrt((1 - rho) / 40)
-    prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED[True])
+    prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED_BY_RATERS)
     found = fit_class_means(x, labels, 60, Signal(0.4, 0.5), None, prototypes)
     assert found.slope == pytest.approx(beta, abs=0.04)
     assert found.signal == pytest.approx(rho, abs=0.03)
@@ -76,7 +76,7 @@ def accuracy_of(rng, n_examples, *, wrong, size=10):
         means[y] + rng.normal(size=(len(y), 30)) * np.sqrt(0.65 / 30) for y in (labels, test)
     )
     given = np.roll(w, 1, axis=0) if wrong else w
-    prototypes = Prototypes(given, (0.35, 0.35), EXPLAINED[True])
+    prototypes = Prototypes(given, (0.35, 0.35), EXPLAINED_BY_RATERS)
     found = fit_class_means(x, labels, size, Signal(0.35, 0.5), None, prototypes)
     means_of_examples = np.array([x[labels == z].mean(axis=0) for z in range(size)])
     nearest = inputs @ means_of_examples.T - 0.5 * np.vecdot(means_of_examples, means_of_examples)

@@ -24,7 +24,14 @@ from rankshot.core.arrays import (
 from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.examples import EXPLAINED, SIGNAL_OF_SOFTMAX, SLOPE, Prototypes, Signal
+from rankshot.zeroshot.examples import (
+    EXPLAINED_BY_RATERS,
+    EXPLAINED_BY_TABLES,
+    SIGNAL_OF_SOFTMAX,
+    SLOPE,
+    Prototypes,
+    Signal,
+)
 from rankshot.zeroshot.heads.base import (
     Reference,
     as_reference,
@@ -232,10 +239,12 @@ class WeightedMean(SemanticHead, BaseEstimator):
         directions = self.weights_ - self.weights_.mean(axis=1, keepdims=True)
         length = np.linalg.norm(directions, axis=1, keepdims=True)
         directions /= np.where(length > ROUNDING, length, np.inf)
+        by_raters = bool(self.rankings_.rater_names)
+        explained = EXPLAINED_BY_RATERS if by_raters else EXPLAINED_BY_TABLES
         slope = SLOPE, SLOPE
         if self.example_prior is not None:
             slope = self.example_prior[0], SLOPE
-        return Prototypes(directions, slope, EXPLAINED[bool(self.rankings_.rater_names)])
+        return Prototypes(directions, slope, explained)
 
     def _usual_signal(self) -> Signal | None:
         if self.example_prior is None:
