@@ -30,7 +30,6 @@ CASES = [
         {"scores.csv": ",bus,fox\nx1,1,2\n"},
         "scores.csv: column 1 has no name. If it is the index of pandas, write it with index_label",
     ),
-    (CLASSIFY, {"scores.csv": "id;bus;fox\nx1;1;2\n"}, "separated by commas, not 'id;bus;fox'"),
     (CLASSIFY + " --score-type probabilities", {}, "scores.csv:2, column 'bus': -1.0 is no"),
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",

@@ -21,7 +21,9 @@ from command_line import (
     softmax,
     write_scores,
 )
+from rankshot.cli import examples as cli_examples
 from rankshot.zeroshot import read_predictions, suggest
+from rankshot.zeroshot.files.score_tables import open_scores
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
 LABELS = "id,guess,probability,label\nx1,cat,.9,cat\nx2,cat,.5,dog\nx5,cat,.5,\nx3,dog,.4,truck\n"
@@ -260,3 +262,10 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
     rs.WeightedMean().fit(rankings()).save(folder / "h.rankshot")
     words = f"{with_head} --evidence evidence.csv"
     check_refused(folder, words, {}, "h.rankshot: was fitted without evidence; leave out")
+
+
+def test_many_inputs_are_sampled_evenly(folder, monkeypatch):
+    monkeypatch.setattr(cli_examples, "MOST_SAMPLED", 5)
+    write_scores(folder / "many.csv", np.arange(21.0)[:, None] * np.eye(5)[0], ids=[])
+    found = cli_examples.sample_scores(open_scores(folder / "many.csv"), "logits", 21)
+    assert found.values[:, 0].tolist() == [0, 5, 10, 15, 20]

@@ -116,8 +116,29 @@ def test_ballots_are_read(folder):
     assert "tea = milk > rum" in out
     assert "3 items, 2 rankings" in run_well("leaderboard places.csv --layout places")
     for command in ("consensus", "leaderboard"):
-        message = "say which with --layout places or --layout scores"
+        message = "places (1 is best, --layout places) or scores (the highest is best, --layout sc"
         check_refused(folder, f"{command} places.csv", {}, message)
+
+
+def test_votes_have_a_consensus_of_all_items(folder):
+    (folder / "few.csv").write_text("winner,loser\nant,bee\nbee,cat\ncat,dog\nbee,ant\ndog,cat\n")
+    out = run_well("consensus few.csv")
+    assert "warning: 3 pairs of items were never compared" in out
+    assert "use --method plackett-luce" in out
+    out = run_well("consensus few.csv --method plackett-luce")
+    assert all(f"{name} 0." in out for name in ("ant", "bee", "cat", "dog"))
+
+
+def test_long_form_kinds_and_skipped_rows(folder):
+    (folder / "long.csv").write_text("who;item;stars\n1;tea;3\n1;rum;5\n2;rum;4\n2;gin;1\n")
+    out = run_well("leaderboard long.csv --column rater=who --column score=stars")
+    assert "read as scores, the highest is best; items: gin, rum, tea" in out
+    (folder / "some.csv").write_text("1,2\ntea,rum\nrum,gin\n")
+    assert "tea > rum > gin" in run_well("consensus some.csv --kind subset")
+    (folder / "votes.csv").write_text(VOTES + "ant,bee,?,cy\n")
+    out = run_well(f"{BOARD} --column on_error=skip")
+    assert "warning: 1 row of 25 skipped: votes.csv:26: 'winner' is '?'" in out
+    assert "3 items, 24 votes" in out
 
 
 def test_all_places_count_and_are_shown(folder):
@@ -153,14 +174,22 @@ def test_a_picture_is_written(folder, name, begin):
         (BOARD, {"votes.csv": VOTES.replace("tie", "both")}, "votes.csv:25: 'winner' is 'both'"),
         (f"{BOARD} --column winner=victor", {}, "with --column a=, --column b= and --column winn"),
         (f"{BOARD} --column winer=x", {}, "not 'winer' (did you mean 'winner'?)"),
+        (f"{BOARD} --column a=x --layout votes", {}, "no column 'x'"),
+        (f"{BOARD} --column a=x --layout places", {}, "--column a= is for votes, not for --layout"),
+        (f"{BOARD} --column item=rater", {}, "item= is for ballots, and these are votes"),
         (
-            f"{BOARD} --column a=x --layout votes",
-            {},
-            "are for votes, and --layout for other tables",
+            BOARD,
+            {"votes.csv": VOTES.replace("model_a,ann", "0,ann").replace("model_b,bob", "1,bob")},
+            "say which with --column numbers=index or --column numbers=score",
+        ),
+        (
+            "consensus b.csv --layout scores",
+            {"b.csv": "age,x,y\n31,2,3\n"},
+            "with --column ignore=age; if all are, give --column ignore=. A column of raters",
         ),
         (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
         (f"{BOARD} --target math", {}, "votes have no targets: use --category COLUMN"),
-        (f"{BOARD} --category rater --layout orders", {}, "--category are for votes, and --layout"),
+        (f"{BOARD} --category rater --layout orders", {}, "--category is for votes, not for"),
         (
             "leaderboard b.csv --category region",
             {"b.csv": "voter,region,1,2\nann,north,x,y\n"},
@@ -174,7 +203,11 @@ def test_a_picture_is_written(folder, name, begin):
         (f"{BOARD} --regularization -1", {}, "--regularization must be 0 or more, not -1"),
         ("leaderboard ballots.jsonl", {}, "several targets ('autumn', 'spring'); choose one with"),
         ("leaderboard ballots.jsonl --target sprung", {}, "no target 'sprung' (did you mean"),
-        ("leaderboard ballots.jsonl --column a=x", {}, "unknown ending '.jsonl'; known are .csv"),
+        (
+            "leaderboard ballots.jsonl --column a=x",
+            {},
+            "is for tables of votes and ballots, not rankings",
+        ),
         (
             "leaderboard ballots.jsonl",
             {"ballots.jsonl": '{"ranking": ["a", "b"], "weight": 0}\n'},
@@ -185,3 +218,25 @@ def test_a_picture_is_written(folder, name, begin):
 )
 def test_bad_input_is_refused(folder, words, files, message):
     check_refused(folder, words, files, message)
+
+
+def test_a_page_and_json_for_a_web_site(folder):
+    pytest.importorskip("jinja2")
+    out = run_well(f"{BOARD} --html board.html -o board.json")
+    assert "page written to board.html" in out
+    page = (folder / "board.html").read_text()
+    assert "ant" in page
+    assert 'id="raters"' in page
+    found = json.loads((folder / "board.json").read_text())
+    board = rs.leaderboard("votes.csv")
+    assert found["items"][0]["better_than"] == int(board.clearly_better[0].sum())
+    assert {pair["first"] for pair in found["pairs"]} <= {*board.items}
+    assert sum(pair["votes"] for pair in found["pairs"]) == board.weight
+
+
+def test_categories_may_have_covariates_and_clusters(folder):
+    lines = (folder / "votes.csv").read_text().splitlines()
+    more = [f"{line},{i % 2},{i % 5},{i % 3 - 1}" for i, line in enumerate(lines[1:] * 3)]
+    (folder / "more.csv").write_text("\n".join([f"{lines[0]},topic,prompt,length", *more]))
+    out = run_well("leaderboard more.csv --category topic --covariates length --cluster prompt")
+    assert out.count("effect of length") == 2

@@ -6,7 +6,10 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from rankshot.jobs.part_jobs import Work
+import pyarrow as pa
+from pyarrow import parquet
+
+from rankshot.jobs.part_jobs import PartJob, Work
 from rankshot.zeroshot.files import predictions
 
 _label_or_reject = predictions.label_or_reject
@@ -35,7 +38,7 @@ def limit_file_size(n_bytes):
 
 
 @dataclass(frozen=True)
-class DeadlyJob:
+class DeadlyJob(PartJob):
     """Kills the process that does a part called deadly; storage fails for one called flaky."""
 
     log: str
@@ -47,9 +50,6 @@ class DeadlyJob:
     def load(self, content):
         return None
 
-    def accept(self, work):
-        pass
-
     def run(self, loaded, part, source, target, metadata):
         with Path(self.log).open("a") as stream:
             stream.write(f"{part.stem}\n")
@@ -59,5 +59,5 @@ class DeadlyJob:
             raise ConnectionResetError("the store closed the connection")
         if part.stem == "odd":
             raise ZeroDivisionError("never met before")
-        target.write_bytes(source.read_bytes())
+        parquet.write_table(pa.table({"id": [part.stem]}), target)
         return Work(1)

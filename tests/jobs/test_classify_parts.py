@@ -14,7 +14,7 @@ from time import sleep
 
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 from distributed.comm import CommClosedError
 from faults import DeadlyJob, die_once, heal, limit_file_size
 from pyarrow import parquet
@@ -22,6 +22,7 @@ from pyarrow import parquet
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
 from rankshot.cli import console
+from rankshot.core import repeated_ids
 from rankshot.jobs import classify, executors
 from rankshot.jobs.classify_parts import _ClassifyJob
 from rankshot.jobs.executors import Workers, run_parts
@@ -50,7 +51,7 @@ def list_outputs(folder="out"):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(Path(folder).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != "_checksums.json"
     }
 
 
@@ -155,6 +156,71 @@ def test_parts_may_be_added_but_not_changed(place):
     assert (run.n_done, run.n_resumed) == (5, 0)
 
 
+def flip_byte(path, *, at=100, keep_time=False):
+    """Change one byte in the middle of a file, as a bad disk does if it keeps the time."""
+    status, content = path.stat(), bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    if keep_time:
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("at", [100, -20], ids=["page", "footer"])
+def test_a_flipped_byte_in_an_output_is_found(place, at):
+    classify("scores", "new.rankshot", "out")
+    before = list_outputs()
+    flip_byte(place / "out/a.parquet", at=at)
+    run = classify("scores", "new.rankshot", "out")
+    assert (run.n_done, run.n_resumed) == (1, 4)
+    assert list_outputs() == before
+    flip_byte(place / "out/deep/a.parquet", at=at, keep_time=True)
+    run = classify("scores", "new.rankshot", "out", verify=True)
+    assert (run.n_done, run.n_resumed) == (1, 4)
+    assert list_outputs() == before
+    # A client that was killed has kept no checksums.
+    (place / "out/_checksums.json").unlink()
+    flip_byte(place / "out/a.parquet", keep_time=True)
+    run = classify("scores", "new.rankshot", "out")
+    assert (run.n_done, run.n_resumed) == (1, 4)
+    assert list_outputs() == before
+
+
+def test_times_of_change_alone_change_nothing(place):
+    classify("scores", "new.rankshot", "out")
+    before = list_outputs()
+    for name in PARTS:
+        os.utime(place / "scores" / name, ns=(1, 1))
+    run = classify("scores", "new.rankshot", "out")
+    assert (run.n_done, run.n_resumed) == (0, 5)
+    classify("scores", "new.rankshot", "later")
+    assert list_outputs("later") == list_outputs()
+    del before["_rankshot.json"]
+    assert before.items() <= list_outputs().items()
+    # An input that is another one at the same time and size is found if all is read again.
+    path = place / "scores/z.csv"
+    path.write_bytes(path.read_bytes().replace(b"-", b"+", 1))
+    os.utime(path, ns=(1, 1))
+    assert classify("scores", "new.rankshot", "out").n_done == 0
+    assert classify("scores", "new.rankshot", "out", verify=True).n_done == 1
+
+
+def test_ids_in_more_than_one_part_are_counted(place, monkeypatch):
+    for name, first in (("x.csv", 0), ("y.csv", 7)):
+        ids = [f"é{i}" for i in range(first, first + 12)]
+        write_scores(
+            place / "scores" / name, np.random.default_rng(0).normal(size=(12, 5)), ids=ids
+        )
+    assert classify("scores", "new.rankshot", "out").n_repeated_ids == 5
+    out = run_well("classify scores --head new.rankshot -o out --workers 1")
+    assert "ids: 5 rows have an id that another row has as well\n" in out
+    counter = repeated_ids.RepeatedIds()
+    monkeypatch.setattr(repeated_ids, "MOST_IDS", 1000)
+    hashes = np.random.default_rng(0).integers(2**64 - 1, size=20_000, dtype=np.uint64)
+    for some in np.split(np.append(hashes, hashes[:10_000]), 30):
+        counter.add(some.tobytes())
+    assert counter.count() == pytest.approx(10_000, rel=0.2)
+
+
 def test_another_job_is_refused(place, monkeypatch):
     classify("scores", "new.rankshot", "out")
     before = list_outputs()
@@ -191,7 +257,7 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place):
     with (place / "out/_failed.csv").open(newline="") as stream:
         assert list(csv.reader(stream)) == [["part", "reason"], *map(list, run.failed)]
     with pytest.raises(rs.RankshotError, match="of 6 parts are finished, and the same command"):
-        classify("scores", "new.rankshot", "out", stop_on_error=True)
+        classify("scores", "new.rankshot", "out", on_error="stop")
     (place / "scores/animals.csv").unlink()
     write_scores(place / "scores/z.csv", LOGITS)
     part.write_bytes(whole)
@@ -207,7 +273,7 @@ def test_half_an_output_does_not_stay_for_a_bad_part(place):
     half.write_bytes(half.read_bytes()[:-10])
     part = place / "scores/z.csv"
     status = part.stat()
-    part.write_bytes(part.read_bytes().replace(b",", b";"))
+    part.write_bytes(part.read_bytes().replace(b".", b"x"))
     os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns))
     run = classify("scores", "new.rankshot", "out")
     assert [name for name, _ in run.failed] == ["z.csv"]
@@ -334,9 +400,8 @@ def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
     given = json.loads((place / "out/_rankshot.json").read_text())["job"]
     job = _ClassifyJob(given["head"], "new.rankshot", given["score type"], False, None, None, None)
     parts, out = list_parts("scores"), str(place / "out")
-    executors._Run(
-        job, b"", parts, out, None, False, False, None, print, list(parts)
-    ).remove_failed()
+    given = (None, False, False, "skip", None, print, list(parts))
+    executors._Run(job, b"", parts, out, *given).remove_failed()
     assert list_outputs().keys() == outputs_of(PARTS)
 
 
@@ -395,6 +460,44 @@ def test_a_log_says_how_far_a_job_is(place, monkeypatch):
     lines = done.err.splitlines()
     assert [line.rpartition("; ")[2] for line in lines] == [f"parts {i}/5" for i in range(1, 6)]
     assert lines[-1].startswith("classifying: 210 rows, ")
+
+
+def test_a_program_is_told_how_far_a_job_is(place, monkeypatch):
+    monkeypatch.setattr(console, "JSON_SECONDS", 0.0)
+
+    def read(words):
+        lines = [json.loads(line) for line in rankshot(f"{words} --progress json").err.splitlines()]
+        assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+        return lines
+
+    lines = read("classify scores --head new.rankshot -o out --workers 1")
+    assert [line["parts"] for line in lines] == [1, 2, 3, 4, 5, 5]
+    del lines[-1]["seconds"]
+    last = {"parts": 5, "of_parts": 5, "failed": 0, "rows": 210, "done": True}
+    assert lines[-1] == {"doing": "classifying", **last}
+    lines = read("classify scores/a.parquet --head new.rankshot -o out.csv")
+    assert (lines[-1]["rows"], lines[-1]["of_rows"]) == (40, 40)
+    rs.write_rankings(rankings(), "votes.jsonl")
+    assert read("consensus votes.jsonl")[-1]["rankings"] == len(rankings())
+    (place / "scores/bad.csv").write_text("no numbers\n")
+    stopped = rankshot(
+        "classify scores --head new.rankshot -o out --workers 1 --on-error stop --progress json"
+    )
+    assert stopped.status == 2
+    assert "bad.csv: needs the seen classes" in stopped.err
+
+
+def test_a_scheduler_without_workers_is_not_waited_for_without_end(place):
+    where = {"processes": False, "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(n_workers=0, **where) as cluster:
+        address = cluster.scheduler_address
+        done = rankshot(
+            f"classify scores --head new.rankshot -o out --scheduler {address} "
+            "--wait-for-workers 0.1"
+        )
+    assert done.status == 2
+    assert f"{address}: the scheduler has had no workers for 0 s; workers end with" in done.err
+    assert "0 of 5 parts are finished, and the same command continues" in done.err
 
 
 def test_the_command(place, client):

@@ -196,9 +196,23 @@ def test_the_relaxation_and_dynamic_programming_agree(rng, monkeypatch):
         assert reversed_weight(W, order) == reversed_weight(W, order_few(W))
 
 
+def test_pairs_that_were_never_compared_are_counted():
+    votes = rs.Rankings.from_pairs(["a", "b", "c"], ["b", "c", "d"], ties=[False, True, False])
+    with pytest.warns(UserWarning, match="3 of 6 pairs of items were never compared"):
+        rs.kemeny(votes)
+    (summary,) = rs.summarize(votes, "kemeny", None)
+    assert summary.n_open_pairs == 3
+    # The model's order has all items, though each vote has two.
+    (summary,) = rs.summarize(votes, rs.PlackettLuce(regularization=0.1), None)
+    assert summary.order == (("a", "c"), ("b", "d"))
+    top = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b", "c", "d"])
+    assert rs.summarize(top, "kemeny", None)[0].n_open_pairs == 0
+
+
 # ---- How many orders are best
 
 
+@pytest.mark.filterwarnings("ignore:.* were never compared")
 @pytest.mark.parametrize("options", [{"shortest": 5}, {"ties": True}, {"kind": "subset"}])
 def test_the_best_orders_are_counted_and_listed(random_rankings, options):
     for n in range(2, 7):

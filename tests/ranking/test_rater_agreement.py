@@ -118,6 +118,7 @@ def slow_durbin(drawn, order):
     return [x @ np.linalg.lstsq(covariance, x, rcond=1e-10)[0] for x in (A, agreed)]
 
 
+@pytest.mark.filterwarnings("ignore:.* were never compared")
 @pytest.mark.parametrize("ties", [False, True])
 def test_subsets_are_as_defined(random_rankings, rng, ties):
     compared = 0
@@ -233,7 +234,7 @@ def test_many_votes_between_two_items_are_summarized_in_time(rng):
     start = process_time()
     found = rs.summarize(votes)[0]
     assert process_time() - start < 5
-    assert len(found.order) == 2
+    assert len(found.order) == 10
     assert len(found.model.mode_) == 20
 
 

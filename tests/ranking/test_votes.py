@@ -80,9 +80,9 @@ def test_a_table_of_winners_and_losers(tmp_path, ending):
     assert other.orders() == [["3", "1"], ["1", "2"]]
 
 
-@pytest.mark.parametrize("word", [*OUTCOMES, "1.0", "0.0", ".5", "MODEL_A", "y ", "x"])
+@pytest.mark.parametrize("word", [*OUTCOMES, "MODEL_A", "Model A", "bothbad", "y ", "x"])
 def test_the_winner_has_many_spellings(tmp_path, word):
-    wanted = {"1.0": 0, "0.0": 1, ".5": 2, "MODEL_A": 0, "y ": 1, "x": 0}
+    wanted = {"MODEL_A": 0, "Model A": 0, "bothbad": 2, "y ": 1, "x": 0}
     order = [["x", "y"], ["y", "x"], [["x", "y"]]][(OUTCOMES | wanted)[word]]
     path = write(tmp_path / "votes.csv", f"left,right,outcome\nx,y,{word}\n")
     assert Rankings.from_votes(path).orders() == [order]
@@ -93,9 +93,13 @@ def test_the_winner_has_many_spellings(tmp_path, word):
     [
         (ARENA.replace("Tie", "both"), {}, "votes.csv:5: 'winner' is 'both'; expected the name of"),
         (ARENA.replace("bee,cat", "cat,cat"), {}, "votes.csv:3: item 'cat' against itself"),
-        (ARENA.replace("0.5", "x"), {}, "votes.csv:6: 'weight' is 'x'; expected a finite number"),
-        (ARENA.replace("0.5", "-1"), {}, "votes.csv:6: 'weight' is -1; a weight must be a number"),
-        (ARENA, {"count": "weight"}, "votes.csv:6: 'weight' is 0.5; a count must be a whole"),
+        (ARENA.replace("0.5", "x"), {}, "votes.csv:6: 'weight' is 'x'; a weight must be a number"),
+        (
+            ARENA.replace("0.5", "-1"),
+            {},
+            "votes.csv:6: 'weight' is '-1'; a weight must be a number",
+        ),
+        (ARENA, {"count": "weight"}, "votes.csv:6: 'weight' is '0.5'; a count must be a whole"),
         (ARENA.replace(",bee,model_a", ",,model_a"), {}, "votes.csv:2: 'model_b' is empty"),
         (ARENA, {"rater": "jugde"}, "no column 'jugde' (did you mean 'judge'?)"),
         (ARENA, {"winner": "won"}, "name the columns of the two items and of the winner with a=,"),
@@ -136,109 +140,112 @@ def test_what_is_not_a_table_is_refused(tmp_path):
         Rankings.from_votes(path)
 
 
-# ---- Ballots
-
-ORDERS = "voter,first,second,third\nann,tea,beer,juice\nbob,beer,tea,\n"
-PLACES = "name,tea,beer,juice\nann,1,2,3\nbob,2,1,\n"
-SCORES = "tea,beer,juice,weight\n9,5,5,2\n1,,4,1\n"
+# ---- Rows that cannot be read, copies, and who voted
 
 
-MANY = "voter,1,2,3\n" + "ann,tea,beer,juice\nbob,beer,juice,tea\n" * 6
-RATINGS = "voter,tea,beer,juice\n" + "ann,.1,.3,.2\nbob,.3,,.4\n" * 3
+BAD = """vote_id,model_a,model_b,winner,user_id,session_id,weight
+1,ant,bee,model_a,p1,s1,2
+2,ant,ant,model_a,p1,s1,1
+3,bee,cat,neighter,p2,s2,1
+4,cat,,model_a,p2,s2,1
+5,cat,dog,model_a,p2,s2,x
+6,bee,cat,model_b,p2,s3
+7,bee,cat,model_b,p2,s3,4
+7,bee,cat,model_b,p2,s3,4
+"""
 
 
-def add_column(text, name, *values):
-    """Add a column, whose values are repeated if there are more rows."""
-    header, *rows = text.splitlines()
-    both = zip([header, *rows], [name, *(values * len(rows))[: len(rows)]], strict=True)
-    return "".join(f"{line},{cell}\n" for line, cell in both)
+@pytest.mark.usefixtures("reader")
+def test_bad_rows_are_counted_shown_and_skipped(tmp_path):
+    path = write(tmp_path / "votes.csv", BAD)
+    with pytest.raises(RankshotError, match=r"votes\.csv:7: 6 cells"):
+        Rankings.from_votes(path, rater="user_id")
+    told = r"6 rows of 8 skipped: .*votes\.csv:7: 6 cells.*votes\.csv:3: item 'ant' against itself"
+    with pytest.warns(UserWarning, match=told):
+        found = Rankings.from_votes(path, rater="user_id", on_error="skip")
+    assert found.items == ("ant", "bee", "cat")
+    assert found.orders() == [["ant", "bee"], ["cat", "bee"]]
+    # Those that are left have the mean weight 1.
+    assert_allclose(found.weights, [2 / 3, 4 / 3])
+    with pytest.raises(RankshotError, match=r"no row can be read; the first: .*votes\.csv:7"):
+        Rankings.from_votes(path, rater="user_id", on_error="skip", items=["x", "y"])
+    with pytest.raises(RankshotError, match="on_error must be one of 'stop', 'skip'"):
+        Rankings.from_votes(path, on_error="raise")
 
 
-def read_ballots(tmp_path, text, **options):
-    return rs.read_rankings(write(tmp_path / "ballots.csv", text), **options)
+def test_lines_of_json_can_be_skipped(tmp_path):
+    path = tmp_path / "votes.jsonl"
+    path.write_text('{"winner": "a", "loser": "b"}\n{"winner"\n{"winner": "b", "loser": "c"}\n')
+    with pytest.warns(UserWarning, match=r"1 row of 3 skipped: .*votes\.jsonl:2: not JSON"):
+        assert len(rs.read_rankings(path, on_error="skip")) == 2
 
 
-def test_ballots_are_told_apart(tmp_path):
-    wanted = [["tea", "beer", "juice"], ["beer", "tea"]]
-    for text in (ORDERS, PLACES):
-        found = read_ballots(tmp_path, text)
-        assert found.orders() == wanted
-        assert found.raters.tolist() == ["ann", "bob"]
-    found = read_ballots(tmp_path, SCORES)
-    assert found.orders() == [["tea", ["beer", "juice"]], ["juice", "tea"]]
-    assert found.weights.tolist() == [2, 1]
-    assert found.is_subset.all()
-    assert read_ballots(tmp_path, SCORES, items=["juice", "tea", "beer"]).items[0] == "juice"
-    assert len(read_ballots(tmp_path, ARENA)) == 5
+def test_covariates_skip_the_same_rows(tmp_path):
+    rows = [f"{a},{b},{w},{i % 7}" for i in range(40) for a, b, w in (["x", "y", "xy"[i % 3 % 2]],)]
+    good = write(tmp_path / "good.csv", "\n".join(["a,b,winner,length", *rows]))
+    bad = write(tmp_path / "bad.csv", "\n".join(["a,b,winner,length", "x,y,?,9", *rows]))
+    wanted = rs.leaderboard(good, covariates=["length"]).effects["length"]
+    with pytest.warns(UserWarning, match="1 row of 41 skipped"):
+        found = rs.leaderboard(bad, covariates=["length"], on_error="skip").effects["length"]
+    assert found == wanted
 
 
-def test_places_and_scores_that_look_alike_must_be_named(tmp_path):
-    text = "tea,beer,juice\n1,1,3\n3,2,1\n"
-    with pytest.raises(RankshotError, match="layout='places' or layout='scores'"):
-        read_ballots(tmp_path, text)
-    assert read_ballots(tmp_path, text, layout="places").orders()[0] == [["tea", "beer"], "juice"]
-    assert read_ballots(tmp_path, text, layout="scores").orders()[0] == ["juice", ["tea", "beer"]]
-    with pytest.raises(RankshotError, match="places must be numbers"):
-        read_ballots(tmp_path, ORDERS, layout="places")
-    with pytest.raises(RankshotError, match="layout must be one of"):
-        read_ballots(tmp_path, ORDERS, layout="list")
+def test_copies_are_counted_and_named(tmp_path):
+    text = "id,model_a,model_b,winner\n1,x,y,a\n2,y,x,a\n1,x,y,a\n2,x,z,a\n"
+    path = write(tmp_path / "votes.csv", text)
+    told = r"1 vote of 4 have the id of an earlier vote.*votes\.csv:4: 'id' is '1'"
+    with pytest.warns(UserWarning, match=told):
+        assert len(Rankings.from_votes(path)) == 4
+    # A named column is that of votes, whatever they say.
+    with pytest.warns(UserWarning, match="2 votes of 4 have the id"):
+        Rankings.from_votes(path, id="id")
+    with pytest.warns(UserWarning, match="2 rows of 4 skipped"):
+        assert len(Rankings.from_votes(path, id="id", on_error="skip")) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("who,1st,2nd\nann,tea,beer\nbob,beer,tea\neve,tea,juice\n", "the names in 'who'"),
-        ("left,right,by\ntea,beer,ann\nbeer,tea,bob\njuice,tea,eve\n", "the names in 'by'"),
-        (add_column(MANY, "region", "north", "south"), "any of the names in 'region'. Delete"),
-        (add_column(MANY, "comment", "", "", *([""] * 8), "nice"), "the names in 'comment'"),
-        (add_column(MANY, "who", *"ABCDEFGHIJK", "tea"), "no other column has many of the names"),
-        (add_column(PLACES, "region", "north", "south"), "in 'tea', 'beer', 'juice', and text in"),
-        (add_column(MANY, "age", "20", "20"), "there are numbers in 'age', and text in '1', '2'"),
-        (add_column(PLACES, "age", "25", "44"), "the numbers in 'age' are unlike"),
-        (add_column(PLACES, "children", "0", "2"), "the numbers in 'children' are unlike"),
-        (add_column(RATINGS, "age", *"5678"), "the numbers in 'age' are unlike"),
-        ("model_a,model_b,judge\nx,y,ann\ny,x,bob\n", "no column 'winner'"),
-        ("1st;2nd\ntea;beer\nbeer;tea\n", "separated by commas, not '1st;2nd'"),
-        (
-            "tea,beer,cola\nbeer,tea,juice\n",
-            "csv:1: .* the ballots have 'tea', 'beer' as well: add",
-        ),
-        ("ann,tea,beer\nbob,beer,tea\neve,tea,juice\n", "add a header above the first ballot"),
-        (
-            ORDERS.replace("beer,tea", "beer,beer"),
-            r"ballots\.csv:3: item 'beer' is listed more than",
-        ),
-    ],
-)
-def test_ballots_that_cannot_be_read_are_refused(tmp_path, text, problem):
-    with pytest.raises(RankshotError, match=problem):
-        read_ballots(tmp_path, text)
+def test_columns_of_people_are_raters(tmp_path):
+    votes = "model_a,model_b,winner,{}\nx,y,a,ann\ny,x,a,bob\n"
+    for name in ("annotator", "User ID", "user_id", "session", "Worker_Id", "evaluator name"):
+        path = write(tmp_path / "votes.csv", votes.format(name))
+        assert Rankings.from_votes(path).raters.tolist() == ["ann", "bob"]
+    path = write(tmp_path / "votes.csv", "a,b,winner,judge,user_id\nx,y,a,gpt,7\n")
+    with pytest.warns(UserWarning, match="column 'judge'; 'user_id' may .* choose with rater="):
+        assert Rankings.from_votes(path).raters.tolist() == ["gpt"]
+    assert Rankings.from_votes(path, rater="user_id").raters.tolist() == ["7"]
 
 
-def test_what_may_be_ballots_is_read(tmp_path):
-    """Places on which all agree, few ballots, and columns that are named otherwise."""
-    orders = read_ballots(tmp_path, add_column(MANY, "4", "cola")).orders()
-    assert orders[0] == ["tea", "beer", "juice", "cola"]
-    few = "1,2,3\ntea,beer,juice\nbeer,tea,\ntea,beer,cola\n"
-    assert read_ballots(tmp_path, few).items == ("beer", "cola", "juice", "tea")
-    assert read_ballots(tmp_path, "tea,beer,rum\n9,3,4\n8,4,3\n").orders()[0][0] == "tea"
-    found = read_ballots(tmp_path, PLACES.replace("name", "Voter"))
-    assert found.raters.tolist() == ["ann", "bob"]
+# ---- Ballots and votes that are not files
+
+
+def test_tables_need_not_be_files():
+    polars = pytest.importorskip("polars")
+    columns = {"name": ["ann", "bob"], "second": ["tea", "beer"], "first": ["rum", "tea"]}
+    wanted = [["rum", "tea"], ["tea", "beer"]]
+    records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    frame = polars.DataFrame(columns)
+    for table in (columns, records, frame, frame.lazy(), frame.to_pandas()):
+        assert rs.read_rankings(table).orders() == wanted
+        assert rs.leaderboard(table).weight == 2
+    votes = [{"winner": "x", "loser": "y", "n": 2}, {"winner": "y", "loser": "x", "n": 1.0}]
+    found = rs.leaderboard(votes, count="n")
+    assert found.weight == 3
+    assert found.counted == "vote"
+    with pytest.raises(RankshotError, match="row 1: 'loser' is empty"):
+        rs.leaderboard([{"winner": "x", "loser": "y"}, {"winner": "y"}])
+    with pytest.raises(RankshotError, match=r"winer= is unknown \(did you mean 'winner'\?\)"):
+        rs.leaderboard(votes, winer="x")
 
 
 def test_items_tell_columns_apart(tmp_path):
-    with_age = add_column(PLACES, "age", "25", "44")
-    found = read_ballots(tmp_path, with_age, items=["juice", "tea", "beer"])
-    assert found == read_ballots(tmp_path, PLACES).with_items(["juice", "tea", "beer"])
-    with_region = add_column(MANY, "region", "", "north")
-    message = r"ballots\.csv:3, column 'region': unknown item 'north'"
+    text = "name,tea,beer,juice,height\nann,1,2,3,170\nbob,2,1,,181\n"
+    path = write(tmp_path / "ballots.csv", text)
+    found = rs.read_rankings(path, items=["juice", "tea", "beer"], layout="places")
+    assert found.orders() == [["tea", "beer", "juice"], ["beer", "tea"]]
+    assert found.items == ("juice", "tea", "beer")
+    path = write(tmp_path / "ballots.csv", "1,2\ntea,beer\nbeer,north\n")
+    message = r"ballots\.csv:3, column '2': unknown item 'north'"
     with pytest.raises(RankshotError, match=message):
-        read_ballots(tmp_path, with_region, items=["juice", "tea", "beer"])
-
-
-def test_items_and_places_may_both_be_numbers(tmp_path):
-    found = read_ballots(tmp_path, "1,2,3\n2,1,3\n3,2,1\n", layout="orders")
-    assert found.orders() == [["2", "1", "3"], ["3", "2", "1"]]
+        rs.read_rankings(path, items=["juice", "tea", "beer"])
 
 
 # ---- Data frames of numbers are matched by name

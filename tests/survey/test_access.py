@@ -47,14 +47,14 @@ def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     home = begin(client, ANN)
     assert begin(client, ANN.replace("one", "two")) == home
     (ann,) = people(database)
-    ids = tuple(ann.ids[f"platform_{name}"] for name in ("id", "study", "session"))
+    ids = (ann.platform_id, ann.platform_study, ann.platform_session)
     assert ids == ("ann", "study", "two")
     assert DONE not in client.get(home).text
     assert f'href="{DONE}"' in finish(client, home)
     # Who has finished reads that at once.
     reply = client.get(f"/?{ANN.replace('one', 'three')}")
     assert (reply.status, reply["location"]) == (303, home)
-    assert people(database)[0].ids["platform_session"] == "two"
+    assert people(database)[0].platform_session == "two"
 
 
 def test_who_finds_no_question_returns_to_prolific(tmp_path):
@@ -226,6 +226,14 @@ def test_the_same_form_sent_twice_is_one_person_even_without_cookies(opened):
         replies.append(client.post(form.action, form.fields))
     assert [reply["location"] for reply in replies] == [replies[0]["location"]] * 2
     assert len(people(database)) == 1
+
+
+def test_who_has_no_id_gets_no_cookie(tmp_path):
+    with open_survey(small_study(), tmp_path) as (client, _):
+        homes = {begin(client, "lang=en") for _ in range(2)}
+        assert (len(homes), client.cookies) == (2, {})
+        begin(client, "participant=ann")
+        assert list(client.cookies) == ["rankshot_participant"]
 
 
 def test_a_parameter_that_is_there_twice_is_refused(opened):

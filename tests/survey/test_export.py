@@ -52,6 +52,7 @@ def test_what_was_not_shown_comes_after():
         "ranking": ["fox"],
         "source": "survey",
         "rater": "x",
+        "kind": "top",
         "shown": ["leopard", "fox", "bus"],
         "seconds": 7.3,
     }
@@ -88,13 +89,13 @@ def test_what_another_question_of_the_target_shows_need_not_come_after():
     assert export_orders(asked, of_old, of_new) == both
     # The new question is asked, if not yet answered; an old one counts where it has answers.
     assert export_orders(asked, of_old) == [as_subset]
-    assert export_orders(asked, of_new) == [(None, ["cup", "fox"])]
+    assert export_orders(asked, of_new) == [("top", ["cup", "fox"])]
     # Other targets are not concerned, nor are skips, nor the order in which items are listed.
     dog = answer("x", ALL, ["cup"])
-    assert export_orders(asked, of_old, dog)[1] == (None, ["cup"])
-    assert export_orders(asked, replace(of_old, order=()), of_new) == [(None, ["cup", "fox"])]
+    assert export_orders(asked, of_old, dog)[1] == ("top", ["cup"])
+    assert export_orders(asked, replace(of_old, order=()), of_new) == [("top", ["cup", "fox"])]
     turned = replace(new, items=new.items[::-1])
-    assert export_orders(asked, answer("x", turned, ["fox"]), of_new)[0] == (None, ["fox"])
+    assert export_orders(asked, answer("x", turned, ["fox"]), of_new)[0] == ("top", ["fox"])
 
 
 # ---- what is left out

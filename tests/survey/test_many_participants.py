@@ -1,4 +1,4 @@
-"""Many people at once, and a server that is killed twice in the middle."""
+"""Many people at once, who come back and withdraw, and a server that is killed three times."""
 
 import asyncio
 import re
@@ -13,6 +13,7 @@ from server_process import Server
 from rankshot.survey.answers import order_from_places
 from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store.database import Database
+from rankshot.survey.store.people import restore
 from small_studies import questions_about, small_study
 
 pytestmark = pytest.mark.slow
@@ -41,6 +42,7 @@ class Crowd:
         self._n_people = n_people
         self.acknowledged = {}
         self.codes = {}
+        self.withdrawn = set()
         self.lost = 0
 
     async def all_at_once(self, killer):
@@ -80,7 +82,18 @@ class Crowd:
             n_clicks = rng.choice([1, 1, 2])
             await asyncio.gather(*(self._send(client, *sent) for _ in range(n_clicks)))
             self.acknowledged[name, int(form.action.rsplit("/", 1)[1])] = places
+            # Some come back by the link of the study: the browser's cookie says who they are.
+            if rng.random() < 0.2:
+                page = await self._send(client, "GET", f"/?participant={name}")
+                if page.status_code == 200:
+                    again = await self._send(client, "POST", "/start", form_of(page.text).fields)
+                    assert again.headers["location"].removesuffix("/instructions") == home
         self.codes[name] = re.search(r"\b[A-Z2-7]{10}\b", page)[0]
+        if rng.random() < 0.3:
+            form = form_of((await self._send(client, "GET", f"{home}/withdraw")).text)
+            fields = {**form.fields, "code": self.codes[name]}
+            await self._send(client, "POST", form.action, fields)
+            self.withdrawn.add(name)
 
     @staticmethod
     def _places(n, rng):
@@ -98,22 +111,28 @@ def test_nothing_is_lost_and_nothing_is_double_when_the_server_is_killed(place, 
     server.start()
     crowd = Crowd(server.url, n_people)
 
-    async def kill_twice(crowd):
-        for share in (0.2, 0.6):
+    async def kill(crowd):
+        for share in (0.2, 0.6, 0.9):
             while len(crowd.acknowledged) < share * N_QUESTIONS * n_people:
                 await asyncio.sleep(0.01)
             await asyncio.to_thread(server.kill)
             await asyncio.to_thread(server.start)
 
-    run_coroutine(crowd.all_at_once(kill_twice))
+    run_coroutine(crowd.all_at_once(kill))
     server.stop()
 
     database = Database(url or tmp_path / "study.sqlite")
+    assert crowd.lost > 0, "the kill was felt"
+    raters = {name: database.identity.rater(f"none:id:{name}") for name in crowd.codes}
+    gone = {raters[name] for name in crowd.withdrawn}
+    assert 0 < len(gone) < n_people
+    with database.begin_read() as connection:
+        assert not gone & {answer.rater for answer in read_answers(connection)}
+    # It can be undone, and then nothing is missing.
+    assert set(restore(database, gone)) == gone
     with database.begin_read() as connection:
         answers = read_answers(connection)
     people = read_overview(study, database, 0.0).counts
-    assert crowd.lost > 0, "the kill was felt"
-    raters = {name: database.identity.rater(f"none:id:{name}") for name in crowd.codes}
     kept = {(a.rater, a.number): a for a in answers}
     assert len(kept) == len(answers)
     for (name, number), places in crowd.acknowledged.items():

@@ -109,8 +109,8 @@ def test_who_agrees_and_never_answers_soon_loses_the_place(database):
     first = people.start("first")
     asked = people.visits.current_question(first)
     people.now += 60
-    for ask in (partial(people.visits.find_place, owned=()), people.visits.start):
-        wait = require_full(ask, "none:id:second")
+    for ask in (people.visits.require_place, partial(people.visits.start, "none:id:second")):
+        wait = require_full(ask)
         assert wait == pytest.approx(4 * 60)
     people.now += wait + 1
     second = people.start("second")

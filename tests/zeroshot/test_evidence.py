@@ -261,6 +261,14 @@ def test_evidence_that_agrees_by_chance_has_no_weight():
     assert weigh_evidence(by_head, standardized(100 * by_head)) <= 1
 
 
+def test_the_same_agreement_of_fewer_inputs_gives_less_weight():
+    rng = np.random.default_rng(0)
+    y = rng.integers(4, size=40)
+    few = opinions(rng, y, 2.0), standardized(opinions(rng, y, 1.0))
+    many = [np.tile(table, (25, 1)) for table in few]
+    assert 0 < weigh_evidence(*few) < weigh_evidence(*many) < 1
+
+
 def test_a_head_with_evidence_is_the_sum_of_both(problem):
     rankings, scores, truth = problem
     head = rs.WeightedMean(evidence_weight=0.7).fit(rankings, evidence=scores)

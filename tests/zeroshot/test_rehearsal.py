@@ -19,6 +19,7 @@ from rankshot.zeroshot.held_out import (
     simulate_accuracies,
 )
 from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.rehearsal import Trial
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
@@ -164,6 +165,27 @@ def test_nothing_is_tried_twice_or_changed_for_nothing():
     assert {*tried} <= {"default settings", *weighed, "near 1, wrong 1", "k=99", "no reference"}
     assert len({*tried}) == len(tried)
     assert rehearsal.head_.k == len(LEFT), "nothing is gained by the other"
+
+
+def test_a_source_must_gain_two_standard_errors_and_a_setting_one(monkeypatch):
+    rankings = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    )
+    better, asked = Trial.is_clearly_better, []
+
+    def note(self, other, n_errors=1.0):
+        asked.append((self, other, n_errors))
+        return better(self, other, n_errors)
+
+    monkeypatch.setattr(Trial, "is_clearly_better", note)
+    rs.Rehearsal(grid={"k": [2]}).fit(SCORES, Y, rankings)
+    assert {("near" in one.what, n_errors) for one, _, n_errors in asked} == {(True, 2), (False, 1)}
+    one, other, _ = asked[0]
+    gain = np.subtract(*([trial.by_class[name] for name in PLAYERS] for trial in (one, other)))
+    z = gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain)))
+    assert z > 0
+    assert better(one, other, 0.99 * z)
+    assert not better(one, other, 1.01 * z)
 
 
 def test_a_setting_that_is_clearly_better_is_chosen():

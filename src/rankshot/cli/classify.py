@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rankshot import jobs, zeroshot
 from rankshot.cli.console import (
+    ProgressKind,
     check_output,
     choose_workers,
     is_dataset,
@@ -19,6 +19,7 @@ from rankshot.cli.console import (
     refuse,
     say,
     show_parts,
+    tell_progress,
 )
 from rankshot.cli.examples import sample_scores
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
@@ -46,6 +47,10 @@ def classify(
     scheduler: str | None = None,
     top: int | None = None,
     update: bool = False,
+    verify: bool = False,
+    on_error: Literal["skip", "stop"] = "skip",
+    wait_for_workers: float = 600,
+    progress: ProgressKind = "text",
 ) -> None:
     """Classify inputs as new classes, or as new and seen classes.
 
@@ -82,6 +87,8 @@ def classify(
     top
         Write only the N most probable classes of each input: label, label_2, … with probability,
         probability_2, …, instead of one column per class. `rankshot report` needs all columns.
+    on_error
+        What to do with parts of a dataset that cannot be classified: skip and list them, or stop.
     """
     from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.core.validation import require_whole_number
@@ -92,10 +99,13 @@ def classify(
     if is_dataset(scores, workers, scheduler):
         refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
         n = choose_workers(workers, scheduler)
-        how = {"scheduler": scheduler, "score_type": score_type, "top": top, "update": update}
-        _classify_dataset(scores, output, options, reject_below=reject_below, workers=n, **how)
+        how: dict[str, Any] = {"score_type": score_type, "top": top, "reject_below": reject_below}
+        how |= {"workers": n, "scheduler": scheduler, "wait_for_workers": wait_for_workers}
+        how |= {"update": update, "verify": verify, "on_error": on_error}
+        _classify_dataset(scores, output, options, progress, how)
         return
-    refuse(update, f"--update is for a dataset of many parts, and {scores} is one file")
+    for name, given in (("--update", update), ("--verify", verify)):
+        refuse(given, f"{name} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
     check_output(target, TABLE_ENDINGS, path, *options.files.values())
     table = open_table(path, options)
@@ -110,7 +120,7 @@ def classify(
         sample = sample_scores(table, score_type, n, features=features)
         model, why = refine_batch(model, sample, batch=batch)
         say(why)
-    classify_table(table, model, score_type, target, reject_below, top)
+    classify_table(table, model, score_type, target, reject_below, top, progress)
 
 
 def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -> None:
@@ -130,14 +140,23 @@ def classify_table(
     output: Path,
     reject_below: float | None = None,
     top: int | None = None,
+    progress: ProgressKind = "text",
 ) -> None:
     """Write the predictions of a fitted head for a table of scores, and print their counts."""
     from rankshot.zeroshot.files.predictions import classify_to_file
 
     score_type = infer_score_type(table, score_type)
-    with progress_bar() as bar:
-        task = bar.add_task("classifying", total=table.n_rows)
-        advance = partial(bar.advance, task)
+    n_rows, doing = 0, "classifying"
+    with tell_progress(doing, progress) as tell, progress_bar() as bar:
+        bar.disable = bar.disable or progress == "json"
+        task = bar.add_task(doing, total=table.n_rows)
+
+        def advance(n: int) -> None:
+            nonlocal n_rows
+            n_rows += n
+            tell(rows=n_rows, **({} if table.n_rows is None else {"of_rows": table.n_rows}))
+            bar.advance(task, n)
+
         counts = classify_to_file(
             table, model, score_type, output, reject_below, top, advance=advance
         )
@@ -148,7 +167,7 @@ def classify_table(
 
 
 def _classify_dataset(
-    dataset: str, output: str, options: HeadOptions, *, reject_below: float | None, **given: Any
+    dataset: str, output: str, options: HeadOptions, progress: ProgressKind, given: dict[str, Any]
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
     from rankshot.zeroshot.runner import REJECTED
@@ -159,12 +178,11 @@ def _classify_dataset(
             f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
             "`rankshot fit`"
         )
-    with show_parts("classifying", on_dask=given["workers"] != 1) as show:
-        given |= {"reject_below": reject_below, "progress": show, "notify": say}
-        run = jobs.classify(dataset, options.saved, output, **given)
+    with show_parts("classifying", progress, on_dask=given["workers"] != 1) as show:
+        run = jobs.classify(dataset, options.saved, output, progress=show, notify=say, **given)
     if run.n_rows:
         _print_counts(run.counts, head, output)
-    if reject_below is not None and run.n_rows:
+    if given["reject_below"] is not None and run.n_rows:
         n = run.counts[REJECTED]
         say(f"rejected: {n:,} ({n / run.n_rows:.1%})")
     print_parts(run, "classified", output)

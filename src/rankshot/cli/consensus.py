@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
+    ProgressKind,
     check_output,
     format_order,
     is_dataset,
     name_options,
     print_table,
+    refuse,
     say,
     silence_dask,
+    tell_progress,
 )
-from rankshot.core.errors import format_count, join_some, prefix_errors
+from rankshot.core.errors import format_count, join_some, prefix_errors, suggest_name
+from rankshot.core.progress import watch_passes
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -27,6 +32,11 @@ if TYPE_CHECKING:
 PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
 """What a table of votes or ballots has."""
+COLUMNS: tuple[str, ...] = ("a", "b", "winner", "loser", "id", "rater", "weight", "count")
+COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "numbers", "on_error", "items")
+"""What --column can give, as `read_rankings` calls it."""
+TABLE_OPTIONS = {"layout": "--layout", "kind": "--kind"}
+"""The options of other arguments of `read_rankings`, for messages."""
 Method = Literal["kemeny", "plackett-luce", "mallows"]
 """How rankings are merged."""
 
@@ -37,11 +47,15 @@ def consensus(
     method: Method = "kemeny",
     k: int | None = None,
     layout: Layout | None = None,
+    kind: Literal["top", "subset"] | None = None,
+    column: list[str] | None = None,
     seen: str | None = None,
     output: Path | None = None,
     explain: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
+    wait_for_workers: float = 600,
+    progress: ProgressKind = "text",
 ) -> None:
     """Merge rankings into one, and show who disagrees.
 
@@ -59,19 +73,26 @@ def consensus(
     Parameters
     ----------
     rankings
-        The rankings to merge: JSON lines (.jsonl), a table of ballots or votes (.csv), Parquet or
-        PrefLib (.soc, .soi, .toc, .toi); or many files of rankings (.jsonl, .jsonl.gz, .parquet):
-        a folder, a pattern in quotes, or an address such as s3://bucket/votes.
+        The rankings to merge: JSON lines (.jsonl), a table of ballots or votes (.csv, .tsv, .json,
+        .gz), Parquet or PrefLib (.soc, .soi, .toc, .toi); or many files of rankings (.jsonl,
+        .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
+        s3://bucket/votes.
     method
-        kemeny: the order with the fewest disagreements, with ties. plackett-luce: the order of the
-        model's worths. mallows: the center of the model. The consensus of the last two is as long
-        as the longest ranking: it is the one that `classify --set posterior=consensus` uses.
+        kemeny: the order with the fewest disagreements, with ties. plackett-luce: all items in the
+        order of the model's worths. mallows: the center of the model. With -o, the consensus of the
+        last two is as long as the longest list, as `classify --set posterior=consensus` uses it.
     k
         Use only the first k places of each ranking. The default is all.
     layout
-        The columns of a table (.csv), if they are not recognised: votes between two items; or
-        ballots, one row per rater, with the items in order (orders), or with one column per item
-        (places or scores).
+        The columns of a table, if they are not recognised: votes between two items; or ballots,
+        one row per rater, with the items in order (orders), or with one column per item (places,
+        1 is best, or scores, the highest is best).
+    kind
+        What a missing item means, if the file does not say it: it comes after the others (top, the
+        default) or was not compared (subset).
+    column : <name=column>
+        A column of a table that has another name, such as rater=who, or how columns are read, such
+        as ignore=age,region; may be repeated. See `rankshot leaderboard`.
     seen : <file or imagenet-1k>
         All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
         those that occur in the rankings.
@@ -93,12 +114,14 @@ def consensus(
     items = None if seen is None else read_seen_labels(seen).names
     opened: AbstractContextManager[AnyRankings]
     if in_parts:
-        opened = _open_parts(rankings, items, workers, scheduler)
+        opened = _open_parts(rankings, items, workers, scheduler, wait_for_workers, progress)
     else:
-        with name_options():
-            found, read_as = read_with_layout(rankings, items, "top", layout)
+        columns = parse_columns(column or [])
+        items = columns.pop("items", items)
+        with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
+            found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
         say_layout(read_as, found.items)
-        opened = nullcontext(found)
+        opened = _tell_alone(found, progress)
     with opened as given, prefix_errors(rankings):
         summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
@@ -108,7 +131,12 @@ def consensus(
         ranking.write_rankings(
             replace(merged, sources=np.full(len(merged), "consensus", object)), output
         )
-    _print_summaries(summaries, method, given.items)
+    _print_summaries(summaries, method, given.items, k)
+    if method == "kemeny" and (n_open := max(each.n_open_pairs for each in summaries)):
+        say(
+            f"warning: {n_open:,} pairs of items were never compared, and rankings say little "
+            "about their order: use --method plackett-luce, or rankshot leaderboard"
+        )
     if explain:
         _print_explanation(summaries)
     else:
@@ -124,9 +152,34 @@ def consensus(
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
 
 
+def parse_columns(given: list[str]) -> dict[str, Any]:
+    """Return the columns that --column names, and how they are read."""
+    parts = [each.partition("=") for each in given]
+    for name, _, column in parts:
+        refuse(
+            name not in COLUMNS or not (column or name in {"ignore", "missing"}),
+            f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
+            f"{name!r}{suggest_name(name, COLUMNS)}",
+        )
+    columns: dict[str, Any] = {name: column for name, _, column in parts}
+    if "items" in columns:
+        columns["items"] = [name.strip() for name in columns["items"].split(",")]
+    return columns
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Print each warning in the block, once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for message in dict.fromkeys(str(warning.message) for warning in caught):
+        say(f"warning: {message}")
+
+
 def say_layout(layout: str | None, items: Iterable[str]) -> None:
     """Print what was read from a table; nothing for other files."""
-    from rankshot.ranking.ranking_files import LAYOUTS
+    from rankshot.ranking.ballots import LAYOUTS
 
     if layout is not None:
         say(f"read as {LAYOUTS[layout]}; items: {join_some(items)}")
@@ -134,7 +187,12 @@ def say_layout(layout: str | None, items: Iterable[str]) -> None:
 
 @contextmanager
 def _open_parts(
-    rankings: str, items: tuple[str, ...] | None, workers: int | None, scheduler: str | None
+    rankings: str,
+    items: tuple[str, ...] | None,
+    workers: int | None,
+    scheduler: str | None,
+    patience: float,
+    progress: ProgressKind,
 ) -> Iterator[AnyRankings]:
     """Yield rankings in parts, while there are workers."""
     from rankshot.inference.scoring import count_cores
@@ -145,14 +203,35 @@ def _open_parts(
     # What is wrong with the files is said before workers are started.
     list_ranking_files(rankings)
     with open_client(scheduler, workers or count_cores(), say) as client, client.as_current():
-        require_workers(client, say)
-        parts = jobs.read_rankings(rankings, items=items)
-        say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
-        yield parts
+        require_workers(client, say, patience)
+        with tell_progress("merging", progress) as tell:
+            n_passes = n_parts = 0
+
+            def tell_pass() -> None:
+                nonlocal n_passes
+                n_passes += 1
+                tell(passes=n_passes, of_parts=n_parts)
+
+            with watch_passes(tell_pass):
+                parts = jobs.read_rankings(rankings, items=items)
+                n_parts = parts.n_parts
+                say(f"{rankings}: {format_count(n_parts, 'part')}")
+                yield parts
+
+
+@contextmanager
+def _tell_alone(found: ranking.Rankings, progress: ProgressKind) -> Iterator[AnyRankings]:
+    """Yield rankings in memory."""
+    with tell_progress("merging", progress) as tell:
+        tell(rankings=len(found))
+        yield found
 
 
 def _print_summaries(
-    summaries: list[ranking.TargetSummary], method: Method, items: tuple[str, ...]
+    summaries: list[ranking.TargetSummary],
+    method: Method,
+    items: tuple[str, ...],
+    k: int | None,
 ) -> None:
     """Print a table with a row for each target."""
 
@@ -165,7 +244,8 @@ def _print_summaries(
         model, after = summary.model, dict.fromkeys(items, "")
         if method == "plackett-luce":
             after = dict(zip(model.items_, (f" {x:.2g}" for x in model.worths_), strict=True))
-        order = format_order(summary.order, after.__getitem__, PLACES_SHOWN)
+        places = model.mode_ if method == "plackett-luce" and k is None else summary.order
+        order = format_order(places, after.__getitem__, PLACES_SHOWN)
         # If all agree, nobody is furthest.
         furthest = [f"{name} {far:.2f}" for name, far in summary.disagreement[:3] if far >= 0.005]
         rows.append(

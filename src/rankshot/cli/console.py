@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
+import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NoReturn
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
@@ -29,8 +33,10 @@ ITEMS_SHOWN = 10
 """How many items of a consensus are shown."""
 FAILED_SHOWN = 10
 """How many parts that failed are printed."""
-LOG_SECONDS = 30.0
-"""How often a log says how far a job is."""
+LOG_SECONDS, JSON_SECONDS = 30.0, 1.0
+"""How often a log, and a program, is told how far a job is."""
+ProgressKind = Literal["text", "json"]
+"""How progress is printed: for people, or as JSON lines for programs."""
 
 
 # ---- What is printed
@@ -52,14 +58,28 @@ def fail(text: str) -> NoReturn:
 
 
 @contextmanager
-def name_options(*columns: str) -> Iterator[None]:
-    """Name the options in place of Python's parameters ``layout``, and those that name columns."""
-    try:
-        yield
-    except RankshotError as error:
-        text = re.sub(r"\blayout='?(\w*)'?", r"--layout \1", str(error))
-        text = re.sub(rf"\b({'|'.join(columns)})=", r"--column \1=", text) if columns else text
-        raise RankshotError(text) from None
+def name_options(options: Mapping[str, str], columns: Collection[str]) -> Iterator[None]:
+    """Name the options in place of Python's parameters, in errors and warnings.
+
+    ``options`` has the option of each parameter, and ``columns`` are those of --column.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except RankshotError as error:
+            raise RankshotError(_name_options(str(error), options, columns)) from None
+    for warning in caught:
+        warnings.warn(_name_options(str(warning.message), options, columns), stacklevel=3)
+
+
+def _name_options(text: str, options: Mapping[str, str], columns: Collection[str]) -> str:
+    for name, option in options.items():
+        text = re.sub(rf"\b{name}='([^' ]+)'", rf"{option} \1", text)
+        text = re.sub(rf"\b{name}=(?=')", f"{option} ", text)
+        text = re.sub(rf"\b{name}=", option, text)
+    text = re.sub(rf"\b({'|'.join(columns)})='([^' ]*)'", r"--column \1=\2", text)
+    return re.sub(rf"(?<!-column )\b({'|'.join(columns)})=", r"--column \1=", text)
 
 
 def refuse(applies: object, message: str) -> None:
@@ -141,6 +161,37 @@ def progress_bar() -> Progress:
     )
 
 
+@contextmanager
+def tell_progress(doing: str, kind: ProgressKind) -> Iterator[Callable[..., None]]:
+    """Yield a function that prints numbers as a JSON line on standard error, if this is asked for.
+
+    It prints one line per second at most, and the last numbers at the end, with whether all is
+    done.
+    """
+    begin, told, last = monotonic(), 0.0, {}
+
+    def tell(**numbers: int) -> None:
+        nonlocal told, last
+        last = numbers
+        if monotonic() - told >= JSON_SECONDS:
+            told = monotonic()
+            put(is_done=False)
+
+    def put(*, is_done: bool) -> None:
+        if kind == "json":
+            seconds = round(monotonic() - begin, 1)
+            line = {"doing": doing, **last, "seconds": seconds, "done": is_done}
+            sys.stderr.write(f"{json.dumps(line)}\n")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    except BaseException:
+        put(is_done=False)
+        raise
+    put(is_done=True)
+
+
 # ---- Where files are written
 
 
@@ -209,15 +260,18 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
 
 
 @contextmanager
-def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[jobs.PartsRun], None]]:
+def show_parts(
+    doing: str, kind: ProgressKind = "text", *, on_dask: bool = False
+) -> Iterator[Callable[[jobs.PartsRun], None]]:
     """Yield the function that shows how far a job is; messages of Dask are switched off.
 
-    Without a terminal, it prints a line from time to time, for a log.
+    Without a terminal, it prints a line from time to time, for a log or for a program.
     """
     if on_dask:
         silence_dask()
     told = 0.0
-    with progress_bar() as bar:
+    with tell_progress(doing, kind) as tell, progress_bar() as bar:
+        bar.disable = bar.disable or kind == "json"
         task = bar.add_task(doing, total=None)
 
         def show(run: jobs.PartsRun) -> None:
@@ -225,8 +279,9 @@ def show_parts(doing: str, *, on_dask: bool = False) -> Iterator[Callable[[jobs.
             rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
             decided = run.n_finished + len(run.failed)
             what = f"{doing}: {run.n_rows:,} rows, {rate}; parts"
+            tell(parts=decided, of_parts=run.n_parts, failed=len(run.failed), rows=run.n_rows)
             bar.update(task, completed=decided, total=run.n_parts, description=what)
-            if bar.disable and run.elapsed - told >= LOG_SECONDS:
+            if kind == "text" and bar.disable and run.elapsed - told >= LOG_SECONDS:
                 told = run.elapsed
                 say(f"{what} {decided:,}/{run.n_parts:,}", bar.console)
 
@@ -276,6 +331,8 @@ def print_parts(run: jobs.PartsRun, done: str, output: str) -> None:
     if run.n_done:
         rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
         say(f"time: {run.elapsed:.1f} s ({rate})")
+    if run.n_repeated_ids:
+        say(f"ids: {run.n_repeated_ids:,} rows have an id that another row has as well")
     for name, reason in run.failed[:FAILED_SHOWN]:
         # Most reasons begin with the address of the part.
         say(f"failed: {reason}" if name in reason else f"failed: {name}: {reason}")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any, Literal
 
 from rankshot import ranking
-from rankshot.cli.consensus import Layout, say_layout
+from rankshot.cli.consensus import (
+    COLUMNS,
+    TABLE_OPTIONS,
+    Layout,
+    parse_columns,
+    say_layout,
+    show_warnings,
+)
 from rankshot.cli.console import check_output, name_options, print_table, refuse, say
-from rankshot.core.errors import prefix_errors, quote_names, suggest_name
+from rankshot.core.errors import prefix_errors, quote_names
 from rankshot.core.files import replace_file
 
 ROWS_SHOWN = 100
-COLUMNS = ("a", "b", "winner", "loser", "rater", "weight", "count")
-"""What --column can name, as `Rankings.from_votes` calls it."""
 DIFFERENCES_SHOWN = 10
 
 
@@ -23,6 +27,7 @@ def leaderboard(
     votes: Path,
     *,
     layout: Layout | None = None,
+    kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
     ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
@@ -36,6 +41,7 @@ def leaderboard(
     seed: int = 0,
     target: str | None = None,
     plot: Path | None = None,
+    html: Path | None = None,
     output: Path | None = None,
 ) -> None:
     """Sort items by votes or rankings, with intervals.
@@ -52,13 +58,20 @@ def leaderboard(
     Parameters
     ----------
     votes : FILE
-        A table (.csv, .parquet) of votes between two items, with the columns model_a, model_b and
-        winner, or winner and loser; a table of ballots, one row per rater (.csv); or rankings
+        A table (.csv, .tsv, .json, .jsonl, .gz, .parquet) of votes between two items, with the
+        columns model_a, model_b and winner, or winner and loser; a table of ballots; or rankings
         (.jsonl, .parquet, .soc, .soi, .toc, .toi).
     column : <name=column>
-        A column of a table of votes that has another name; may be repeated. The names are a and b
-        (the two items; model_a and model_b by default), winner, loser, rater (rater, judge or
-        voter), weight (how much a vote counts) and count (how often a vote was given).
+        A column of a table that has another name; may be repeated. The names are a and b (the two
+        items; model_a and model_b by default), winner, loser, id, rater (rater, judge, annotator,
+        user_id and the like), weight (how important a vote is) and count (how often it was given);
+        for ballots also target, item, rank and score. Or how columns are read: numbers=index if a
+        winner of 0 is the first item, numbers=score if 1 is; ignore=age,region (ballots; ignore= if
+        all columns are items); missing=-99; items=x,y,z (all items); on_error=skip, which counts
+        and leaves out rows that cannot be read.
+    kind
+        What a missing item means, if the file does not say it: it comes after the others (top, the
+        default) or was not compared (subset).
     ties
         outcome: a tie is a third result, more likely between items of equal worth. half: half a
         win for each item. ignore: the order is unknown. The default is outcome if there are ties.
@@ -86,8 +99,11 @@ def leaderboard(
         Use only the rankings of this target.
     plot
         A chart to write (.png, .svg, .pdf).
+    html
+        A page to write (.html): ratings, pairs, categories, influences, raters, and how to read
+        them. It is one file that needs nothing else.
     output
-        The leaderboard to write (.csv, .json).
+        The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """
     from rankshot.core.validation import require_module, require_number, require_whole_number
 
@@ -97,23 +113,26 @@ def leaderboard(
     refuse(category and plot, "--plot is for one leaderboard, not for --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
     check_output(output, (".csv", ".json"), votes)
+    check_output(html, (".html",), votes)
+    if html is not None:
+        from rankshot.report.page import require_jinja2
+
+        require_jinja2()
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
-    columns = _parse_columns(column or []) | ({"category": category} if category else {})
-    other = "and --layout for other tables: give one"
-    refuse(layout and columns, f"--column and --category are for votes, {other}")
+    columns = parse_columns(column or []) | ({"category": category} if category else {})
+    reading = {"layout": layout, "kind": kind}
     options = {
         "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
         "min_votes": min_votes, "scale": scale,
     }  # fmt: skip
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        boards = _make_boards(
+    with show_warnings():
+        boards, rankings = _make_boards(
             votes,
             columns,
             options,
-            layout=layout,
+            reading=reading,
             regularization=regularization,
             covariates=covariates,
             cluster=cluster,
@@ -124,8 +143,6 @@ def leaderboard(
 
         # Too many items for a picture are refused before anything is printed or written.
         figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"warning: {message}")
     for name, board in boards.items():
         _print_board(board, name)
     if category:
@@ -133,42 +150,37 @@ def leaderboard(
     if output is not None:
         _write_boards(boards, output)
         say(f"leaderboard written to {output}")
+    if html is not None:
+        from rankshot.report import render_board, write_page
+
+        raters = _find_raters(rankings, next(iter(boards.values())))
+        write_page(render_board(boards, title=votes.stem, raters=raters), html)
+        say(f"page written to {html}")
     if plot is not None:
         with replace_file(plot) as stream:
             figure.savefig(stream.buffer, format=plot.suffix[1:], dpi=150)
         say(f"chart written to {plot}")
 
 
-def _parse_columns(given: list[str]) -> dict[str, str]:
-    parts = [each.partition("=") for each in given]
-    for name, _, column in parts:
-        refuse(
-            name not in COLUMNS or not column,
-            f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
-            f"{name!r}{suggest_name(name, COLUMNS)}",
-        )
-    return {name: column for name, _, column in parts}
-
-
 def _make_boards(
     path: Path,
-    columns: dict[str, str],
+    columns: dict[str, Any],
     options: dict[str, Any],
     *,
-    layout: Any,
+    reading: dict[str, Any],
     regularization: float | None,
     covariates: str | None,
     cluster: str | None,
     target: str | None,
-) -> dict[str, ranking.Leaderboard]:
-    """Return the leaderboard of each category, or a single one without a name."""
+) -> tuple[dict[str, ranking.Leaderboard], ranking.Rankings]:
+    """Return the leaderboard of each category, or a single one without a name, and the rankings."""
     from rankshot.core.validation import require_number
     from rankshot.ranking.models.leaderboard import choose_model
     from rankshot.ranking.ranking_files import read_with_layout
 
     if regularization is not None:
         require_number("--regularization", regularization, least=0)
-    with name_options(*COLUMNS):
+    with name_options({**TABLE_OPTIONS, "category": "--category"}, COLUMNS):
         if covariates or cluster:
             refuse(target, "--covariates and --cluster are for a table of votes, without --target")
             refuse(
@@ -176,14 +188,12 @@ def _make_boards(
             )
             names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
             make = ranking.leaderboards if "category" in columns else ranking.leaderboard
-            found = make(path, **{"covariates": names, "cluster": cluster, **options, **columns})
+            more = {"covariates": names, "cluster": cluster}
+            found = make(path, **{**more, **options, **columns})
             boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
             say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
-            return boards
-        if columns:
-            rankings, layout = ranking.Rankings.from_votes(path, **columns), "votes"
-        else:
-            rankings, layout = read_with_layout(path, None, "top", layout)
+            return boards, ranking.Rankings.from_votes(path, **columns)
+        rankings, layout = read_with_layout(path, **reading, **columns)
     say_layout(layout, rankings.items)
     with prefix_errors(path):
         if target is not None:
@@ -192,10 +202,15 @@ def _make_boards(
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
         if "category" in columns:
-            return dict(ranking.leaderboards(rankings, model, **options))
+            return dict(ranking.leaderboards(rankings, model, **options)), rankings
         several = f"has rankings of several targets ({quote_names(rankings.target_names)})"
         refuse(len(rankings.target_names) > 1, f"{several}; choose one with --target")
-        return {"": ranking.leaderboard(rankings, model, **options)}
+        return {"": ranking.leaderboard(rankings, model, **options)}, rankings
+
+
+def _find_raters(rankings: ranking.Rankings, board: ranking.Leaderboard) -> list[Any]:
+    """Return the reliability of raters, if several voted between two items."""
+    return ranking.rater_reliability(rankings) if board.n_raters and board.counted == "vote" else []
 
 
 def _print_board(board: ranking.Leaderboard, title: str) -> None:
@@ -244,7 +259,7 @@ def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
             writer.writerow(rows[0])
             writer.writerows(row.values() for row in rows)
             return
-        first, weight = next(iter(boards.values())), sum(board.weight for board in boards.values())
-        value = {"level": first.level, "scale": first.scale, "weight": weight, "items": rows}
+        value: dict[str, Any] = {name: board.to_dict() for name, board in boards.items()}
+        value = {"categories": value} if several else value[""]
         json.dump(value, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

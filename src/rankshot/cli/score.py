@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rankshot import inference, jobs, zeroshot
 from rankshot.cli.console import (
+    ProgressKind,
     check_output,
     choose_workers,
     is_dataset,
@@ -40,6 +41,9 @@ def score(
     workers: int | None = None,
     scheduler: str | None = None,
     update: bool = False,
+    verify: bool = False,
+    wait_for_workers: float = 600,
+    progress: ProgressKind = "text",
 ) -> None:
     """Run a model on images or texts, and write its scores.
 
@@ -84,7 +88,7 @@ def score(
     batch
         The number of inputs in each call of the model.
     on_error
-        What to do with inputs that cannot be read: skip and list them, or stop.
+        What to do with inputs and parts that cannot be read: skip and list them, or stop.
     again
         Start again, even if there are scores.
     workers
@@ -94,6 +98,15 @@ def score(
     update
         Process the parts of a dataset again that have changed, and remove the output of parts that
         no longer exist.
+    verify
+        Read all inputs and outputs of finished parts again, and process those parts again whose
+        contents are not as the job left them. Without it, only files with another size or time of
+        change are read.
+    wait_for_workers
+        How many seconds to wait for workers if the scheduler has none. Restart the workers if you
+        restart the scheduler.
+    progress
+        How progress is printed on standard error: text, or json with one JSON object per line.
     """
     from rankshot.core.validation import require_whole_number
     from rankshot.jobs.score_parts import list_inputs
@@ -112,16 +125,19 @@ def score(
     plan = open_plan(model, seen, preprocessing, features=not no_features)
     keep = output if update else None
     listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
-    with show_parts("scoring", on_dask=workers is not None or scheduler is not None) as show:
+    on_dask = workers is not None or scheduler is not None
+    with show_parts("scoring", progress, on_dask=on_dask) as show:
         run = jobs.score(
             plan,
             listed,
             output,
             workers=workers,
             scheduler=scheduler,
-            on_error="raise" if on_error == "stop" else "skip",
+            wait_for_workers=wait_for_workers,
+            on_error=on_error,
             again=again,
             update=update,
+            verify=verify,
             progress=show,
             notify=say,
         )

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import shutil
-from collections.abc import Generator, Iterator, Sequence
+import zlib
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO, cast
 
 from rankshot.core.errors import OutputError, RankshotError, short_repr
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
+PACKED = ".gz"
 MAX_LINE = 2**26
 """Bytes in a line: three million numbers with all their digits."""
 
@@ -26,15 +29,28 @@ class NamedFile(Protocol):
         """Return a context that opens the file."""
 
 
-def require_ending(path: Path, endings: Sequence[str]) -> str:
+def require_ending(path: Path, endings: Collection[str]) -> str:
     """Return the ending of a file's name, or raise an error that lists the known endings."""
     if path.is_dir():
         raise RankshotError(f"{path}: is a folder; a file is expected ({', '.join(endings)})")
-    if path.suffix not in endings:
-        raise RankshotError(
-            f"{path}: unknown ending {path.suffix!r}; known are {', '.join(endings)}"
-        )
-    return path.suffix
+    ending = "".join(path.suffixes[-2:]) if path.suffix == PACKED else path.suffix
+    if ending not in endings:
+        raise RankshotError(f"{path}: unknown ending {ending!r}; known are {', '.join(endings)}")
+    return ending
+
+
+@contextmanager
+def open_bytes(path: NamedFile) -> Iterator[BinaryIO]:
+    """Open a file for reading; one whose name ends in .gz is unpacked."""
+    if not str(path).endswith(PACKED):
+        with path.open("rb") as stream:
+            yield stream
+        return
+    try:
+        with path.open("rb") as packed, gzip.open(packed) as stream:
+            yield cast("BinaryIO", stream)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise RankshotError(f"{path}: not a complete gzip file ({error})") from None
 
 
 def iterate_lines(stream: BinaryIO, path: NamedFile, longest: int) -> Iterator[tuple[int, bytes]]:
@@ -59,7 +75,7 @@ def decode_lines(stream: BinaryIO, path: NamedFile) -> Iterator[tuple[int, str]]
 
 def read_lines(path: Path) -> Generator[tuple[int, str], None, None]:
     """Yield the lines of a UTF-8 file that are not blank, with their numbers from 1."""
-    with path.open("rb") as stream:
+    with open_bytes(path) as stream:
         yield from skip_blank_lines(stream, path)
 
 

@@ -1,7 +1,7 @@
 """Tables of named columns: CSV and Parquet, read and written a few rows at a time; data frames.
 
-`read_batches` yields rows as lists of text and numbers. `ColumnReader` reads whole columns of files
-and data frames alike, text as numbers of labels: votes have few different names in many rows.
+`read_batches` yields rows as lists of text and numbers; `ColumnReader` in `core/columns.py` reads
+whole columns.
 
 Scores, predictions, true labels, votes, similarities and hit counts are such tables. Their modules
 say which columns they have; all reading and writing is here. Messages name the file, the line
@@ -11,10 +11,12 @@ say which columns they have; all reading and writing is here. Messages name the 
 from __future__ import annotations
 
 import csv
+import re
 from array import array
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from math import inf, isfinite
 from operator import itemgetter
@@ -31,8 +33,8 @@ from rankshot.core.files import (
     NamedFile,
     decode_lines,
     name_disk_errors,
+    open_bytes,
     replace_file,
-    require_ending,
 )
 from rankshot.core.validation import require_module
 
@@ -117,18 +119,10 @@ def find_column(columns: Sequence[str], name: str, path: NamedFile | str) -> int
         return columns.index(name)
     if count:
         raise RankshotError(f"{path}: the column {name!r} occurs {count} times")
-    require_commas(columns, path)
     raise RankshotError(
         f"{path}: no column {name!r}{suggest_name(name, columns)}; the columns are "
         f"{quote_names(columns)}"
     )
-
-
-def require_commas(columns: Sequence[str], path: object) -> None:
-    """Raise if a single column looks like several that are separated in another way."""
-    if len(columns) == 1 and {*columns[0]} & {";", "\t"}:
-        given = short_repr(columns[0])
-        raise RankshotError(f"{path}: columns are separated by commas, not {given}")
 
 
 def as_text_array(names: Sequence[str]) -> NDArray[np.object_]:
@@ -148,7 +142,7 @@ def read_columns(path: Path, *, strip: bool = False) -> tuple[list[str], int | N
         with open_parquet(path) as file:
             names, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
     else:
-        with closing(_read_rows(path)) as rows:
+        with closing(iterate_rows(path)) as rows:
             names = next(rows)[1]
             n_rows = None if next(rows, None) else 0
     return [name.strip() for name in names] if strip else names, n_rows
@@ -162,14 +156,17 @@ def read_batches(
     rule: Rule = Rule(),  # noqa: B008 (it cannot change)
     batch_rows: int | None = None,
     strip: bool = False,
+    odd: dict[str, None] | None = None,
 ) -> Iterator[Batch]:
     """Yield the rows of a table in batches: Parquet by its ending, any other file as CSV.
 
     Columns are given by name or position; whatever ``texts`` holds becomes text. With ``strip``,
-    blanks around names of columns and around text do not count.
+    blanks around names of columns and around text do not count. Columns of CSV are separated by
+    commas, tabs or semicolons; see `iterate_rows` for ``odd``.
     """
     size = batch_rows or max(1, BATCH_CELLS // max(1, len(texts) + len(numbers)))
-    read = _read_parquet if path.suffix == ".parquet" else _read_csv
+    is_parquet = path.suffix == ".parquet"
+    read = _read_parquet if is_parquet else partial(_read_csv, odd=odd)
     for names, batch in read(path, texts, numbers, rule, size, strip=strip):
         quoted = list(map(repr, names))
         require_numbers(batch.numbers, rule, batch.where, quoted.__getitem__)
@@ -241,31 +238,45 @@ def require_numbers(
 # -------------------------------------------------------------------- CSV
 
 
-def _read_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
+def find_separator(header: str) -> str:
+    """Return what separates the columns of a header: comma, tab or semicolon.
+
+    It is the one that makes most columns, and the comma if it makes as many as another.
+    """
+    bare = re.sub('"[^"]*"?', "", header)
+    return max(",\t;", key=bare.count)
+
+
+def iterate_rows(
+    path: Path, odd: dict[str, None] | None = None
+) -> Generator[tuple[int, list[str]], None, None]:
     """Yield the names of the columns, then the rows, each with the number of its first line.
 
     Every row has as many cells as there are columns. Blank lines are skipped, but in a table with
-    a single column a blank line before the last row is a row with an empty cell.
+    a single column a blank line before the last row is a row with an empty cell. With ``odd``, rows
+    of another length are left out, and what is wrong with them is put there.
     """
     blank: int | None = None
-    header: list[str] = []
     width = 0
-    with path.open("rb") as stream:
-        reader = csv.reader((text for _, text in decode_lines(stream, path)), strict=True)
+    with open_bytes(path) as stream:
+        texts = (text for _, text in decode_lines(stream, path))
+        begin = list(iterate_until_header(texts))
+        separator = find_separator(begin[-1]) if begin else ","
+        reader = csv.reader(chain(begin, texts), strict=True, delimiter=separator)
         line = 1
         try:
             for row in reader:
                 if not row or (len(row) == 1 != width and not row[0].strip()):
                     blank = line if blank is None and width == 1 else blank
+                elif width and len(row) != width:
+                    problem = (
+                        f"{path}:{line}: {len(row)} cells, but the first line names {width} columns"
+                    )
+                    if odd is None:
+                        raise RankshotError(problem)
+                    odd[problem] = None
                 else:
-                    header = header or row
-                    width = len(header)
-                    if len(row) != width:
-                        require_commas(header, path)
-                        raise RankshotError(
-                            f"{path}:{line}: {len(row)} cells, but the first line names {width} "
-                            "columns"
-                        )
+                    width = len(row)
                     if blank is not None:
                         yield blank, [""]
                         blank = None
@@ -277,15 +288,38 @@ def _read_rows(path: Path) -> Generator[tuple[int, list[str]], None, None]:
         raise RankshotError(f"{path}: the file is empty; its first line must name the columns")
 
 
+def iterate_until_header(lines: Iterator[str]) -> Iterator[str]:
+    """Yield lines up to the first that is not blank."""
+    for line in lines:
+        yield line
+        if line.strip():
+            return
+
+
+def has_decimal_commas(path: Path) -> bool:
+    """Tell whether numbers have decimal commas: where semicolons separate columns, they may."""
+    with open_bytes(path) as stream:
+        begin = list(iterate_until_header(text for _, text in decode_lines(stream, path)))
+    return bool(begin) and find_separator(begin[-1]) == ";"
+
+
 def _read_csv(
-    path: Path, texts: Columns, numbers: Columns, rule: Rule, size: int, *, strip: bool
+    path: Path,
+    texts: Columns,
+    numbers: Columns,
+    rule: Rule,
+    size: int,
+    *,
+    strip: bool,
+    odd: dict[str, None] | None = None,
 ) -> Iterator[tuple[list[str], Batch]]:
     """Yield batches, each with the names of its columns of numbers."""
-    with closing(_read_rows(path)) as rows:
+    with closing(iterate_rows(path, odd)) as rows:
         _, header = next(rows)
         text_places, text_names = _find_places(header, texts, path, strip=strip)
         places, names = _find_places(header, numbers, path, strip=strip)
         take_texts, take_numbers = _choose(text_places), _choose(places)
+        commas: bool | None = None
         while True:
             # Numbers without objects around them: a batch of text would take far more memory.
             lines, cells, values = array("q"), [], array("d")
@@ -295,8 +329,11 @@ def _read_csv(
                     values.extend(map(float, take_numbers(row)))
                 except ValueError:
                     del values[len(lines) * len(places) :]
+                    commas = has_decimal_commas(path) if commas is None else commas
                     values.extend(
-                        _parse_number(row[j], rule, f"{path}:{line}: {name!r}")
+                        _parse_number(
+                            row[j], rule, f"{path}:{line}: {name!r}", decimal_commas=commas
+                        )
                         for j, name in zip(places, names, strict=True)
                     )
                 lines.append(line)
@@ -315,9 +352,9 @@ def _choose(places: list[int]) -> Callable[[list[str]], Sequence[str]]:
     return itemgetter(*places)
 
 
-def _parse_number(cell: str, rule: Rule, what: str) -> float:
+def _parse_number(cell: str, rule: Rule, what: str, *, decimal_commas: bool) -> float:
     try:
-        return float(cell)
+        return float(cell.replace(",", ".") if decimal_commas else cell)
     except ValueError:
         if rule.allow_missing and not cell.strip():
             return np.nan
@@ -403,7 +440,7 @@ def _iterate_parquet(
     for batch in file.iter_batches(size, columns=None if takes_all else wanted):
         yield (
             [_read_texts(batch.column(keys[j])) for j in texts],
-            _read_matrix([batch.column(keys[j]) for j in numbers], batch.num_rows),
+            read_matrix([batch.column(keys[j]) for j in numbers], batch.num_rows),
         )
 
 
@@ -427,7 +464,7 @@ def _iterate_large_groups(
             with name_disk_errors(f"a temporary file in {gettempdir()}"):
                 for wanted in some:
                     table = file.read_row_group(group, columns=wanted, use_threads=False)
-                    _read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
+                    read_matrix([table.column(name) for name in wanted], n, dtype).tofile(copied)
             begin = 0
             for batch in file.iter_batches(size, row_groups=[group], columns=text_names):
                 rows = batch.num_rows
@@ -467,7 +504,7 @@ def _common_dtype(types: Sequence[Any]) -> np.dtype[Any]:
     return np.dtype(np.float32 if single else np.float64)
 
 
-def _read_matrix(
+def read_matrix(
     columns: Sequence[Any], n: int, dtype: np.dtype[Any] | None = None
 ) -> NDArray[np.floating]:
     """Return Arrow columns of numbers side by side."""
@@ -580,13 +617,15 @@ def as_frame(data: Any) -> Any:
 
     Anything else is returned as None.
     """
-    if isinstance(data, (np.ndarray, list, tuple)):
+    if isinstance(data, (np.ndarray, list, tuple, dict)):
         return None
     import narwhals.stable.v2 as nw  # noqa: PLC0415
     from narwhals.exceptions import DuplicateError  # noqa: PLC0415
 
     try:
-        frame = nw.from_native(data, eager_only=True, pass_through=True)
+        frame = nw.from_native(data, pass_through=True)
+        if isinstance(frame, nw.LazyFrame) and frame.implementation.is_polars():
+            frame = frame.collect()
     except DuplicateError as error:
         names = " ".join(str(error).split())
         raise RankshotError(f"columns of a data frame must have different names: {names}") from None
@@ -623,177 +662,3 @@ def frame_to_matrix(frame: Any) -> NDArray[np.floating]:
         raise RankshotError(
             f"column {short_repr(columns[0])}: expected numbers ({error})"
         ) from None
-
-
-# -------------------------------------------------------------------- whole columns
-
-MISSING = {"", "nan", "None", "NaT", "<NA>"}
-"""The texts of missing values in data frames."""
-
-
-class Coded(NamedTuple):
-    """A column of text: row i has the text ``labels[codes[i]]``; a missing cell is empty."""
-
-    codes: NDArray[np.int32]
-    labels: list[str]
-
-    def expand(self, missing: Any = "") -> NDArray[np.object_]:
-        """Return the text of each row, or ``missing`` for empty cells."""
-        return np.array([label or missing for label in self.labels] or [""], object)[self.codes]
-
-
-class ColumnReader:
-    """The columns of a CSV or Parquet file, or of a data frame, read by their names.
-
-    Blanks around names and text do not count. CSV is read by PyArrow where it is installed; what
-    it cannot read is read by Python's own reader, whose messages name the line.
-
-    Parameters
-    ----------
-    source : str, Path or data frame
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> reader = ColumnReader(pd.DataFrame({"winner": ["b", "a ", None]}))
-    >>> reader.read_texts(["winner"])[0].labels
-    ['b', 'a', '']
-    """
-
-    def __init__(self, source: Any) -> None:
-        self._path = Path(source) if isinstance(source, (str, Path)) else None
-        self._frame = None if self._path else as_frame(source)
-        if self._path:
-            require_ending(self._path, TABLE_ENDINGS)
-            self.columns = read_columns(self._path, strip=True)[0]
-            require_commas(self.columns, source)
-        elif self._frame is not None:
-            self.columns = [str(name).strip() for name in self._frame.columns]
-        else:
-            raise RankshotError(
-                f"expected a table, a data frame or the path of a file, not {short_repr(source)}"
-            )
-
-    def __str__(self) -> str:
-        """Return the name of the table, for messages."""
-        return "data frame" if self._path is None else str(self._path)
-
-    def where(self, row: int) -> str:
-        """Return the file and the line of a row (CSV), or its number from 0, for messages."""
-        if self._path is None or self._path.suffix == ".parquet":
-            return f"{self}: row {row}"
-        with closing(_read_rows(self._path)) as rows:
-            return f"{self}:{next(islice(rows, row + 1, None))[0]}"
-
-    def read_texts(self, names: Sequence[str]) -> list[Coded]:
-        """Return columns of text."""
-        places = [find_column(self.columns, name, str(self)) for name in names]
-        if self._frame is not None:
-            return [_code_series(self._frame[:, j]) for j in places]
-        arrow = self._read_arrow(places, numbers=False)
-        if arrow is None:
-            return [_code(column) for column in self._read_slowly(names, []).texts]
-        return [_code_arrow(column) for column in arrow.columns]
-
-    def read_numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """Return columns of finite numbers, as a matrix."""
-        places = [find_column(self.columns, name, str(self)) for name in names]
-        if self._frame is not None:
-            values = frame_to_matrix(self._frame[:, places])
-            require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
-        else:
-            arrow = self._read_arrow(places, numbers=True)
-            if arrow is not None:
-                values = _read_matrix(arrow.columns, arrow.num_rows)
-            if arrow is None or not np.isfinite(values).all():
-                values = self._read_slowly([], names).numbers
-        return np.asarray(values, np.float64)
-
-    def _read_slowly(self, texts: Sequence[str], numbers: Sequence[str]) -> Batch:
-        assert self._path is not None  # noqa: S101 (for mypy)
-        return read_table(self._path, texts, numbers, strip=True)
-
-    def _read_arrow(self, places: list[int], *, numbers: bool) -> Any:
-        """Return columns of a file as an Arrow table; None if PyArrow cannot read them as such."""
-        assert self._path is not None  # noqa: S101 (for mypy)
-        if self._path.suffix == ".parquet":
-            return _read_arrow_columns(self._path, places, numbers=numbers)
-        try:
-            arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
-        except RankshotError:
-            return None
-        with closing(_read_rows(self._path)) as rows:
-            header = next(rows)[1]
-        wanted = [header[j] for j in places]
-        kind = arrow.float64() if numbers else arrow.string()
-        try:
-            table = reader.read_csv(
-                self._path,
-                parse_options=reader.ParseOptions(newlines_in_values=True),
-                convert_options=reader.ConvertOptions(
-                    column_types=dict.fromkeys(wanted, kind), include_columns=wanted
-                ),
-            )
-        except (arrow.ArrowException, UnicodeDecodeError):
-            return None
-        return table if table.num_rows else None
-
-
-def _read_arrow_columns(path: Path, places: list[int], *, numbers: bool) -> Any:
-    """Return columns of a Parquet file; None if they are not all text, or all numbers."""
-    types = import_pyarrow().types
-    texts = (types.is_string, types.is_large_string)
-    rules = (types.is_integer, types.is_floating) if numbers else texts
-    with open_parquet(path) as file:
-        fields = [file.schema_arrow.field(j) for j in places]
-        if not all(any(rule(field.type) for rule in rules) for field in fields):
-            return None
-        names = [field.name for field in fields]
-        table = file.read(columns=names, use_threads=False)
-    return table.select(names) if table.num_rows else None
-
-
-def _code_series(series: Any) -> Coded:
-    import narwhals.stable.v2 as nw  # noqa: PLC0415
-
-    if series.dtype == nw.String:
-        with suppress(RankshotError):
-            import_pyarrow()
-            return _code_arrow(series.to_arrow())
-    return _code(series.to_list())
-
-
-def _code(values: list[Any]) -> Coded:
-    """Give each different value a number, in the order of their first rows."""
-    try:
-        number = {value: i for i, value in enumerate(dict.fromkeys(values))}
-        codes = np.fromiter(map(number.__getitem__, values), np.int32, len(values))
-    except TypeError:
-        raise RankshotError(f"expected text, not {short_repr(values[0])}") from None
-    return _merge_labels(codes, [_to_text(value) for value in number])
-
-
-def _code_arrow(column: Any) -> Coded:
-    # One chunk: a dictionary of each chunk would take as long as reading the file.
-    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    # PyArrow imports pandas to replace nulls, and for its own conversion.
-    coded = (whole.fill_null("") if whole.null_count else whole).dictionary_encode()
-    codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
-    return _merge_labels(codes, coded.dictionary.to_pylist())
-
-
-def _merge_labels(codes: NDArray[np.int32], labels: list[str]) -> Coded:
-    """Strip labels, and give those that are then equal one number."""
-    stripped = [label.strip() for label in labels]
-    distinct = {label: i for i, label in enumerate(dict.fromkeys(stripped))}
-    if len(distinct) == len(labels):
-        return Coded(codes, stripped)
-    recode = np.array([distinct[label] for label in stripped], np.int32)
-    return Coded(recode[codes], list(distinct))
-
-
-def _to_text(value: Any) -> str:
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    text = str(value)
-    return "" if text in MISSING else text

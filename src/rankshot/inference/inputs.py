@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -273,3 +274,19 @@ def _open_sequence(source: Any, takes: Takes) -> Inputs:
                 yield Input(str(number), value)
 
     return Inputs("the list", read)
+
+
+def fingerprint_entries(
+    entries: Sequence[Input | Skipped], describe_file: Callable[[str], str]
+) -> str:
+    """Return a hash of entries in any order : of texts, arrays, and files."""
+    found: list[str] = []
+    for one in entries:
+        about: tuple[Any, ...] = tuple(one)
+        value: Any = one.value if isinstance(one, Input) else None
+        if isinstance(value, Path):
+            about = one.id, describe_file(str(value)) if value.exists() else ""
+        elif hasattr(value, "tobytes"):
+            about = one.id, type(value).__name__, sha256(value.tobytes()).hexdigest()
+        found.append(repr(about))
+    return sha256("\n".join(sorted(found)).encode(errors="surrogatepass")).hexdigest()

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,7 +43,7 @@ BATCH = 16
 """Inputs per batch: on a CPU, larger batches do not fit its cache and are slower."""
 AHEAD = 2
 """Batches that are decoded while the model computes."""
-ON_ERROR = ("raise", "skip")
+ON_ERROR = ("stop", "skip")
 Classes = str | Path | Sequence[Any] | Mapping[Any, Any]
 Floats = NDArray[np.floating]
 
@@ -88,7 +89,7 @@ def score(
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
     features: bool = True,
     batch_size: int = BATCH,
-    on_error: str = "raise",
+    on_error: str = "stop",
     column: str | None = None,
     id_column: str | None = None,
     progress: Announce | None = None,
@@ -116,8 +117,8 @@ def score(
         that layer is not found, and none of a function.
     batch_size : int
         Inputs per call of the model.
-    on_error : {"raise", "skip"}
-        What to do with an input that cannot be read.
+    on_error : {"stop", "skip"}
+        What to do with an input that cannot be read: raise an error, or skip and list it.
     column, id_column : str, optional
         The columns of a table that have the inputs and their ids; by default ``text`` (or
         ``path``) and ``id``.
@@ -141,21 +142,16 @@ def score(
     plan = plan_scoring(model, classes, preprocessing, features=features)
     found = open_inputs(inputs, plan.model.takes, column, id_column)
     total = 0 if isinstance(inputs, (str, Path)) or not hasattr(inputs, "__len__") else len(inputs)
-    ids: list[str] = []
-    parts: list[Scores] = []
     skipped: list[Skipped] = []
-    done = 0
-    with closing(plan.run(iter(found), batch_size, on_error)) as batches:
-        for batch in batches:
-            ids += batch.ids
-            parts += [batch.values] if batch.ids else []
-            skipped += batch.skipped
-            done += batch.n_entries
-            if progress is not None:
-                progress(done, total, "inputs")
-    if not ids:
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, total, "inputs")
+
+    blocks = list(plan.score(iter(found), batch_size, on_error, skipped, announce=tell))
+    if not blocks:
         raise nothing_scored(found.name, skipped)
-    scores = Scores.concatenate(parts)
+    [(ids, scores)] = blocks
     return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
 
 
@@ -219,8 +215,41 @@ class ScoringPlan:
             found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
         return found
 
+    def score(
+        self,
+        entries: Iterator[Input | Skipped],
+        batch_size: int,
+        on_error: str,
+        skipped: list[Skipped],
+        most_numbers: float = inf,
+        announce: Callable[[int], None] = lambda _: None,
+    ) -> Iterator[tuple[list[str], Scores]]:
+        """Yield the ids and the scores of inputs, in blocks of about ``most_numbers`` numbers.
+
+        What is not scored is added to ``skipped``. ``announce`` is called with the number of inputs
+        that are done.
+        """
+        ids: list[str] = []
+        held: list[Scores] = []
+        n_numbers = n_done = 0
+        with closing(self.run(entries, batch_size, on_error)) as batches:
+            for batch in batches:
+                skipped += batch.skipped
+                n_done += batch.n_entries
+                announce(n_done)
+                if not batch.ids:
+                    continue
+                ids += batch.ids
+                held.append(batch.values)
+                n_numbers += batch.values.values.size + getattr(batch.values.features, "size", 0)
+                if n_numbers > most_numbers:
+                    yield ids, Scores.concatenate(held)
+                    ids, held, n_numbers = [], [], 0
+        if ids:
+            yield ids, Scores.concatenate(held)
+
     def run(
-        self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "raise"
+        self, entries: Iterator[Input | Skipped], batch_size: int = BATCH, on_error: str = "stop"
     ) -> Generator[ScoredBatch, None, None]:
         """Yield the scores of inputs, batch by batch, in their order."""
         require_whole_number("batch_size", batch_size)
@@ -229,7 +258,7 @@ class ScoringPlan:
         n_threads = max(1, min(4 if self.model.device == "CPU" else 16, count_cores() - 1))
         for batch in _prepare_batches(entries, batch_size, self._prepare(), n_threads):
             scored = self._score(batch) if batch.ids else batch
-            if on_error == "raise":
+            if on_error == "stop":
                 refuse_skipped(scored.skipped)
             yield scored
 

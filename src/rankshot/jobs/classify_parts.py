@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.jobs.executors import Notify, Progress, Workers, run_parts
+from rankshot.inference.scoring import ON_ERROR
+from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Workers, run_parts
 from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
 from rankshot.zeroshot.files.predictions import classify_to_file
@@ -45,13 +46,15 @@ def classify(
     executor: Any = None,
     scheduler: str | None = None,
     workers: int | None = None,
+    wait_for_workers: float = WORKER_SECONDS,
     score_type: str = AUTO,
     reject_below: float | None = None,
     top: int | None = None,
     batch_rows: int | None = None,
     again: bool = False,
     update: bool = False,
-    stop_on_error: bool = False,
+    verify: bool = False,
+    on_error: str = "skip",
     progress: Progress | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
@@ -80,6 +83,9 @@ def classify(
     workers : int, optional
         Instead of both, the number of local processes, which Dask starts. A script that starts
         processes must be guarded by ``if __name__ == "__main__"``.
+    wait_for_workers : float
+        How many seconds to wait if a scheduler has no workers. Workers end with their scheduler: if
+        it is started again, so must they be.
     score_type : str
         What the scores are, such as ``"logits"``. With ``"auto"``, the type is that for which the
         head was fitted or, if that is not known, what the first part looks like.
@@ -94,8 +100,12 @@ def classify(
     update : bool
         Do parts again that have changed since, and remove the predictions of those that have
         vanished.
-    stop_on_error : bool
-        Raise for the first part that cannot be classified.
+    verify : bool
+        Read all inputs and outputs of finished parts again, and do those parts again whose contents
+        are not those that the job keeps checksums of. By default, contents are read only where a
+        size or a time of change is another one.
+    on_error : {"skip", "stop"}
+        What to do if a part cannot be classified: list it and do the others, or raise an error.
     progress : callable, optional
         Called with the `PartsRun` after each part.
     notify : callable, optional
@@ -132,6 +142,8 @@ def classify(
     (4, {'cat': 2, 'truck': 2}, [], array(['may:0', 'may:1'], dtype=object))
     """
     require_choice("score_type", score_type, SCORE_TYPES)
+    require_choice("on_error", on_error, ON_ERROR)
+    require_number("wait_for_workers", wait_for_workers, least=0)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
     for name, count in (("batch_rows", batch_rows), ("top", top)):
@@ -165,10 +177,11 @@ def classify(
         content,
         parts,
         target,
-        Workers(executor, scheduler, workers),
+        Workers(executor, scheduler, workers, wait_for_workers),
         again=again,
         update=update,
-        stop_on_error=stop_on_error,
+        verify=verify,
+        on_error=on_error,
         progress=progress,
         notify=notify,
     )

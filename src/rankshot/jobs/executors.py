@@ -22,7 +22,7 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.util import find_spec
 from secrets import token_hex
@@ -31,12 +31,12 @@ from typing import Any, NamedTuple
 
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
+from rankshot.core.repeated_ids import RepeatedIds
 from rankshot.core.validation import require_module, require_whole_number
 from rankshot.inference.inputs import Skipped
 from rankshot.inference.scoring import count_cores
 from rankshot.jobs.part_jobs import (
     FAILED,
-    INPUT_KEY,
     JOB_KEY,
     SKIPPED,
     PartJob,
@@ -48,14 +48,18 @@ from rankshot.jobs.part_jobs import (
     open_output,
     output_name,
     read_finished,
+    read_records,
     require_own,
     write_list,
+    write_records,
     write_skipped,
 )
 from rankshot.jobs.storage import Part, join_address, list_files, remove_files, remove_partial_files
 
 PATIENCE_SECONDS = 60.0
 """How long a lost scheduler is waited for."""
+WORKER_SECONDS = 600.0
+"""How long workers are waited for, unless the user says otherwise."""
 KEPT_BYTES = 1 << 28
 """Freed memory up to this size stays with a local process."""
 TASKS_PER_SLOT = 4
@@ -82,7 +86,8 @@ def run_parts(
     use_gpu: bool = False,
     again: bool = False,
     update: bool = False,
-    stop_on_error: bool = False,
+    verify: bool = False,
+    on_error: str = "skip",
     progress: Progress | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
@@ -93,13 +98,13 @@ def run_parts(
     those of `classify`.
     """
     # Outputs that are refused are refused before workers start, and nothing is removed before.
-    stale = check_output(output, job.description, parts, again=again, update=update)
+    stale = check_output(output, job, parts, again=again, update=update)
     with (
         _open_pool(where, len(parts), output, notify) as pool,
         open_output(output, job.description, parts, stale, notify),
     ):
         pool.use_gpu = use_gpu
-        run = _Run(job, content, parts, output, pool, again, stop_on_error, progress, notify)
+        run = _Run(job, content, parts, output, pool, again, verify, on_error, progress, notify)
         try:
             run.finish_all()
         except (KeyboardInterrupt, SystemExit):
@@ -111,9 +116,11 @@ def run_parts(
             with suppress(OutputError, OSError):
                 require_own(output, run.key)
                 run.write_lists()
+                write_records(output, run.key, run.records)
         run.remove_failed()
         remove_partial_files(output)
         run.require_complete()
+        run.state.n_repeated_ids = run.ids.count()
         return run.state
 
 
@@ -127,7 +134,8 @@ class _Run:
     output: str
     pool: Pool
     again: bool
-    stop_on_error: bool
+    verify: bool
+    on_error: str
     progress: Progress | None
     notify: Notify
     failed: list[Part] = field(default_factory=list)
@@ -136,8 +144,11 @@ class _Run:
         self.key = fingerprint(self.job.description)
         self.state = PartsRun(len(self.parts))
         self.skipped: dict[str, Sequence[Skipped]] = {}
-        self._begin = monotonic()
-        self._left = deque(self.parts)
+        self._begin = self._saved_at = monotonic()
+        kept, names = read_records(self.output, self.key), {part.name for part in self.parts}
+        self._left = deque(replace(part, record=kept.get(part.name)) for part in self.parts)
+        self.records = {name: record for name, record in kept.items() if name in names}
+        self.ids = RepeatedIds()
         self._suspects: deque[Part] = deque()
         self._alone: set[Part] = set()
         self._given: dict[str, Part] = {}
@@ -145,11 +156,13 @@ class _Run:
 
     def finish_all(self) -> None:
         """Do all parts; go on after the scheduler was lost and came back."""
-        task = partial(do_part, job=self.job, key=self.key, output=self.output)
+        task = partial(do_part, job=self.job, key=self.key, output=self.output, verify=self.verify)
         while self._left or self._suspects:
             try:
                 self.pool.open(task, self.content, self.notify)
                 self._work()
+            except NoWorkersError as error:
+                raise RankshotError(f"{error}; {self.describe_rest()}") from None
             except self.pool.losses as error:
                 # What the pool had is begun again.
                 for part in self._given.values():
@@ -209,11 +222,18 @@ class _Run:
         self.skipped[part.name] = work.skipped
         if work.problem:
             self.failed.append(part)
+        if work.record is not None:
+            self.records[part.name] = work.record
+        self.ids.add(work.id_hashes)
         self.state.elapsed = monotonic() - self._begin
-        if work.problem and self.stop_on_error:
+        if work.problem and self.on_error == "stop":
             raise RankshotError(f"{work.problem}; {self.describe_rest()}, once this is fixed")
         if self.progress is not None:
             self.progress(self.state)
+        if monotonic() - self._saved_at > REFRESH_SECONDS:
+            self._saved_at = monotonic()
+            with suppress(OutputError, OSError):
+                write_records(self.output, self.key, self.records)
 
     def write_lists(self) -> None:
         """List the parts that have no output, and what was skipped, with the reasons."""
@@ -226,8 +246,7 @@ class _Run:
         """Remove what an earlier run, or a killed process, has left of parts that failed."""
         for part in self.failed:
             name = output_name(part.name)
-            metadata = {JOB_KEY: self.key, INPUT_KEY: part.version}
-            if read_finished(join_address(self.output, name), metadata) is None:
+            if read_finished(join_address(self.output, name), {JOB_KEY: self.key}) is None:
                 remove_files(self.output, [name])
 
     def require_complete(self) -> None:
@@ -256,16 +275,20 @@ class _Run:
 
 
 class Workers(NamedTuple):
-    """Who does the parts: this process, unless an executor, a scheduler or a number is given."""
+    """Who does the parts: this process, unless an executor, a scheduler or a number is given.
+
+    Workers of Dask are waited for at most ``patience`` seconds.
+    """
 
     executor: Any = None
     scheduler: str | None = None
     n_local: int | None = None
+    patience: float = WORKER_SECONDS
 
     @property
     def are_here(self) -> bool:
         """Whether this process does all parts: one worker, or nothing was given."""
-        if sum(option is not None for option in self) > 1:
+        if sum(option is not None for option in self[:3]) > 1:
             raise RankshotError("give one of executor, scheduler and workers")
         one = self.n_local is None or require_whole_number("workers", self.n_local) == 1
         return self.executor is None and self.scheduler is None and one
@@ -356,12 +379,13 @@ def _open_pool(where: Workers, n_parts: int, output: str, notify: Notify) -> Ite
     """Yield what does the parts of a job; its own clients and processes are closed at the end."""
     executor = _Here() if where.are_here else where.executor
     if executor is not None:
-        yield Pool(executor) if isinstance(executor, Executor) else _DaskPool(executor)
+        is_plain = isinstance(executor, Executor)
+        yield Pool(executor) if is_plain else _DaskPool(executor, where.patience)
         return
     try:
         n = max(1, min(where.n_local or 1, n_parts))
         with open_client(where.scheduler, n, notify) as client:
-            yield _DaskPool(client)
+            yield _DaskPool(client, where.patience)
     finally:
         if where.scheduler is None:
             # What local processes were writing when they ended is incomplete.
@@ -380,11 +404,22 @@ class SchedulerLostError(Exception):
     """The scheduler is gone, or has forgotten its tasks."""
 
 
+class NoWorkersError(RankshotError):
+    """No worker has come in time."""
+
+    def __init__(self, client: Any, seconds: float) -> None:
+        super().__init__(
+            f"{client.scheduler.address}: the scheduler has had no workers for {seconds:.0f} s; "
+            "workers end with their scheduler, so start them again after it"
+        )
+
+
 class _DaskPool(Pool):
     """Does parts by the workers of a scheduler of Dask."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, patience: float) -> None:
         self._client, self._own, self._security = client, ExitStack(), client.security
+        self._patience, self._looked_at, self._alone_since = patience, 0.0, 0.0
         self._prefix, self._n_started = f"rankshot-{token_hex(8)}", 0
         self._running = {}
         self._counted_at, self._n_wanted = -REFRESH_SECONDS, 0
@@ -396,7 +431,7 @@ class _DaskPool(Pool):
     def open(self, task: Callable[..., Work], content: bytes, notify: Notify) -> None:
         self._task, self._notify = task, notify
         self._running.clear()
-        require_workers(self._client, notify)
+        require_workers(self._client, notify, self._patience)
         self._resources = {GPU: 1} if self.use_gpu and count_slots(self._client, GPU) else {}
         with warnings.catch_warnings():
             # Dask warns of large heads, and advises what is lost with its worker.
@@ -428,23 +463,34 @@ class _DaskPool(Pool):
         self._waiting.update(futures)
 
     def finish_some(self) -> list[tuple[str, Work]]:
-        begin, told = monotonic(), False
+        self._looked_at, self._alone_since = monotonic(), 0.0
         while not self._waiting.has_ready():
             sleep(0.01)
-            told = told or (monotonic() - begin > REFRESH_SECONDS and self._tell_if_alone())
+            self._watch()
         done = self._waiting.next_batch(block=False)
         return [(self._running.pop(future), self._judge(future)) for future in done]
 
-    def _tell_if_alone(self) -> bool:
-        if is_alone := count_slots(self._client, *self._resources) == 0:
-            self._notify("all workers are gone: waiting for others")
-        return is_alone
+    def _watch(self) -> None:
+        """Look from time to time whether there are workers; say if not, and give up at last."""
+        now = monotonic()
+        if now - self._looked_at < min(REFRESH_SECONDS, self._patience):
+            return
+        self._looked_at = now
+        if count_slots(self._client, *self._resources):
+            self._alone_since = 0.0
+        elif not self._alone_since:
+            self._alone_since = now
+            self._notify(f"all workers are gone: waiting {self._patience:.0f} s for others")
+        elif now - self._alone_since > self._patience:
+            raise NoWorkersError(self._client, self._patience)
 
     def _judge(self, future: Any) -> Work:
         """Return the result of a task that has ended."""
         if future.status == "finished":
             try:
                 return self._fetch(future)
+            except NoWorkersError:
+                raise
             except Exception as error:
                 # The result was lost with its worker: the part is finished, or done again.
                 raise SchedulerLostError(type(error).__name__) from error
@@ -459,12 +505,11 @@ class _DaskPool(Pool):
 
     def _fetch(self, future: Any) -> Work:
         """Return the result of a task; if it was lost with its worker, another one has to come."""
-        told = False
         while True:
             with suppress(TimeoutError):
-                work: Work = future.result(timeout=REFRESH_SECONDS)
+                work: Work = future.result(timeout=min(REFRESH_SECONDS, self._patience))
                 return work
-            told = told or self._tell_if_alone()
+            self._watch()
 
     def reconnect(self) -> None:
         self._own.close()
@@ -542,11 +587,14 @@ def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
         ) from None
 
 
-def require_workers(client: Any, notify: Notify) -> None:
+def require_workers(client: Any, notify: Notify, seconds: float = WORKER_SECONDS) -> None:
     """Wait for a worker; refuse a cluster that has not this version of rankshot everywhere."""
+    begin = monotonic()
     if not client.nthreads():
-        notify("the scheduler has no workers yet: waiting for the first")
+        notify(f"the scheduler has no workers yet: waiting {seconds:.0f} s for the first")
         while not client.nthreads():
+            if monotonic() - begin > seconds:
+                raise NoWorkersError(client, seconds)
             sleep(0.5)
     try:
         versions = {client.run_on_scheduler(_get_version), *client.run(_get_version).values()}

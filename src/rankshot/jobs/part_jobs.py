@@ -15,7 +15,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from socket import gethostname
@@ -28,7 +28,10 @@ from rankshot.core.tables import open_csv_writer
 from rankshot.inference.inputs import Skipped
 from rankshot.jobs.storage import (
     Part,
+    Record,
+    compute_checksum,
     fetch_part,
+    find_version,
     follow_links,
     has_pattern,
     is_visible,
@@ -37,15 +40,17 @@ from rankshot.jobs.storage import (
     new_part,
     read_bytes,
     read_footer,
+    read_id_hashes,
     remove_files,
     require_unchanged,
     write_text,
 )
 
-MANIFEST, FAILED, SKIPPED = "_rankshot.json", "_failed.csv", "_skipped.csv"
+MANIFEST, RECORDS = "_rankshot.json", "_checksums.json"
+FAILED, SKIPPED = "_failed.csv", "_skipped.csv"
 RUNNING, PROCESSES = "_running.json", Path("/proc")
 """What is in an output folder beside the parts."""
-FORMAT, VERSION = "rankshot parts", 2
+FORMAT, VERSION = "rankshot parts", 3
 PART_ENDING = ".parquet"
 JOB_KEY, INPUT_KEY, WORK_KEY = "rankshot.job", "rankshot.input", "rankshot.work"
 """The keys in the footer of an output part."""
@@ -88,6 +93,10 @@ class Work:
         Whether all other parts have this problem as well.
     killed : bool
         Whether workers died with this part, or with others that they had.
+    record : Record, optional
+        What the job keeps about the part.
+    id_hashes : bytes
+        The numbers of its ids, from `read_id_hashes`.
     """
 
     n_rows: int = 0
@@ -97,6 +106,8 @@ class Work:
     problem: str = ""
     ends_job: bool = False
     killed: bool = False
+    record: Record | None = None
+    id_hashes: bytes = b""
 
 
 class PartJob(Protocol):
@@ -117,6 +128,10 @@ class PartJob(Protocol):
         The same input must give the same bytes. The target must have the metadata in its footer,
         and in addition what `format_work` returns.
         """
+
+    def compute_checksum(self, source: Any) -> str:
+        """Return a checksum of ``source``, the content of a part."""
+        return compute_checksum(str(source))
 
     def accept(self, work: Work) -> None:  # noqa: ARG002
         """Take note of a part that an earlier run has finished."""
@@ -154,25 +169,30 @@ def keep_loaded(key: str, load: Callable[[], Any], *, again: bool = False) -> An
         return _loaded[key]
 
 
-def do_part(part: Part, *, job: PartJob, key: str, content: bytes, output: str) -> Work:
-    """Do one part, unless it is finished.
+def do_part(
+    part: Part, *, job: PartJob, key: str, content: bytes, output: str, verify: bool = False
+) -> Work:
+    """Do one part, unless it is finished; ``verify`` trusts no time of change.
 
     Errors of storage are raised, so that it is tried again; all others are part of the result.
     """
     target = join_address(output, output_name(part.name))
-    metadata = {JOB_KEY: key, INPUT_KEY: part.version}
     try:
         # A worker that came later may see another disk.
         require_own(output, key)
-        if (finished := read_finished(target, metadata)) is not None:
+        if (finished := _find_finished(part, job, key, target, verify=verify)) is not None:
             job.accept(finished)
             return finished
         loaded = keep_loaded(key, lambda: job.load(content))
         with fetch_part(part) as source, new_part(target) as path:
-            work = job.run(loaded, part, source, path, metadata)
+            metadata = {JOB_KEY: key, INPUT_KEY: job.compute_checksum(source)}
+            work = job.run(loaded, part, source, path, dict(metadata))
             require_unchanged(part)
             # Of a job that was stopped, a task may be left that nobody could stop.
             require_own(output, key)
+            checksum, id_hashes = compute_checksum(str(path)), read_id_hashes(str(path))
+        record = Record(part.version, metadata[INPUT_KEY], find_version(target), checksum)
+        return replace(work, record=record, id_hashes=id_hashes)
     except (OutputError, JobError) as error:
         return Work(problem=str(error), ends_job=True)
     except RankshotError as error:
@@ -181,7 +201,32 @@ def do_part(part: Part, *, job: PartJob, key: str, content: bytes, output: str) 
         if error.errno in DISK_ERRORS:
             return Work(problem=f"{part.address}: {error}", ends_job=True)
         raise
-    return work
+
+
+def _find_finished(part: Part, job: PartJob, key: str, target: str, *, verify: bool) -> Work | None:
+    """Return what an earlier run has done with a part, if input and output are as they were.
+
+    Contents are read only if a version is not the one that the job keeps. A client that was killed
+    has kept nothing about the last parts: then the output has the checksums of its pages.
+    """
+    version, record = find_version(target), part.record
+    if not version:
+        return None
+    if verify or record is None or (part.version, version) != (record[0], record[2]):
+        with fetch_part(part) as source:
+            checksum = job.compute_checksum(source)
+        found = Record(part.version, checksum, version, compute_checksum(target))
+        if record is None and read_footer(target, read_pages=True) is None:
+            return None
+        if record is not None and found[1::2] != record[1::2]:
+            return None
+        record = found
+    metadata = {JOB_KEY: key, INPUT_KEY: record.input_checksum}
+    # A damaged page of ids, whatever the time of change says, is found here.
+    with suppress(RankshotError):
+        if (finished := read_finished(target, metadata)) is not None:
+            return replace(finished, record=record, id_hashes=read_id_hashes(target))
+    return None
 
 
 # -------------------------------------------------------------------- what was done
@@ -207,6 +252,9 @@ class PartsRun:
         The seconds since the job began.
     failed : list of (str, str)
         The parts that have no output, and the reasons.
+    n_repeated_ids : int
+        The rows whose id is also in a row before. With more than 67 million rows, it is estimated
+        from a part of the ids.
 
     Examples
     --------
@@ -225,6 +273,7 @@ class PartsRun:
     skipped: list[Skipped] = field(default_factory=list)
     elapsed: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
+    n_repeated_ids: int = 0
 
     @property
     def n_finished(self) -> int:
@@ -254,16 +303,10 @@ class PartsRun:
 
 
 def check_output(
-    output: str,
-    description: Mapping[str, Any],
-    parts: Sequence[Part],
-    *,
-    again: bool = False,
-    update: bool = False,
+    output: str, job: PartJob, parts: Sequence[Part], *, again: bool = False, update: bool = False
 ) -> set[str]:
     """Return the output parts to remove before a job begins; refuse the output of another job.
 
-    ``description`` is what the result for a part depends on, by the names that a user knows.
     ``again`` removes all output parts, also those of another job; ``update`` removes those of
     parts that changed or vanished.
     """
@@ -287,10 +330,16 @@ def check_output(
         return set()
     stale = own & set(present)
     if not again:
-        _require_same_job(output, kept[0], description)
+        _require_same_job(output, kept[0], job.description)
         versions = {part.name: part.version for part in parts}
         # A part without an output, such as one that failed, may well have changed.
         stale &= {output_name(name) for name, old in kept[1].items() if versions.get(name) != old}
+        stale -= {
+            name
+            for part in parts
+            if (name := output_name(part.name)) in stale
+            and _has_same_content(part, job, join_address(output, name))
+        }
     if stale and not (again or update):
         now = {output_name(part.name) for part in parts}
         told = [
@@ -303,6 +352,14 @@ def check_output(
             "again that changed, and removes the output of those that vanished"
         )
     return stale
+
+
+def _has_same_content(part: Part, job: PartJob, target: str) -> bool:
+    """Return whether only the time of a part has changed since its output was written."""
+    with suppress(RankshotError, OSError), fetch_part(part) as source:
+        metadata = {INPUT_KEY: job.compute_checksum(source)}
+        return read_finished(target, metadata) is not None
+    return False
 
 
 @contextmanager
@@ -376,6 +433,21 @@ def read_manifest(output: str) -> tuple[dict[str, Any], dict[str, str]] | None:
     raise RankshotError(
         f"{address}: damaged, or written by another version of rankshot; give another output"
     )
+
+
+def read_records(output: str, key: str) -> dict[str, Record]:
+    """Return what the job with a fingerprint keeps about its parts, by their names."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        kept = json.loads(read_bytes(join_address(output, RECORDS)) or b"")
+        if kept["job"] == key:
+            return {name: Record(*record) for name, record in kept["parts"].items()}
+    return {}
+
+
+def write_records(output: str, key: str, records: Mapping[str, Record]) -> None:
+    """Write what a job keeps about its parts."""
+    kept = {"job": key, "parts": dict(sorted(records.items()))}
+    write_text(join_address(output, RECORDS), json.dumps(kept, indent=0))
 
 
 def _require_same_job(output: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

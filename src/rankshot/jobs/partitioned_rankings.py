@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
+from rankshot.core.progress import announce_pass
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_module, require_whole_number
 from rankshot.jobs.executors import import_distributed, list_workers
 from rankshot.jobs.storage import (
     Part,
+    StoredFile,
     as_address,
     has_pattern,
     join_address,
@@ -35,7 +37,6 @@ from rankshot.jobs.storage import (
     list_parts,
     new_part,
     remove_partial_files,
-    require_unchanged,
 )
 from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
 from rankshot.ranking.ranking_files import (
@@ -81,7 +82,9 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
             merge(combine, results[i : i + SPLIT_EVERY])
             for i in range(0, len(results), SPLIT_EVERY)
         ]
-    return dask.compute(*results)[0] if results else None
+    found = dask.compute(*results)[0] if results else None
+    announce_pass()
+    return found
 
 
 class PartitionedRankings(RankingParts):
@@ -393,11 +396,11 @@ def read_rankings(
     dask = import_dask()
     require_whole_number("part_bytes", part_bytes)
     plan_parquet = dask.delayed(_plan_parquet, pure=False)
-    files = [StoredFile(part) for part in list_ranking_files(address)]
+    files = [StoredFile(part.address, part) for part in list_ranking_files(address)]
     plans = dask.compute(
         *(
             plan_parquet(file)
-            if file.part.name.endswith(".parquet")
+            if file.address.endswith(".parquet")
             else _plan_jsonl(file, part_bytes)
             for file in files
         )
@@ -409,24 +412,6 @@ def read_rankings(
         sum(plan.n_bytes for plan in plans),
     )
     return PartitionedRankings(cast("Any", parts), given or _find_items(parts, plans, address))
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A file at an fsspec address; it opens and prints like a path."""
-
-    part: Part
-
-    def open(self, mode: str = "rb") -> Any:
-        """Return a context that opens the file, and unpacks it if it is compressed.
-
-        A file that has changed is refused: what passes over it find must fit together.
-        """
-        require_unchanged(self.part)
-        return import_dask("fsspec").open(self.part.address, mode, compression="infer")
-
-    def __str__(self) -> str:
-        return self.part.address
 
 
 def list_ranking_files(address: str | Path | Iterable[str | Path]) -> list[Part]:
@@ -465,8 +450,8 @@ class _Plan(NamedTuple):
 
 
 def _plan_jsonl(file: StoredFile, part_bytes: int) -> _Plan:
-    size = file.part.size
-    if file.part.address.endswith(".gz"):
+    size = cast("Part", file.part).size
+    if file.address.endswith(".gz"):
         return _Plan([partial(_read_packed, file)], GZIP_GROWTH * size)
     blocks = [
         partial(_read_block, file, offset, part_bytes) for offset in range(0, size, part_bytes)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from threading import Lock
@@ -20,7 +19,14 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.inputs import JSON_ENDINGS, Entries, Input, Skipped, open_inputs
+from rankshot.inference.inputs import (
+    JSON_ENDINGS,
+    Entries,
+    Input,
+    Skipped,
+    fingerprint_entries,
+    open_inputs,
+)
 from rankshot.inference.model import fingerprint_files, open_model
 from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import (
@@ -33,10 +39,12 @@ from rankshot.inference.scoring import (
     refuse_skipped,
     set_preprocessing,
 )
-from rankshot.jobs.executors import Notify, Progress, Workers, run_parts
+from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Workers, run_parts
 from rankshot.jobs.part_jobs import (
     FAILED,
+    INPUT_KEY,
     MANIFEST,
+    RECORDS,
     SKIPPED,
     WORK_KEY,
     JobError,
@@ -55,9 +63,12 @@ from rankshot.jobs.storage import (
     PackedPart,
     Part,
     as_address,
+    compute_checksum,
     fetch_part,
+    find_version,
     has_pattern,
     is_address,
+    join_address,
     list_parts,
     read_footer,
 )
@@ -69,7 +80,6 @@ from rankshot.zeroshot.files.score_tables import (
     require_score_file,
     write_score_table,
 )
-from rankshot.zeroshot.scores import Scores
 
 TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
@@ -99,12 +109,14 @@ def score(
     executor: Any = None,
     scheduler: str | None = None,
     workers: int | None = None,
+    wait_for_workers: float = WORKER_SECONDS,
     batch_size: int = BATCH,
-    on_error: str = "raise",
+    on_error: str = "stop",
     column: str | None = None,
     id_column: str | None = None,
     again: bool = False,
     update: bool = False,
+    verify: bool = False,
     progress: Progress | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
@@ -134,11 +146,11 @@ def score(
         A folder, or its address, for a dataset: what was skipped is listed in ``_skipped.csv`` in
         it. Or one table (.csv, .parquet), into which the parts are joined at the end; what
         was skipped is then listed next to it, as in ``scores.skipped.csv``.
-    executor, scheduler, workers, again, update, progress, notify
+    executor, scheduler, workers, wait_for_workers, again, update, verify, progress, notify
         As for `classify`.
-    on_error : {"raise", "skip"}
+    on_error : {"stop", "skip"}
         With ``"skip"``, inputs that cannot be read are skipped, and parts that cannot be done are
-        listed in ``_failed.csv``. With ``"raise"``, both end the job.
+        listed in ``_failed.csv``. With ``"stop"``, both end the job.
 
     Returns
     -------
@@ -180,12 +192,12 @@ def score(
     )
     key = fingerprint([job.description, [part.version for part in listed.parts]])
     again = again or plan.model.fingerprint is None
-    if is_table and not again:
-        finished = _find_finished(table, key, len(listed.parts), is_begun=Path(folder).exists())
+    if is_table and not (again or verify):
+        finished = _find_finished(table, key, job, listed.parts, is_begun=Path(folder).exists())
         if finished is not None:
             job.accept(Work(skipped=finished.skipped))
             return finished
-    where = Workers(executor, scheduler, workers)
+    where = Workers(executor, scheduler, workers, wait_for_workers)
     in_process = where.are_here or isinstance(executor, ThreadPoolExecutor)
     if plan.model.source is None and not in_process:
         raise RankshotError(
@@ -206,19 +218,20 @@ def score(
             use_gpu=True,
             again=again,
             update=update,
-            stop_on_error=on_error == "raise" or is_table,
+            verify=verify,
+            on_error="stop" if is_table else on_error,
             progress=progress,
             notify=notify,
         )
     except BaseException:
         # Nothing is left behind if no part was done.
-        if {path.name for path in Path(folder).glob("*")} <= {MANIFEST, FAILED, SKIPPED}:
+        if {path.name for path in Path(folder).glob("*")} <= {MANIFEST, RECORDS, FAILED, SKIPPED}:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     if not run.n_rows and not run.failed:
         raise nothing_scored(listed.name, run.skipped)
     if is_table:
-        _join_parts(Path(folder), table, plan, run, key)
+        _join_parts(Path(folder), table, plan, run, key, job, listed.parts)
     else:
         _keep_origin(folder, ORIGIN, plan, run)
     return run
@@ -326,27 +339,18 @@ def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
 
 def _pack(name: str, entries: Sequence[Input | Skipped]) -> PackedPart:
     """Return a part with some entries; its version changes with their texts, or sizes and times."""
-    versions: list[str] = []
     packed: list[Input | Skipped] = []
-    are_short = True
     for one in entries:
         entry = one
-        about: tuple[Any, ...] = tuple(one)
-        value: Any = one.value if isinstance(one, Input) else None
-        if isinstance(value, Path):
+        if isinstance(one, Input) and isinstance(one.value, Path):
+            entry = Input(one.id, one.value.absolute())
             try:
-                entry, status = Input(one.id, value.absolute()), value.stat()
-                about = one.id, status.st_size, status.st_mtime_ns
+                entry.value.stat()
             except OSError as error:
                 entry = Skipped(one.id, error.strerror or "cannot be read")
-                about = one.id, error.strerror
-        elif hasattr(value, "tobytes"):
-            content = sha256(value.tobytes()).hexdigest()
-            about, are_short = (one.id, type(value).__name__, content), False
         packed.append(entry)
-        versions.append(repr(about))
-    # In any order: see `_keep_parts`.
-    version = sha256("\n".join(sorted(versions)).encode(errors="surrogatepass")).hexdigest()
+    are_short = not any(isinstance(one, Input) and hasattr(one.value, "tobytes") for one in packed)
+    version = fingerprint_entries(packed, find_version)
     return PackedPart.pack(name, packed, version, compress=are_short)
 
 
@@ -424,9 +428,15 @@ class _ScoreJob(PartJob):
                 raise RankshotError(f"{self.source}: not the same {what} as where the job began")
         return plan
 
+    def compute_checksum(self, source: Any) -> str:
+        """Return a checksum of a table, or of all inputs of a list."""
+        if self.listed.are_tables:
+            return super().compute_checksum(source)
+        return fingerprint_entries(source, compute_checksum)
+
     def accept(self, work: Work) -> None:
         """Take from finished parts what the scores are; an input that was skipped is an error."""
-        if self.on_error == "raise":
+        if self.on_error == "stop":
             refuse_skipped(work.skipped)
         if self.has_probabilities is None and work.n_rows:
             self.has_probabilities = PROBABILITIES in work.counts
@@ -438,40 +448,32 @@ class _ScoreJob(PartJob):
         counts: dict[str, int] = {}
         plan = replace(loaded, has_probabilities=self.has_probabilities)
 
-        def blocks() -> Iterator[Block]:
+        def blocks() -> Generator[Block, None, None]:
             n_rows = 0
-            ids: list[str] = []
-            held: list[Scores] = []
-            # Parquet takes long for many columns of few rows.
-            for batch in chain(batches, [None]):
-                if batch is not None:
-                    skipped.extend(batch.skipped)
-                    ids += batch.ids
-                    held += [_without_sparse(batch.values)] if batch.ids else []
-                if ids and (batch is None or sum(map(_count_cells, held)) > BLOCK_SCORES):
-                    n_rows += len(ids)
-                    yield ids, Scores.concatenate(held)
-                    ids, held = [], []
+            entries = self.read_entries(part, source)
+            for ids, scores in plan.score(
+                entries, self.listed.batch_size, self.on_error, skipped, BLOCK_SCORES
+            ):
+                n_rows += len(ids)
+                # Sparse features would be thousands of zeros in a file.
+                yield ids, replace(scores, features=None) if issparse(scores.features) else scores
             if plan.has_probabilities:
                 counts[PROBABILITIES] = n_rows
             metadata.update(format_work(counts, skipped))
 
-        with _model_lock, closing(self.score(plan, part, source)) as batches:
-            names, kind = plan.classes.names, plan.model.kind
-            n_rows = write_score_table(target, names, blocks(), kind, metadata)
+        names, kind = plan.classes.names, plan.model.kind
+        with _model_lock, closing(blocks()) as found:
+            n_rows = write_score_table(target, names, found, kind, metadata)
         # In one process, parts are done in order: the first scores tell for all what they are.
         self.has_probabilities = plan.has_probabilities
         return Work(n_rows, counts, skipped)
 
-    def score(self, plan: ScoringPlan, part: Part, source: Any) -> Any:
-        """Yield the scores of the inputs of a part in batches."""
-        _, _, batch_size, column, id_column, are_tables = self.listed
-        entries = (
-            iter(open_inputs(source, "texts", column, id_column, f"{part.stem}:"))
-            if are_tables
-            else _read_packed(source)
-        )
-        return plan.run(entries, batch_size, self.on_error)
+    def read_entries(self, part: Part, source: Any) -> Entries:
+        """Return the inputs of a part."""
+        _, _, _, column, id_column, are_tables = self.listed
+        if are_tables:
+            return iter(open_inputs(source, "texts", column, id_column, f"{part.stem}:"))
+        return _read_packed(source)
 
     def score_first_batch(self, plan: ScoringPlan, parts: Sequence[Part]) -> None:
         """Find, for all parts, whether the first scores are probabilities."""
@@ -481,33 +483,41 @@ class _ScoreJob(PartJob):
             with (
                 suppress(*[RankshotError] if self.on_error == "skip" else []),
                 fetch_part(part) as source,
-                closing(self.score(plan, part, source)) as batches,
+                closing(
+                    plan.run(self.read_entries(part, source), self.listed.batch_size, self.on_error)
+                ) as batches,
             ):
                 while plan.has_probabilities is None and next(batches, None) is not None:
                     pass
         self.has_probabilities = plan.has_probabilities
 
 
-def _without_sparse(scores: Scores) -> Scores:
-    """Return scores without sparse features, which would be thousands of zeros in a file."""
-    return replace(scores, features=None) if issparse(scores.features) else scores
-
-
-def _count_cells(scores: Scores) -> int:
-    return int(scores.values.size) + (0 if scores.features is None else int(scores.features.size))
-
-
 # -------------------------------------------------------------------- one table
 
 
-def _join_parts(folder: Path, table: Path, plan: ScoringPlan, run: PartsRun, key: str) -> None:
+def _join_parts(
+    folder: Path,
+    table: Path,
+    plan: ScoringPlan,
+    run: PartsRun,
+    key: str,
+    job: _ScoreJob,
+    parts: Sequence[Part],
+) -> None:
     """Make one table of the parts, and remove them; a file beside it says what was done."""
+    footers = (read_footer(join_address(str(folder), output_name(part.name))) for part in parts)
+    contents = [footer[1][INPUT_KEY] for footer in footers if footer is not None]
     batches = open_scores(folder).batches(features=True)
     blocks = ((cast("Any", ids).tolist(), scores) for ids, scores in batches)
     write_skipped(str(table.parent), table.with_suffix(".skipped.csv").name, run.skipped)
     write_score_table(table, plan.classes.names, blocks, plan.model.kind)
     done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
-    about = {"job": key, "table": fingerprint_files([table]), "run": done}
+    about = {
+        "job": key,
+        "contents": fingerprint([job.description, contents]),
+        "table": fingerprint_files([table]),
+        "run": done,
+    }
     _keep_origin(str(table.parent), f"{table.name}.json", plan, run, about)
     shutil.rmtree(folder)
 
@@ -532,15 +542,27 @@ def read_origin(scores: Path) -> dict[str, str]:
         return {}
 
 
-def _find_finished(table: Path, key: str, n_parts: int, *, is_begun: bool) -> PartsRun | None:
+def _find_finished(
+    table: Path, key: str, job: _ScoreJob, parts: Sequence[Part], *, is_begun: bool
+) -> PartsRun | None:
     """Return what the same job has done, if its table is there; refuse to replace another one.
 
     A file of which nothing is known is replaced, and a job that was begun goes on.
     """
+
+    def read_contents() -> Iterator[str]:
+        for part in parts:
+            with fetch_part(part) as source:
+                yield job.compute_checksum(source)
+
     try:
         kept = json.loads(Path(f"{table}.json").read_text(encoding="utf-8"))
-        is_same, is_as_written = kept["job"] == key, kept["table"] == fingerprint_files([table])
-        run = PartsRun(n_parts, n_resumed=n_parts, n_rows=kept["run"]["n_rows"])
+        is_as_written = kept["table"] == fingerprint_files([table])
+        # If times have changed, the contents may still be the same.
+        is_same = kept["job"] == key or (
+            kept["contents"] == fingerprint([job.description, list(read_contents())])
+        )
+        run = PartsRun(len(parts), n_resumed=len(parts), n_rows=kept["run"]["n_rows"])
         run.counts.update(kept["run"]["counts"])
         run.skipped += [Skipped(*one) for one in kept["run"]["skipped"]]
     except (OSError, ValueError, KeyError, TypeError):

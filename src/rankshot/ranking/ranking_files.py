@@ -7,22 +7,20 @@ and written as numbers of a dictionary, so that no Python object is made per ite
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, NoReturn, TextIO
+from typing import Any, BinaryIO, Literal, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
-from rankshot.core.files import NamedFile, read_lines, replace_file, require_ending
+from rankshot.core.columns import COLUMN_ENDINGS, ColumnReader
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.files import PACKED, NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
-    Coded,
-    ColumnReader,
     find_column,
     import_pyarrow,
     open_parquet,
@@ -30,6 +28,7 @@ from rankshot.core.tables import (
     require_number_types,
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
+from rankshot.ranking.ballots import LAYOUTS, read_ballots
 from rankshot.ranking.construction import (
     Kind,
     Where,
@@ -41,7 +40,7 @@ from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import RATERS, SIDES, is_votes, read_votes
+from rankshot.ranking.votes import RowChecks, is_votes, read_votes
 
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
@@ -53,34 +52,30 @@ ITEMS_KEY = b"rankshot.items"
 """The metadata in which a file names all its items, also those that no ranking lists."""
 GROUP_ENTRIES = 2**22
 """Items listed in a row group that is written, and at most in one part of a file."""
-LAYOUTS = {
-    "votes": "votes between two items",
-    "orders": "items in order, best first",
-    "places": "places, 1 is best",
-    "scores": "scores, the highest is best",
-}
-FEW_BALLOTS = 5
-"""In fewer ballots, a column may differ from all others by chance."""
-ASIDE = (
-    ("raters", (*RATERS, "name", "id")),
-    ("targets", ("target",)),
-    ("weights", ("weight",)),
-)
-"""The columns of a table of ballots that are not of places or items, in upper or lower case."""
+SHARED_ARGUMENTS = {"rater", "weight", "count"}
+VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "category", "id", "numbers"}
+BALLOT_ARGUMENTS = {"target", "item", "rank", "score"}
+COLUMN_ARGUMENTS = SHARED_ARGUMENTS | VOTE_ARGUMENTS | BALLOT_ARGUMENTS
+TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on_error"}
+"""What names the columns of a table, and says how to read them."""
 
 
 def read_rankings(
-    path: str | Path,
+    path: Any,
     items: Iterable[Any] | None = None,
     *,
-    kind: Kind = "top",
+    kind: Kind | None = None,
     layout: Literal["votes", "orders", "places", "scores"] | None = None,
+    ignore: str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    **columns: str,
 ) -> Rankings:
-    """Read rankings from JSON lines, CSV, Parquet or PrefLib (.soc, .soi, .toc, .toi).
+    """Read rankings, ballots or votes: JSON lines, CSV, Parquet, PrefLib, or a data frame.
 
     Parameters
     ----------
-    path : str or Path
+    path : str, Path, data frame, list of dict or dict of lists
         In JSON lines, one ranking per line, such as
         ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
         ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
@@ -91,23 +86,38 @@ def read_rankings(
         ties, a list of lists of names. Null means that a field is left out; a weight must be a
         number.
 
-        A CSV file is a table of votes between two items (`Rankings.from_votes`) or of ballots, one
-        row per rater; so is a Parquet file of votes, or with ``layout``. Columns ``rater`` (or
-        ``judge``, ``voter``, ``name``, ``id``), ``target`` and ``weight`` are optional. Every
-        other column is a place or an item: a column that differs from all others is an error.
+        Everything else is a table (.csv, .tsv, .json, .jsonl, each also with .gz, .parquet, a data
+        frame or records) of votes between two items (`Rankings.from_votes`) or of ballots. Columns
+        are separated by commas, semicolons or tabs. Ballots are either wide, with one row per
+        rater and one column per place (``first``, ``2nd``, ``rank3``) or per item; or long, with
+        the columns ``rater``, ``item`` and ``rank`` or ``score``. Columns of raters (``rater``,
+        ``judge``, ``user_id``, ``name``, ...), ``target``, ``weight`` and ``count`` are optional.
+        NA, NaN, null and the like are missing cells. What could be read in two ways is an error
+        that names the argument which decides.
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
         `write_rankings`, name all their items; these are the default then. Of a table of places or
         scores, only the columns of these items are read.
-    kind : {"top", "subset"}
+    kind : {"top", "subset"}, optional
         What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
-        ranking, or one of a subset of the items.
+        ranking, the default, or one of a subset of the items.
     layout : {"votes", "orders", "places", "scores"}, optional
         What a table has: votes; ballots with the items in order, best first; or one column per item
         with its place (1 is best, 0 or empty is not listed) or its score (the highest is best,
-        empty is not compared). By default it is inferred from the columns and cells; where places
-        and scores cannot be distinguished, an error says so.
+        empty is not compared). Numbers in columns of items may be both: then it is needed.
+    ignore : str or list of str, optional
+        Columns of ballots that are neither places nor items. An empty text means that all others
+        are, whatever their names.
+    missing : str or list of str, optional
+        Further cells that are missing, such as "-99". An empty text means that there are none.
+    on_error : {"stop", "skip"}
+        What happens to rows of votes, or of the long form, that cannot be read: an error, or a
+        warning that counts them and shows the first.
+    **columns : str
+        The names of the columns of a table, if they are not the usual ones: those of
+        `Rankings.from_votes`; and for ballots ``rater``, ``target``, ``weight``, ``count``, and
+        in the long form ``item`` and ``rank`` or ``score``.
 
     Raises
     ------
@@ -129,26 +139,66 @@ def read_rankings(
     Rankings: 1 ranking of 4 items, 1 target
       cat: leopard > lion = tiger > fox
     """
-    return read_with_layout(path, items, kind, layout)[0]
+    more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
+    return read_with_layout(path, items, kind, layout, **more, **columns)[0]
 
 
 def read_with_layout(
-    path: str | Path, items: Iterable[Any] | None, kind: Kind, layout: str | None
+    path: Any,
+    items: Iterable[Any] | None = None,
+    kind: Kind | None = None,
+    layout: str | None = None,
+    *,
+    ignore: Any = None,
+    missing: Any = None,
+    on_error: Any = "stop",
+    **columns: str,
 ) -> tuple[Rankings, str | None]:
     """Return what `read_rankings` does, and the layout of a table; None for other files."""
-    path = Path(path)
-    require_choice("kind", kind, ("top", "subset"))
+    if kind is not None:
+        require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
-    ending = require_ending(path, (*ENDINGS, ".csv"))
-    columns = read_columns(path, strip=True)[0] if ending == ".parquet" else ["ranking"]
-    is_table = "ranking" not in columns and (layout is not None or is_votes(columns))
-    if ending == ".csv" or is_table:
-        return _read_table(path, items, kind, layout)
-    if layout is not None:
-        raise RankshotError(f"{path}: layout= is for tables of votes and ballots, not rankings")
-    readers = {".parquet": _read_parquet, **dict.fromkeys(PREFLIB_ENDINGS, read_preflib)}
-    return readers.get(ending, _read_jsonl)(path, items, kind), None
+    if unknown := {*columns} - COLUMN_ARGUMENTS:
+        name = min(unknown)
+        raise RankshotError(
+            f"{name}= is unknown{suggest_name(name, COLUMN_ARGUMENTS)}; a table has "
+            f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}"
+        )
+    options = (layout, ignore, missing, on_error, columns)
+    if not isinstance(path, (str, Path)):
+        return _read_table(path, items, kind or "top", *options)
+    path = Path(path)
+    ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
+    if ending not in PREFLIB_ENDINGS and not _has_rankings(path, ending):
+        return _read_table(path, items, kind or "top", *options)
+    if layout is not None or columns or ignore is not None:
+        what = "layout" if layout is not None else min(columns, default="ignore")
+        raise RankshotError(f"{path}: {what}= is for tables of votes and ballots, not rankings")
+    if ending == ".parquet":
+        return _read_parquet(path, items, kind or "top"), None
+    if ending in PREFLIB_ENDINGS:
+        return read_preflib(path, items, kind or "top"), None
+    return _read_jsonl(path, items, kind), None
+
+
+def _has_rankings(path: Path, ending: str) -> bool:
+    """Whether a file has one ranking per line or row, and is not a table of votes or ballots."""
+    if ending == ".parquet":
+        return "ranking" in read_columns(path, strip=True)[0]
+    if ending.removesuffix(PACKED) not in JSONL_ENDINGS:
+        return False
+    with closing(read_lines(path)) as lines:
+        _, first = next(lines, (0, "{}"))
+    # A table has no lists; what is not JSON is an error of the reader of rankings.
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):
+        return True
+    cells = record.values() if isinstance(record, dict) else ()
+    return isinstance(record, dict) and (
+        "ranking" in record or not any(isinstance(x, str) for x in cells)
+    )
 
 
 def write_rankings(rankings: Rankings, path: str | Path) -> None:
@@ -198,7 +248,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 # ---- JSON lines
 
 
-def _read_jsonl(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
+def _read_jsonl(path: Path, items: Iterable[Any] | None, kind: Kind | None) -> Rankings:
     """Read rankings, one JSON object per line; blank lines are skipped."""
     with closing(read_lines(path)) as lines:
         return parse_jsonl(lines, items, path, kind)
@@ -208,7 +258,7 @@ def parse_jsonl(
     lines: Iterator[tuple[int, str]],
     items: Iterable[Any] | None,
     path: NamedFile,
-    kind: Kind = "top",
+    kind: Kind | None = None,
 ) -> Rankings:
     """Return the rankings of numbered lines; ``path`` is for messages."""
     names = None if items is None else as_names(items)
@@ -218,7 +268,10 @@ def parse_jsonl(
 
 
 def _read_portion(
-    lines: list[tuple[int, str]], items: tuple[str, ...] | None, path: NamedFile, kind: Kind
+    lines: list[tuple[int, str]],
+    items: tuple[str, ...] | None,
+    path: NamedFile,
+    kind: Kind | None,
 ) -> Rankings:
     records: list[dict[str, Any]] = []
     decode = json.JSONDecoder().decode
@@ -240,9 +293,11 @@ def _read_portion(
         sources=[record.get("source") for record in records],
         raters=[record.get("rater") for record in records],
         weights=[record.get("weight", 1) for record in records],
-        kind=[record.get("kind", kind) for record in records],
+        kind=[record.get("kind", kind or "top") for record in records],
         where=where,
     )
+    if kind is None:
+        _require_kinds(records, {*rankings.items}, where)
     if not any("k" in record for record in records):
         return rankings
     numbers = [record.get("k", n) for record, n in zip(records, rankings.lengths, strict=True)]
@@ -260,6 +315,18 @@ def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
             refuse_misspelt_field(field, where(row))
             harmless.add(field)
     return [record["ranking"] for record in records]
+
+
+def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where) -> None:
+    """Raise for a ranking of some items that were shown, if it does not say what it is."""
+    for row, record in enumerate(records):
+        shown = record.get("shown")
+        if "kind" not in record and type(shown) is list and not items <= {*map(str, shown)}:
+            raise RankshotError(
+                f'{where(row)}: "shown" does not have all items. The others may come after the '
+                "ranking (kind='top') or may not have been compared (kind='subset'): say which, "
+                'there or with a field "kind" in the file'
+            )
 
 
 def _with_cut_ties(rankings: Rankings, numbers: Iterable[Any], where: Where) -> Rankings:
@@ -519,156 +586,44 @@ def _to_lists(rankings: Rankings) -> Any:
 
 
 def _read_table(
-    path: Path, items: Iterable[Any] | None, kind: Kind, layout: str | None
+    source: Any,
+    items: Iterable[Any] | None,
+    kind: Kind,
+    layout: str | None,
+    ignore: str | Iterable[str] | None,
+    missing: str | Iterable[str] | None,
+    on_error: str,
+    columns: dict[str, str],
 ) -> tuple[Rankings, str]:
-    """Read votes between two items, or ballots with one row per rater; return also the layout."""
-    table = ColumnReader(path)
-    if layout == "votes" or (layout is None and is_votes(table.columns)):
-        return Rankings.from_votes(path, items=items), "votes"
-    lower = {name.lower(): name for name in reversed(table.columns)}
-    names = {what: next((lower[n] for n in usual if n in lower), "") for what, usual in ASIDE}
-    columns = [name for name in table.columns if name not in names.values()]
-    known = () if items is None else as_names(items)
-    if known and layout != "orders" and {*known} <= {*columns}:
-        columns = list(known)
-    if not columns:
-        raise RankshotError(f"{path}: the ballots have no columns besides {quote_names(names)}")
-    read = dict(zip(table.columns, table.read_texts(table.columns), strict=True))
-    n = len(next(iter(read.values())).codes)
-    beside: dict[str, Any] = {
-        what: read[name].expand(None) for what, name in names.items() if name and what != "weights"
-    }
-    if names["weights"]:
-        beside["weights"] = table.read_numbers([names["weights"]])[:, 0]
-    ballots = {name: read[name] for name in columns}
-    numbers = None if layout == "orders" else _read_cells(ballots.values())
-    is_inferred = layout is None
-    layout = layout or _recognise(numbers, [] if known else columns, path)
-    if layout == "orders":
-        _require_header(ballots, path)
-        if known:
-            _require_items(ballots, known, table)
-        elif is_inferred:
-            _require_orders(ballots, table)
-        cells = zip(*(ballot.expand() for ballot in ballots.values()), strict=True)
-        orders = [[name for name in row if name] for row in cells]
-        beside |= {"items": [*known] or None, "kind": [kind] * n, "where": table.where}
-        return Rankings.from_orders(orders, **beside), layout
-    if numbers is None:
-        raise RankshotError(
-            f"{path}: {layout} must be numbers. The column of the raters must be called "
-            f"{', '.join(ASIDE[0][1])}; if the cells are names in order, give layout='orders'"
-        )
-    if layout == "places":
-        found = Rankings.from_positions(numbers, items=columns, kind=kind, **beside)
-    else:
-        kind = "subset" if np.isnan(numbers).any() else kind
-        found = Rankings.from_scores(numbers, items=columns, kind=kind, **beside)
-    return found.with_items(known) if known else found, layout
-
-
-def _require_header(ballots: dict[str, Coded], path: Path) -> None:
-    """Raise if the columns have the names of items: then the first row is a ballot."""
-    items = {name for ballot in ballots.values() for name in ballot.labels}
-    has_numbers = [*ballots] == [str(i) for i in range(1, len(ballots) + 1)]
-    if (same := [name for name in ballots if name in items]) and not has_numbers:
-        raise RankshotError(
-            f"{path}:1: the first row names the columns, but the ballots have {quote_names(same)} "
-            "as well: add a header above the first ballot, such as 1,2,3 or rater,1,2,3"
-        )
-
-
-def _require_items(ballots: dict[str, Coded], items: tuple[str, ...], table: ColumnReader) -> None:
-    """Raise for a name that is not an item; the message has its row and its column."""
-    for column, (codes, labels) in ballots.items():
-        names = [name or items[0] for name in labels]
-        number_items(names, codes, items, lambda row: f"{table.where(row)}, column {column!r}")  # noqa: B023
-
-
-def _require_orders(ballots: dict[str, Coded], table: ColumnReader) -> None:
-    """Raise for a column that is not a place: others have hardly any of its names.
-
-    One that has a single name in most rows may be the place on which everybody agrees.
-    """
-    if {*SIDES[0]} <= {*ballots}:
-        read_votes(table)  # an error: there is no winner
-    filled = {column: ballot for column, ballot in ballots.items() if any(ballot.labels)}
-    if numbers := [name for name, ballot in filled.items() if _read_cells([ballot]) is not None]:
-        texts = quote_names([column for column in filled if column not in numbers], 3)
-        what = f"there are numbers in {quote_names(numbers, 3)}, and text in {texts}"
-        _refuse_column(what, "layout='orders'", table)
-    times = Counter(name for ballot in filled.values() for name in ballot.labels if name)
-    counts = [
-        np.array([(name != "", times[name] > 1) for name in labels])[codes].sum(axis=0)
-        for codes, labels in filled.values()
-    ]
-    places_share = any(2 * n_shared >= n_cells for n_cells, n_shared in counts)
-    for (column, (codes, labels)), (n_cells, n_shared) in zip(filled.items(), counts, strict=True):
-        n_names = sum(map(bool, labels))
-        enough = FEW_BALLOTS if n_names > 1 else max(2 * FEW_BALLOTS, 2 * n_cells + 1)
-        is_odd = places_share and 10 * n_shared < n_cells and len(codes) >= enough
-        if is_odd or (n_names > 2 and n_shared == 0 and len(ballots) > 1):
-            what = f"no other column has {'many' if n_shared else 'any'} of the names in {column!r}"
-            _refuse_column(what, "layout='orders'", table)
-
-
-def _refuse_column(what: str, layouts: str, table: object) -> NoReturn:
-    raise RankshotError(
-        f"{table}: {what}. Delete columns that are not places or items, and call that of the "
-        f"raters 'rater'; or give {layouts} to read all columns. In Python, items= names the items"
+    """Read votes between two items, or ballots; return also the layout."""
+    table = ColumnReader(source, _split_names(missing) or (), on_error)
+    of_votes = {*columns} & VOTE_ARGUMENTS
+    if layout == "votes" or of_votes or (layout is None and is_votes(table)):
+        if layout not in {None, "votes"}:
+            raise RankshotError(f"{min(of_votes)}= is for votes, not for layout={layout!r}")
+        if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
+            raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
+        votes = read_votes(table, items, **columns)
+        return Rankings.of_votes(votes), "votes"
+    (first,) = table.read_texts(table.columns[:1])
+    checks = RowChecks(table, first.codes.size)
+    chosen = _split_names(ignore)
+    for name in (*(chosen or ()), *columns.values()):
+        find_column(table.columns, name, str(table))
+    return read_ballots(
+        table,
+        items,
+        kind,
+        layout,
+        checks,
+        ignore=chosen,
+        has_missing=missing is not None,
+        **columns,
     )
 
 
-def _read_cells(ballots: Iterable[Coded]) -> NDArray[np.float64] | None:
-    """Return the cells of ballots as numbers, NaN where they are empty; None if some are text."""
-    try:
-        columns = [
-            np.array([float(label) if label else np.nan for label in ballot.labels])[ballot.codes]
-            for ballot in ballots
-        ]
-    except ValueError:
-        return None
-    return np.column_stack(columns)
-
-
-def _recognise(numbers: NDArray[np.float64] | None, columns: list[str], path: Path) -> str:
-    """Return what the cells of ballots are: names in order, places or scores."""
-    if numbers is None:
-        return "orders"
-    if _are_places(numbers):
-        return "places"
-    if _are_scores(numbers):
-        _require_alike(numbers, columns, path)
-        return "scores"
-    raise RankshotError(
-        f"{path}: the numbers may be places (1 is best) or scores (the highest is best): say "
-        "which with layout='places' or layout='scores'"
-    )
-
-
-def _are_places(numbers: NDArray[np.float64]) -> bool:
-    """Whether each row has the numbers 1, 2, … and otherwise zeros or empty cells."""
-    places = np.sort(np.where(numbers > 0, numbers, np.inf), axis=1)
-    counted = np.isin(places, np.inf) | (places == np.arange(1, numbers.shape[1] + 1))
-    return bool(counted.all() and not np.any(numbers < 0))
-
-
-def _are_scores(numbers: NDArray[np.float64]) -> bool:
-    """Whether a number cannot be a place."""
-    return bool(np.any((numbers % 1 > 0) | (numbers < 1) | (numbers > numbers.shape[1])))
-
-
-def _require_alike(numbers: NDArray[np.float64], columns: list[str], path: Path) -> None:
-    """Raise for a column without which the others are places, or that is far from all others."""
-    low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-    if np.isfinite(low[: len(columns)]).sum() < 3:
-        return
-    # The first row is mostly enough to see that the others are not places.
-    tried = [j for j in range(len(columns)) if _are_places(np.delete(numbers[:1], j, axis=1))]
-    for j in (int(np.nanargmax(low)), int(np.nanargmin(high)), *tried):
-        rest = np.delete(numbers, j, axis=1)
-        least, most = np.nanmin(rest), np.nanmax(rest)
-        is_far = max(low[j] - most, least - high[j]) > most - least
-        if _are_places(rest) or (is_far and (len(rest) >= FEW_BALLOTS or not _are_scores(rest))):
-            what = f"the numbers in {columns[j]!r} are unlike those in all other columns"
-            _refuse_column(what, "layout='places' or layout='scores'", path)
+def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
+    """Return names that are separated by commas, or listed."""
+    if names is None or not isinstance(names, str):
+        return None if names is None else [*names]
+    return [name.strip() for name in names.split(",") if name.strip()]

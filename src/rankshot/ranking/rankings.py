@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import (
     RankshotError,
     UnknownItemError,
@@ -19,7 +20,6 @@ from rankshot.core.errors import (
     suggest_item,
     suggest_name,
 )
-from rankshot.core.tables import ColumnReader
 from rankshot.core.validation import as_names
 from rankshot.ranking import construction
 from rankshot.ranking.construction import Kind, Labels, Order, Where, describe_row
@@ -263,33 +263,48 @@ class Rankings:
         category: str | None = None,
         weight: str | None = None,
         count: str | None = None,
+        id: str | None = None,  # noqa: A002 (the name of the column)
+        numbers: Literal["index", "score"] | None = None,
+        on_error: Literal["stop", "skip"] = "stop",
     ) -> Rankings:
         r"""Build from a table of votes between two items: subset rankings, one for each vote.
 
         A row names two items and who won, or the winner and the loser (a column ``tie`` may then
         say whether they tied). The winner is given by the name of its column, by its own name, as
-        ``a``/``b``, ``left``/``right``, ``first``/``second`` or 1/0; a tie as ``tie``, ``draw``,
-        ``both_bad``, 0.5 and the like. Spaces around names are ignored.
+        ``a``/``b``, ``left``/``right`` or ``first``/``second``; a tie as ``tie``, ``draw``,
+        ``both_bad`` and the like. Names of columns count in any case, with blanks or signs:
+        ``Model A`` is ``model_a``. Blanks around names are ignored.
 
         Parameters
         ----------
-        votes : data frame, str or Path
-            A pandas, polars or other data frame, or the path of a .csv or .parquet file.
+        votes : data frame, str, Path, list of dict or dict of lists
+            A pandas, polars or other data frame, also a lazy one of polars; the path of a .csv,
+            .tsv, .json, .jsonl (each also with .gz) or .parquet file; or records.
         items : iterable of names, optional
             All items, in the desired order. By default those that occur, sorted.
         a, b, winner, loser : str, optional
-            The names of the columns. By default ``model_a`` and ``model_b``, ``a`` and ``b``,
-            ``left`` and ``right`` or ``first`` and ``second``, with ``winner``, ``outcome`` or
-            ``result``; or ``winner`` and ``loser``.
+            The names of the columns. By default ``model_a`` and ``model_b``, ``item_1`` and
+            ``item_2``, ``left`` and ``right`` and the like, with ``winner``, ``outcome``,
+            ``preference`` and the like; or ``winner`` and ``loser``.
         rater : str, optional
-            The column of who voted; ``rater``, ``judge`` or ``voter`` by default.
+            The column of who voted; by default ``rater``, ``judge``, ``voter``, ``annotator``,
+            ``user_id``, ``session`` and the like.
         category : str, optional
             A column whose values become the targets of the rankings.
         weight : str, optional
             The column of how important a vote is; ``weight`` by default. Only ratios count: the
             weights are divided by their mean.
         count : str, optional
-            The column of how often a vote was given: whole numbers.
+            The column of how often a vote was given: whole numbers; ``count`` by default.
+        id : str, optional
+            The column of the id of each vote. Votes with the same id as an earlier one are counted
+            in a warning. By default ``id``; then copies also have the same items and winner.
+        numbers : {"index", "score"}, optional
+            What numbers in place of the winner are: which of the two items won (0 and 1, or 1 and
+            2), or the score of the first item (1 if it won). Needed for 0 and 1.
+        on_error : {"stop", "skip"}
+            What happens to rows that cannot be read, and to copies: an error, or a warning that
+            counts them and shows the first.
 
         Raises
         ------
@@ -307,8 +322,9 @@ class Rankings:
           bee = cat (subset)
         """
         columns = {"a": a, "b": b, "winner": winner, "loser": loser, "rater": rater}
-        columns |= {"category": category, "weight": weight, "count": count}
-        return cls.of_votes(read_votes(ColumnReader(votes), items, **columns))
+        columns |= {"category": category, "weight": weight, "count": count, "id": id}
+        table = ColumnReader(votes, on_error=on_error)
+        return cls.of_votes(read_votes(table, items, numbers=numbers, **columns))
 
     @classmethod
     def of_votes(cls, votes: Votes) -> Rankings:

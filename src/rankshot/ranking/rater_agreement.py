@@ -14,13 +14,14 @@ from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import clone
-from rankshot.core.validation import require_whole_number
-from rankshot.ranking.consensus.kemeny import kemeny
+from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.ranking.consensus.kemeny import count_open_pairs, find_order
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import (
     Some,
+    count_ties,
     find_ranked_items,
     group_by_place,
     iterate_blocks,
@@ -95,6 +96,59 @@ def concordance(rankings: AnyRankings) -> float | None:
     return measure_concordance(rankings)[0]
 
 
+def krippendorff_alpha(values: Any, metric: str = "nominal") -> float:
+    """Return Krippendorff's alpha: 1 is full agreement, 0 that of chance.
+
+    Parameters
+    ----------
+    values : Rankings or array-like of shape (raters, units)
+        Numbers, one row per rater and NaN where there is none. Of `Rankings`, the units are the
+        pairs of items, and the values "before", "tied" and "after", in equal steps; the metric has
+        no part in it.
+    metric : {"nominal", "ordinal", "interval"}
+        What two different numbers are: different, apart in rank, or apart by their difference.
+
+    References
+    ----------
+    Krippendorff (2011), Computing Krippendorff's alpha-reliability. University of Pennsylvania.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> nan = float("nan")
+    >>> round(rs.ranking.krippendorff_alpha([[1, 2, 3, 3], [1, 2, 3, nan], [nan, 2, 2, 3]]), 3)
+    0.719
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["a", "b", "c"], ["b", "a", "c"]])
+    >>> round(rs.ranking.krippendorff_alpha(votes), 3)
+    0.58
+    """
+    require_choice("metric", metric, ("nominal", "ordinal", "interval"))
+    if isinstance(values, Rankings):
+        before, tied = precedence(values), count_ties(values)
+        # Each pair counts in both directions: which item is the first of two has no meaning.
+        counts = np.array([before, tied, before.T]).reshape(3, -1).T
+        levels = np.arange(3.0)
+        metric = "interval"
+    else:
+        table = np.asarray(values, np.float64)
+        levels, code = np.unique(table[~np.isnan(table)], return_inverse=True)
+        unit = np.broadcast_to(np.arange(table.shape[-1]), table.shape)[~np.isnan(table)]
+        cells = np.bincount(unit * levels.size + code, minlength=table.shape[-1] * levels.size)
+        counts = cells.reshape(-1, levels.size).astype(np.float64)
+    counts = counts[counts.sum(axis=1) > 1]
+    size, total = counts.sum(axis=1), counts.sum(axis=0)
+    if metric == "ordinal":
+        levels = np.cumsum(total) - total / 2
+    apart = np.subtract.outer(levels, levels) ** 2
+    if metric == "nominal":
+        apart = (apart > 0).astype(np.float64)
+    found = float(((counts @ apart * counts).sum(axis=1) / np.maximum(size - 1, 1)).sum())
+    chance = float(total @ apart @ total) / max(float(size.sum()) - 1, 1.0)
+    if not size.size:
+        raise RankshotError("alpha needs two raters with values of the same unit")
+    return 1 - found / chance if chance else 1.0
+
+
 def measure_concordance(rankings: AnyRankings) -> tuple[float | None, str]:
     """Return W, and why there is none."""
     rankings = prepare_raters(rankings)
@@ -140,7 +194,7 @@ def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
     # As many comparisons as degrees of freedom always agree with some worths of the items.
     if comparisons <= n - n_parts:
         return "W needs rankings that can contradict one another; these compare different items"
-    number = {name: place for place, name in enumerate(kemeny(rankings).order)}
+    number = {name: place for place, name in enumerate(find_order(rankings, "insertion").order)}
     rank = np.array([number[item] for item in rankings.items])
     covariance = np.diag(pairs.sum(axis=1)) - pairs
     return Blocks(np.asarray(np.linalg.pinv(covariance, hermitian=True), np.float64), rank)
@@ -348,6 +402,9 @@ class TargetSummary:
         Why there is no W; otherwise empty.
     consensus : Rankings or None
         The consensus as a ranking of all items.
+    n_open_pairs : int
+        How many pairs of the items that somebody ranked were never compared, as in votes between
+        two items and other subset rankings: Kemeny's order says little about them.
 
     Examples
     --------
@@ -372,6 +429,7 @@ class TargetSummary:
     disagreement: tuple[tuple[str, float], ...]
     note: str = ""
     consensus: Rankings | None = None
+    n_open_pairs: int = 0
 
 
 def summarize(
@@ -380,8 +438,9 @@ def summarize(
     """Summarize the rankings of every target.
 
     The consensus is the one that a zero-shot head with the same ``k`` and prior uses. It has as
-    many places as the longest ranking: two for pairs, three for ballots of three. The order of all
-    items is ``model.mode_`` of a summary, or that of `borda` or `kemeny`.
+    many places as the longest top-K list: three for ballots of three; and all items of subset
+    rankings. The order of all items is ``model.mode_`` of a summary, or that of `borda` or
+    `kemeny`.
 
     Parameters
     ----------
@@ -425,17 +484,20 @@ def summarize(
             for some in (rankings, first)
         )
         fitted = None if is_kemeny else clone(model).fit(few)
-        consensus = merge_by_kemeny(few) if is_kemeny else merge_rankings(few, fitted)
+        consensus = merge_by_kemeny(few) if is_kemeny else merge_rankings(few, fitted, cut=False)
         length = min(int(consensus.lengths[0]), k or rankings.n_items)
         consensus = consensus.top(length)
-        summaries.append(summarize_target(target, theirs, consensus, length, model=fitted))
+        summary = summarize_target(target, theirs, consensus, length, model=fitted)
+        n_open = count_open_pairs(keep_ranked_items(few))
+        summaries.append(replace(summary, n_open_pairs=n_open))
     return summaries
 
 
-def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:
+def merge_rankings(rankings: AnyRankings, model: Any, *, cut: bool = True) -> Rankings:
     """Return the consensus of the rankings of one target: the mode of the model fitted to them.
 
-    It is as long as the longest of them: nothing is known of later places. Items that no ranking
+    It is as long as the longest of them: nothing is known of later places of top-K lists. Without
+    ``cut``, that of subset rankings has all items that are compared. Items that no ranking
     compares are left out: then the consensus is a subset ranking. A single ranking, with its ties
     and its kind, is its own consensus.
     """
@@ -449,7 +511,7 @@ def merge_rankings(rankings: AnyRankings, model: Any) -> Rankings:
     if n_top == 0 and compared.size < rankings.n_items:
         among = restrict_items(mode, [rankings.items[i] for i in compared])
         mode = replace(among.change_items(rankings.items), is_subset=np.array([True]))
-    return mode.top(found.longest)
+    return mode.top(found.longest) if cut or n_top else mode
 
 
 def _take_all(rankings: Rankings) -> Rankings:
@@ -468,7 +530,9 @@ def merge_by_kemeny(rankings: AnyRankings) -> Rankings:
     W = precedence(few)
     are_equal = np.isclose(W, W.T, rtol=1e-9, atol=0)
     groups: list[list[str]] = []
-    for name in cast("tuple[str, ...]", kemeny(few, "exact" if is_small else "insertion").order):
+    for name in cast(
+        "tuple[str, ...]", find_order(few, "exact" if is_small else "insertion").order
+    ):
         if groups and are_equal[[number[other] for other in groups[-1]], number[name]].all():
             groups[-1].append(name)
         else:

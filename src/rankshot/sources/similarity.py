@@ -295,8 +295,7 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     if place < 0 or not others:
         raise RankshotError(
             f"{path}: the columns must be the targets and the items, not {quote_names(columns)}; "
-            f"in CSV they are separated by commas, in Parquet the targets are {TARGET!r} or the "
-            "only column of text"
+            f"in Parquet the targets are {TARGET!r} or the only column of text"
         )
     refuse_huge_table(path, n_rows or 0, len(columns))
     table = read_table(path, [place], others, rule=RULE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -30,13 +31,14 @@ from rankshot.ranking.matrices import (
     ABSENT,
     NamedOrder,
     alike_items,
+    count_ties,
     group_ties,
     iterate_blocks,
     last_levels,
     levels,
     name_groups,
 )
-from rankshot.ranking.parts import AnyRankings, keep_counted, require_one_subject
+from rankshot.ranking.parts import AnyRankings, keep_counted, reduce_parts, require_one_subject
 from rankshot.ranking.rankings import Rankings
 
 MANY_ITEMS = 1000
@@ -260,6 +262,20 @@ def kemeny(
     """
     deadline = _require_deadline(time_limit, method)
     require_one_subject(rankings)
+    if n_open := count_open_pairs(rankings):
+        C = rankings.n_items
+        warnings.warn(
+            f"{n_open:,} of {C * (C - 1) // 2:,} pairs of items were never compared, and rankings "
+            "say little about their order: use the worths of PlackettLuce, or leaderboard",
+            stacklevel=2,
+        )
+    return find_order(rankings, method, deadline, verbose=verbose)
+
+
+def find_order(
+    rankings: AnyRankings, method: Method, deadline: float = np.inf, *, verbose: bool = False
+) -> KemenyConsensus:
+    """Return what `kemeny` does, without checks."""
     classes = _sort_classes(rankings)
     sizes = np.array([len(items) for items in classes])
     first = np.array([items[0] for items in classes])
@@ -277,6 +293,18 @@ def kemeny(
     names = [tuple(rankings.items[i] for i in items) for items in classes]
     per_pair = W / (sizes[:, None] * sizes)
     return KemenyConsensus(order, lambda: (score, gap), names, per_pair)
+
+
+def count_open_pairs(rankings: AnyRankings) -> int:
+    """Return how many pairs of items no ranking compares, if some rankings are of subsets."""
+    found = reduce_parts(rankings, _count_subsets)
+    return 0 if found[0] == 0 else int(np.count_nonzero(np.triu(found[1] == 0, 1)))
+
+
+def _count_subsets(rankings: Rankings) -> tuple[int, NDArray[np.float64]]:
+    """Return the number of subset rankings, and the weight of those that compare each pair."""
+    W = precedence(rankings)
+    return int(rankings.is_subset.sum()), W + W.T + count_ties(rankings)
 
 
 def _require_deadline(time_limit: float | None, method: str) -> float:

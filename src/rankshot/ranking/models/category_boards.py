@@ -13,8 +13,7 @@ from rankshot.ranking.models.board import Leaderboard
 from rankshot.ranking.models.leaderboard import leaderboard, read_given
 from rankshot.ranking.models.rank_intervals import adjust_holm
 from rankshot.ranking.models.robust_errors import centre
-
-COLUMNS = ("a", "b", "winner", "loser", "rater", "weight", "count")
+from rankshot.ranking.ranking_files import TABLE_ARGUMENTS
 
 
 class Difference(NamedTuple):
@@ -148,7 +147,7 @@ def leaderboards(
     >>> list(boards), boards["lunch"].weight
     (['dinner', 'lunch'], 40.0)
     """
-    columns = {name: options.pop(name) for name in COLUMNS if name in options}
+    columns = {name: options.pop(name) for name in TABLE_ARGUMENTS & {*options}}
     if category is not None:
         columns["category"] = category
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)

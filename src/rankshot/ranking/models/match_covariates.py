@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import maximize
-from rankshot.core.tables import ColumnReader
 from rankshot.ranking.models.davidson_luce import FLAT
 from rankshot.ranking.models.information import invert_information
 from rankshot.ranking.models.pair_likelihood import PairLikelihood
@@ -23,8 +23,8 @@ POSITION = "position"
 """The covariate 1 of every match: what it is worth to be the first of the two."""
 
 
-def read_covariates(table: ColumnReader, names: tuple[str, ...]) -> Floats:
-    """Return one column per covariate.
+def read_covariates(table: ColumnReader, names: tuple[str, ...], rows: NDArray[np.int64]) -> Floats:
+    """Return one column per covariate, for some rows of the table.
 
     It is the column of this name, that of ``name_a`` minus ``name_b``, or 1 for the position.
     """
@@ -43,7 +43,7 @@ def read_covariates(table: ColumnReader, names: tuple[str, ...]) -> Floats:
                 f"columns are {quote_names(columns)}"
             )
     flat = [name for each in wanted for name in each]
-    numbers = table.read_numbers(flat) if flat else np.ones((1, 0))
+    numbers = table.read_numbers(flat)[rows] if flat else np.ones((1, 0))
     X, at = np.ones((len(numbers), len(names))), 0
     for k, each in enumerate(wanted):
         if each:

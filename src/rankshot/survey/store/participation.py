@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.answers import order_from_places
+from rankshot.survey.answers import NamedOrder, parse_order, read_order
 from rankshot.survey.languages import OwnText, ParticipantError
-from rankshot.survey.platforms import pilot_name
+from rankshot.survey.platforms import ID_COLUMNS, pilot_name
 from rankshot.survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
@@ -147,16 +147,11 @@ class ExtraLeft(NamedTuple):
     pilot: bool
 
 
-class Place(NamedTuple):
-    """How a visitor would take part: as somebody new, or as a rater of their own."""
-
-    pilot: bool
-    rater: str | None = None
-    has_ended: bool = False
-
-
 class Submission(NamedTuple):
-    """An answer as it was sent: places of the items, the screen, and how many items were on it."""
+    """An answer as it was sent: places of the items, the screen, and how many items were on it.
+
+    Of a best-worst question, ``places`` has the numbers of the first and the last item, from 0.
+    """
 
     rater: str
     number: int
@@ -171,12 +166,11 @@ class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
 
 
-class StartedElsewhereError(Exception):
-    """Somebody has started with this id, and nothing shows that it is the same person."""
-
-
 class StoppedError(Exception):
-    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded.
+    """Somebody cannot start or go on, for a reason.
+
+    It is full, paused, closed, screened, withdrawn, excluded, or elsewhere: somebody has started
+    with the id, and nothing shows that it is the same person.
 
     ``wait`` is the time in seconds after which a full survey may have a place.
     """
@@ -193,7 +187,7 @@ class StoppedError(Exception):
 class AlreadyAnsweredError(Exception):
     """A different answer to an answered question; ``order`` is the answer that is kept."""
 
-    def __init__(self, order: tuple[str, ...]) -> None:
+    def __init__(self, order: NamedOrder) -> None:
         super().__init__("this question has an answer")
         self.order = order
 
@@ -239,28 +233,25 @@ class Participation:
             if rows:
                 connection.execute(QUESTION.insert(), rows)
 
-    def find_place(self, participant: str | None, owned: Collection[str]) -> Place:
-        """Return how a visitor would start or go on; refuse who could not.
-
-        ``owned`` are the raters whose links the browser has. Somebody else is answered alike,
-        whether the id is known or not.
-        """
+    def require_place(self) -> bool:
+        """Return whether somebody new would be a pilot participant; refuse if nobody can start."""
         with self._database.begin_read() as connection:
-            rater = self._find_rater(connection, participant) if participant else ""
-            person = select_participant(connection, rater) if rater in owned else None
-            if person is not None:
-                _check_going_on(person)
-                return Place(bool(person.pilot), rater, person.finished_at is not None)
             pilot = _require_open(read_state(connection))
             self._require_questions(connection, pilot=pilot)
-        return Place(pilot)
+        return pilot
 
-    def may_go_on(self, participant: str, form: str, owned: Collection[str]) -> bool:
-        """Return whether somebody has started, and can go on here; see `start`."""
+    def find_own(self, participant: str, form: str, owned: Collection[str]) -> Row[Any] | None:
+        """Return who has started with this id, if it is the same person; see `start`.
+
+        ``owned`` are the raters whose links the browser has. Somebody else gets None, as for an
+        unknown id.
+        """
         with self._database.begin_read() as connection:
-            rater = self._find_rater(connection, participant)
-            person = select_participant(connection, rater)
-        return person is not None and self._is_own(person, form, owned)
+            person = select_participant(connection, self._find_rater(connection, participant))
+        if person is None or not self._is_own(person, form, owned):
+            return None
+        _check_going_on(person)
+        return person
 
     def _is_own(self, person: Row[Any], form: str, owned: Collection[str]) -> bool:
         """Return whether somebody who has a form, and the links of some raters, is this person."""
@@ -287,7 +278,7 @@ class Participation:
         ``ids`` are the platform's ids of this person, by column of the database; ``consent`` is the
         text to which the person agrees, and ``screening`` has the answers to the screening. An id
         is not a secret: only somebody who sends the same form again, owns the rater's link or was
-        released by a researcher can resume. For others, it is a `StartedElsewhereError`.
+        released by a researcher can resume. Others are stopped: it has started elsewhere.
         """
         now = self._clock()
         is_accepted = screening is None or all(
@@ -298,7 +289,7 @@ class Participation:
             person = select_participant(connection, rater)
             if person is not None:
                 if not self._is_own(person, form, owned):
-                    raise StartedElsewhereError
+                    raise StoppedError("elsewhere", has_started=True)
                 _check_going_on(person)
             new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
             if person is None:
@@ -335,6 +326,17 @@ class Participation:
         mine = select(PARTICIPANT.c.language).where(PARTICIPANT.c.rater == rater)
         with self._database.begin_read() as connection:
             return connection.execute(mine).scalar()
+
+    def read_ids(self, rater: str) -> dict[str, str]:
+        """Return the platform's ids of a participant by their names, and the completion code."""
+        mine = select(*(PARTICIPANT.c[name] for name in ID_COLUMNS)).where(
+            PARTICIPANT.c.rater == rater
+        )
+        with self._database.begin_read() as connection:
+            found = connection.execute(mine).first() or ()
+        named = zip(self._study.id_names, found, strict=False)
+        ids = {name: value for name, value in named if value is not None}
+        return {**ids, "code": self._identity.code(rater)}
 
     def _find_rater(self, connection: Connection, participant: str) -> str:
         """Return the rater of a visitor. Anyone who took part in the pilot starts again."""
@@ -468,9 +470,9 @@ class Participation:
         if row is None or key is None or shown_at is None:
             raise NotAssignedError
         shown = json.loads(row.shown)
-        order = () if sent.skip else order_from_places(shown, sent.places)
+        order = () if sent.skip else read_order(self._study.rank, shown, sent.places)
         if row.answered_at is not None:
-            kept = tuple(json.loads(row.answer))
+            kept = parse_order(json.loads(row.answer))
             if kept != order:
                 raise AlreadyAnsweredError(kept)
             return

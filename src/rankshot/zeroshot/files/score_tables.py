@@ -26,6 +26,7 @@ from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
+from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import RankshotError, RowError, format_count, prefix_errors, quote_names
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
@@ -34,7 +35,6 @@ from rankshot.core.tables import (
     ID,
     TABLE_ENDINGS,
     Batch,
-    ColumnReader,
     Rule,
     as_text_array,
     import_pyarrow,
@@ -42,7 +42,6 @@ from rankshot.core.tables import (
     open_writer,
     read_batches,
     read_columns,
-    require_commas,
     require_numbers,
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
@@ -280,7 +279,6 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
             f"{path}: expected one column per seen class, and at most one named {ID!r}; the "
             f"columns are {quote_names(columns)}"
         )
-    require_commas(columns, path)
     if "" in columns:
         raise RankshotError(
             f"{path}: column {columns.index('') + 1} has no name. If it is the index of pandas, "

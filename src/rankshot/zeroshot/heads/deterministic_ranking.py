@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator
 
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.distances import kendall_distance, mean_kendall_distance
-from rankshot.ranking.matrices import restrict_items, rows_with_tied_choices
+from rankshot.ranking.distances import ListDistances, mean_kendall_distance
+from rankshot.ranking.matrices import listed_orders, restrict_items, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
 from rankshot.zeroshot.heads.base import BaseHead, require_k, require_targets, require_temperature
@@ -24,6 +24,8 @@ from rankshot.zeroshot.heads.probabilistic_ranking import (
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]
+LEAST_ROWS = 64
+"""Inputs that are computed together, also if there are thousands of classes."""
 
 
 class DeterministicRanking(BaseHead, BaseEstimator):
@@ -158,6 +160,10 @@ class DeterministicRanking(BaseHead, BaseEstimator):
     def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
         return 8 * self._k * len(self.classes_)
 
+    def _block_rows(self, kind: Kind) -> int:
+        # Orders and sparse products take long to begin, whatever the number of inputs.
+        return max(super()._block_rows(kind), LEAST_ROWS)
+
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
         distance = np.empty((len(self.classes_), len(values)))
@@ -181,15 +187,23 @@ class _Compared:
         self.is_strict = not rows_with_tied_choices(self._consensus).size and bool(
             (self._consensus.lengths == self._k).all()
         )
+        is_faster = ListDistances.is_faster(self._consensus, self._k, is_strict=self.is_strict)
+        self._lists = ListDistances(self._consensus, self._k) if is_faster else None
 
     def measure(self, scores: Floats) -> NDArray[np.float64]:
         """Return the distances from the orders of some scores, with one row per class."""
         items = self._consensus.items
         compared = scores if len(items) == scores.shape[1] else scores[:, self._columns]
         ranked = Rankings.from_scores(compared, items=items, k=self._k)
-        if self.is_strict and not ranked.has_ties:
-            return kendall_distance(self._consensus, ranked) * self._scale
-        return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
+        # Equal scores are rare, and take long.
+        tied = np.flatnonzero(ranked.rows_with_ties)
+        if self._lists is None or tied.size == len(ranked):
+            return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
+        lists = listed_orders(ranked)[:, : self._k]
+        distance = self._lists.measure(lists)
+        if tied.size:
+            distance[:, tied] = mean_kendall_distance(self._consensus, ranked[tied], self._k)
+        return distance * self._scale
 
 
 def _compared_items(ranking: Rankings) -> NDArray[np.integer]:

@@ -1,0 +1,367 @@
+"""Whole columns of tables by their names: CSV, JSON and Parquet files, data frames and records.
+
+Text is read as numbers of labels: votes have few different names in many rows.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing, suppress
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.files import PACKED, open_bytes, read_lines, require_ending
+from rankshot.core.tables import (
+    Batch,
+    Rule,
+    as_frame,
+    find_column,
+    find_separator,
+    frame_to_matrix,
+    import_pyarrow,
+    iterate_rows,
+    open_parquet,
+    read_columns,
+    read_matrix,
+    read_table,
+    require_numbers,
+)
+from rankshot.core.validation import require_choice
+
+LINES_ENDINGS = (".jsonl", ".ndjson")
+TEXT_ENDINGS = (".csv", ".tsv", *LINES_ENDINGS, ".json")
+COLUMN_ENDINGS = (*TEXT_ENDINGS, ".parquet", *(f"{ending}{PACKED}" for ending in TEXT_ENDINGS))
+MISSING = {
+    *("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "<NA>", "NaT"),
+    *(".", "#NULL!"),
+}
+"""The texts of missing values in R, pandas, Excel, databases, SPSS, SAS and Stata."""
+
+
+class Coded(NamedTuple):
+    """A column of text: row i has the text ``labels[codes[i]]``; a missing cell is empty."""
+
+    codes: NDArray[np.int32]
+    labels: list[str]
+
+    def expand(self, missing: Any = "") -> NDArray[np.object_]:
+        """Return the text of each row, or ``missing`` for empty cells."""
+        return np.array([label or missing for label in self.labels] or [""], object)[self.codes]
+
+    def select(self, rows: Any) -> Coded:
+        """Return some of the rows."""
+        return self._replace(codes=self.codes[rows])
+
+
+@cache
+def plain_name(name: str) -> str:
+    """Return the letters and digits of a name in lower case: ``Model A`` is ``model_a``."""
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def is_records(source: Any) -> bool:
+    """Whether a table is a dict of columns, or a list of a dict for each row."""
+    is_list = isinstance(source, (list, tuple)) and bool(source)
+    return isinstance(source, dict) or (is_list and all(isinstance(x, Mapping) for x in source))
+
+
+class ColumnReader:
+    """The columns of a file, a data frame or records, read by their names.
+
+    Blanks around names and text do not count. CSV is read by PyArrow where it is installed; what
+    it cannot read is read by Python's own reader, whose messages name the line.
+
+    Parameters
+    ----------
+    source : str, Path, data frame, list of dict or dict of lists
+    missing : iterable of str
+        Texts of missing cells, besides `MISSING`.
+    on_error : {"stop", "skip"}
+        With "skip", lines that cannot be read are left out, and ``odd`` says what is wrong.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> reader = ColumnReader(pd.DataFrame({"winner": ["b", "a ", None]}))
+    >>> reader.read_texts(["winner"])[0].labels
+    ['b', 'a', '']
+    """
+
+    def __init__(self, source: Any, missing: Iterable[str] = (), on_error: str = "stop") -> None:
+        self._path = Path(source) if isinstance(source, (str, Path)) else None
+        self._missing = MISSING | {*missing}
+        self.skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
+        self.odd: dict[str, None] = {}
+        self._records: dict[str, list[Any]] | None = None
+        self._lines: Sequence[int] | None = None
+        self._frame = None
+        ending = require_ending(self._path, COLUMN_ENDINGS) if self._path else ""
+        if self._path and "json" in ending:
+            self._records = self._read_json(self._path, ending)
+        elif self._path:
+            names = read_columns(self._path)[0]
+        elif is_records(source):
+            self._records = _to_columns(source, "table")
+        elif (frame := as_frame(source)) is not None:
+            self._frame, names = frame, frame.columns
+        else:
+            raise RankshotError(
+                f"expected a table, a data frame or the path of a file, not {short_repr(source)}"
+            )
+        if self._records is not None:
+            names = [*self._records]
+        self.columns = [str(name).strip() for name in names]
+        self._by_name: dict[str, list[str]] = {}
+        for column in self.columns:
+            self._by_name.setdefault(plain_name(column), []).append(column)
+        self.separator = ","
+        if self._path and ending.removesuffix(PACKED) in {".csv", ".tsv"}:
+            with open_bytes(self._path) as stream:
+                first = next((line for line in stream if line.strip()), b"")
+            self.separator = find_separator(first.decode(errors="replace"))
+
+    def __str__(self) -> str:
+        """Return the name of the table, for messages."""
+        if self._path is not None:
+            return str(self._path)
+        return "data frame" if self._frame is not None else "table"
+
+    def where(self, row: int) -> str:
+        """Return the file and the line of a row, or its number from 0, for messages."""
+        if self._lines is not None:
+            return f"{self}:{self._lines[row]}"
+        if self._path is None or self._records is not None or self._path.suffix == ".parquet":
+            return f"{self}: row {row}"
+        with closing(iterate_rows(self._path, {} if self.skips else None)) as rows:
+            return f"{self}:{next(islice(rows, row + 1, None))[0]}"
+
+    def find(self, names: Iterable[str]) -> list[str]:
+        """Return the columns with one of these usual names: in any case, with blanks or signs."""
+        return [column for name in names for column in self._by_name.get(plain_name(name), ())]
+
+    def find_one(self, names: Iterable[str], argument: str) -> str | None:
+        """Return the column with the first of these names that there is; raise for two of it."""
+        for name in names:
+            if len(same := self.find([name])) > 1:
+                raise RankshotError(
+                    f"{self}: the columns {quote_names(same)} have the same name: choose one with "
+                    f"{argument}="
+                )
+            if same:
+                return same[0]
+        return None
+
+    def read_texts(self, names: Sequence[str]) -> list[Coded]:
+        """Return columns of text."""
+        places = [find_column(self.columns, name, str(self)) for name in names]
+        if self._frame is not None:
+            return [self._code_series(self._frame[:, j]) for j in places]
+        if self._records is not None:
+            every = list(self._records.values())
+            return [self._code(every[j]) for j in places]
+        arrow = self._read_arrow(places, numbers=False)
+        if arrow is None:
+            return [self._code(column) for column in self._read_slowly(names, []).texts]
+        return [self._code_arrow(column) for column in arrow.columns]
+
+    def read_numbers(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return columns of finite numbers, as a matrix."""
+        values: NDArray[Any]
+        places = [find_column(self.columns, name, str(self)) for name in names]
+        if self._records is not None:
+            coded = self.read_texts(names)
+            values = np.column_stack([self.parse_numbers(column)[0] for column in coded])
+            require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
+        elif self._frame is not None:
+            values = frame_to_matrix(self._frame[:, places])
+            require_numbers(values, Rule(), self.where, [*map(repr, names)].__getitem__)
+        else:
+            arrow = self._read_arrow(places, numbers=True)
+            if arrow is not None:
+                values = read_matrix(arrow.columns, arrow.num_rows)
+            if arrow is None or not np.isfinite(values).all():
+                values = self._read_slowly([], names).numbers
+        return np.asarray(values, np.float64)
+
+    def parse_numbers(self, column: Coded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the numbers in a column of text, NaN where there is none, and what is text."""
+        values = np.full(len(column.labels), np.nan)
+        is_text = np.zeros(len(column.labels), bool)
+        for i, label in enumerate(column.labels):
+            try:
+                values[i] = float(label.replace(",", ".") if self.separator == ";" else label)
+            except ValueError:
+                is_text[i] = label != ""
+        return values[column.codes], is_text[column.codes]
+
+    def is_unique(self, name: str) -> bool:
+        """Whether no two cells of a column are equal."""
+        j = find_column(self.columns, name, str(self))
+        if self._frame is not None:
+            return bool(self._frame[:, j].n_unique() == len(self._frame))
+        arrow = None if self._records is not None else self._read_arrow([j], numbers=False)
+        if arrow is None:
+            (column,) = self.read_texts([name])
+            return len(column.labels) == len(column.codes)
+        return bool(len(arrow.column(0).unique()) == arrow.num_rows)
+
+    def _read_slowly(self, texts: Sequence[str], numbers: Sequence[str]) -> Batch:
+        assert self._path is not None  # noqa: S101 (for mypy)
+        return read_table(
+            self._path, texts, numbers, strip=True, odd=self.odd if self.skips else None
+        )
+
+    def _read_arrow(self, places: list[int], *, numbers: bool) -> Any:
+        """Return columns of a file as an Arrow table; None if PyArrow cannot read them as such."""
+        assert self._path is not None  # noqa: S101 (for mypy)
+        if self._path.suffix == ".parquet":
+            return _read_arrow_columns(self._path, places, numbers=numbers)
+        try:
+            arrow, reader = import_pyarrow(), import_pyarrow("pyarrow.csv")
+        except RankshotError:
+            return None
+        with closing(iterate_rows(self._path)) as rows:
+            header = next(rows)[1]
+        wanted = [header[j] for j in places]
+        kind = arrow.float64() if numbers else arrow.string()
+        try:
+            table = reader.read_csv(
+                self._path,
+                parse_options=reader.ParseOptions(
+                    newlines_in_values=True, delimiter=self.separator
+                ),
+                convert_options=reader.ConvertOptions(
+                    column_types=dict.fromkeys(wanted, kind), include_columns=wanted
+                ),
+            )
+        except (arrow.ArrowException, UnicodeDecodeError, OSError):
+            return None
+        return table if table.num_rows else None
+
+    def _read_json(self, path: Path, ending: str) -> dict[str, list[Any]]:
+        """Return the columns of JSON lines, or of a list of objects or an object of columns."""
+        if ending.removesuffix(PACKED) == ".json":
+            try:
+                with open_bytes(path) as stream:
+                    found = json.loads(stream.read().decode("utf-8-sig"))
+            except (ValueError, RecursionError) as error:
+                raise RankshotError(f"{path}: not JSON ({error})") from None
+            return _to_columns(found, str(path))
+        records, lines = [], array("q")
+        decode = json.JSONDecoder().decode
+        for number, line in read_lines(path):
+            try:
+                record = decode(line)
+            except (ValueError, RecursionError) as error:
+                record = f"not JSON ({error}): {short_repr(line)}"
+            if not isinstance(record, dict):
+                problem = record if isinstance(record, str) else f"not an object: {line[:40]}"
+                if not self.skips:
+                    raise RankshotError(f"{path}:{number}: {problem}")
+                self.odd[f"{path}:{number}: {problem}"] = None
+                continue
+            lines.append(number)
+            records.append(_keep_cells(record))
+        self._lines = lines
+        return _to_columns(records, str(path))
+
+    def _code_series(self, series: Any) -> Coded:
+        import narwhals.stable.v2 as nw  # noqa: PLC0415
+
+        if series.dtype == nw.String:
+            with suppress(RankshotError):
+                import_pyarrow()
+                return self._code_arrow(series.to_arrow())
+        return self._code(series.to_list())
+
+    def _code(self, values: list[Any]) -> Coded:
+        """Give each different value a number, in the order of their first rows."""
+        try:
+            # 1 and True are equal, and have the same hash.
+            keys = [(type(value), value) for value in values] if _mixes(values) else values
+            number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+            codes = np.fromiter(map(number.__getitem__, keys), np.int32, len(keys))
+        except TypeError:
+            raise RankshotError(f"expected text, not {short_repr(values[0])}") from None
+        distinct = (key[1] for key in number) if keys is not values else number
+        return self._merge_labels(codes, [_to_text(value) for value in distinct])
+
+    def _code_arrow(self, column: Any) -> Coded:
+        # One chunk: a dictionary of each chunk would take as long as reading the file.
+        whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+        # PyArrow imports pandas to replace nulls, and for its own conversion.
+        coded = (whole.fill_null("") if whole.null_count else whole).dictionary_encode()
+        codes = np.frombuffer(coded.indices.buffers()[1], np.int32, len(coded))
+        return self._merge_labels(codes, coded.dictionary.to_pylist())
+
+    def _merge_labels(self, codes: NDArray[np.int32], labels: list[str]) -> Coded:
+        """Strip labels, empty those of missing values, and give equal ones one number."""
+        missing = self._missing
+        stripped = ["" if (bare := label.strip()) in missing else bare for label in labels]
+        distinct = {label: i for i, label in enumerate(dict.fromkeys(stripped))}
+        if len(distinct) == len(labels):
+            return Coded(codes, stripped)
+        recode = np.array([distinct[label] for label in stripped], np.int32)
+        return Coded(recode[codes], list(distinct))
+
+
+def _read_arrow_columns(path: Path, places: list[int], *, numbers: bool) -> Any:
+    """Return columns of a Parquet file; None if they are not all text, or all numbers."""
+    types = import_pyarrow().types
+    texts = (types.is_string, types.is_large_string)
+    rules = (types.is_integer, types.is_floating) if numbers else texts
+    with open_parquet(path) as file:
+        fields = [file.schema_arrow.field(j) for j in places]
+        if not all(any(rule(field.type) for rule in rules) for field in fields):
+            return None
+        names = [field.name for field in fields]
+        table = file.read(columns=names, use_threads=False)
+    return table.select(names) if table.num_rows else None
+
+
+def _to_columns(found: Any, what: str) -> dict[str, list[Any]]:
+    """Return records, or columns as lists or as pandas writes them to JSON, as columns."""
+    columns: dict[str, list[Any]] = {}
+    if isinstance(found, Mapping) and found:
+        inner = [
+            list(each.values()) if isinstance(each, Mapping) else each for each in found.values()
+        ]
+        if (
+            all(isinstance(x, (list, tuple, np.ndarray)) for x in inner)
+            and len({*map(len, inner)}) == 1
+        ):
+            columns = {str(name): list(x) for name, x in zip(found, inner, strict=True)}
+    elif isinstance(found, (list, tuple)) and all(isinstance(one, Mapping) for one in found):
+        records = [_keep_cells(one) for one in found]
+        names = dict.fromkeys(name for one in records for name in one)
+        columns = {str(name): [one.get(name) for one in records] for name in names}
+    if not columns:
+        raise RankshotError(
+            f"{what}: expected a list of objects, one per row, or an object of columns of equal "
+            f"length, not {short_repr(found)}"
+        )
+    return columns
+
+
+def _keep_cells(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is not nested: conversations in dumps of arenas are not columns."""
+    return {name: x for name, x in record.items() if not isinstance(x, (list, dict))}
+
+
+def _mixes(values: list[Any]) -> bool:
+    kinds = {*map(type, values)}
+    return bool in kinds and len(kinds) > 1
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value)

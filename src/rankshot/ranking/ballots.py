@@ -1,0 +1,467 @@
+"""Tables of ballots: items in order, or a place or a score of each item, in wide or long form.
+
+A wide table has one row per rater; a long one has a row for each item of a rater. A column that may
+be something else than a place or an item, and numbers that may be places or scores, are errors
+which name the option that decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.columns import Coded, ColumnReader, plain_name
+from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.validation import as_names
+from rankshot.ranking.construction import Kind, number_items, validate_columns, validate_entries
+from rankshot.ranking.entries import Entries, find_first, number_rows, row_starts
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.votes import NAMED, RowChecks, combine_weights, find_raters, read_weights
+
+LAYOUTS = {
+    "votes": "votes between two items",
+    "orders": "items in order, best first",
+    "places": "places, 1 is best",
+    "scores": "scores, the highest is best",
+}
+ITEMS = (*NAMED, "alternative", "product", "item_name", "item_id")
+RANKS = ("rank", "place", "position", "ranking")
+SCORES = ("score", "rating", "points", "grade")
+TARGETS = ("target",)
+BESIDE = {
+    *("age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode"),
+    *("income", "education", "occupation", "party", "date", "time", "timestamp", "duration"),
+    *(
+        "durationinseconds",
+        "startdate",
+        "enddate",
+        "recordeddate",
+        "status",
+        "progress",
+        "finished",
+    ),
+    *("ipaddress", "ip", "comment", "comments", "email", "language", "userlanguage", "group"),
+    *("condition", "year", "month", "wave", "n", "row", "index", "number", "collectorid", "total"),
+    *("locationlatitude", "locationlongitude", "distributionchannel", "question", "category"),
+}
+"""Names of columns that are seldom items, as `plain_name` writes them."""
+ORDINALS: tuple[str, ...] = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+)
+ORDINALS += ("tenth", "eleventh", "twelfth")
+PLACE = re.compile(
+    r"(?:(?P<before>rank(?:ed|ing)?|place|position|choice|pref(?:erence)?|top|vote|no|#)[\s_.#:-]*)?"
+    rf"(?:(?P<number>\d+)(?P<end>st|nd|rd|th)?|(?P<word>{'|'.join(ORDINALS)}))"
+    r"[\s_.-]*(?P<after>rank|place|choice|pref(?:erence)?|vote)?"
+)
+FEW_BALLOTS = 5
+"""In fewer ballots, a column may be far from all others by chance."""
+OTHER_TABLES = (
+    "For votes between two items, name the columns with a=, b= and winner=; for one row per item "
+    "of a rater, with rater=, item= and rank= or score="
+)
+CODES = ({-1.0, -9.0, -99.0, -999.0}, {99.0, 999.0, 9999.0})
+"""Numbers that stand for missing values in SPSS and others, negative and positive."""
+CODE_RATIO = 5
+"""Such a positive number is suspected if it is this many times larger than all others."""
+
+
+def read_ballots(
+    table: ColumnReader,
+    items: Iterable[Any] | None,
+    kind: Kind,
+    layout: str | None,
+    checks: RowChecks,
+    *,
+    ignore: Iterable[str] | None,
+    has_missing: bool,
+    rater: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    count: str | None = None,
+    item: str | None = None,
+    rank: str | None = None,
+    score: str | None = None,
+) -> tuple[Rankings, str]:
+    """Read ballots, one row per rater or per item of a rater; return also the layout."""
+    raters = [rater] if rater else find_raters(table, ("name", "id"))
+    target = target or table.find_one(TARGETS, "target")
+    n = checks.kept.size
+    weights = combine_weights(*read_weights(table, weight, count, n, checks))
+    used = [*raters, target, weight or table.find_one(("weight",), "weight")]
+    used.append(count or table.find_one(("count", "freq", "frequency"), "count"))
+    known = None if items is None else as_names(items)
+    by_rater = _read_labels(table, raters[:1])
+    by_target = _read_labels(table, [target] if target else [])
+    item = item or table.find_one(ITEMS, "item")
+    values = [x for x in (rank, score) if x] or table.find((*RANKS, *SCORES))
+    if item and len(values) > 1:
+        raise RankshotError(
+            f"{table}: {quote_names(values)} may be ranks (1 is best) or scores (the highest is "
+            "best): choose with rank= or score="
+        )
+    value = values[0] if values else None
+    if item and value and item != value:
+        named = score or plain_name(value) in {plain_name(x) for x in SCORES}
+        layout = layout or ("scores" if named and not rank else "places")
+        long = _LongTable(table, item, value, layout, (by_rater, by_target), weights)
+        return long.read(known, kind, checks), layout
+    ignored = [*ignore] if ignore is not None else []
+    columns = [x for x in table.columns if x not in used and x not in ignored]
+    wide = _WideTable(table, columns, layout, known, ignore is not None, has_missing)
+    beside = {"raters": _expand(by_rater), "targets": _expand(by_target), "weights": weights}
+    return wide.read(kind, beside), wide.layout
+
+
+def _read_labels(table: ColumnReader, names: list[str]) -> Coded | None:
+    return table.read_texts(names)[0] if names else None
+
+
+def _expand(labels: Coded | None) -> NDArray[np.object_] | None:
+    return None if labels is None else labels.expand(None)
+
+
+def parse_place(name: str) -> tuple[int, bool] | None:
+    """Return the place that a name is of, and whether it cannot be the number of an item.
+
+    Examples
+    --------
+    >>> [parse_place(name) for name in ("Third choice", "2nd", "rank_1", "4", "tea")]
+    [(3, True), (2, True), (1, False), (4, False), None]
+    """
+    found = PLACE.fullmatch(name.strip().lower())
+    if found is None:
+        return None
+    number, end, word = found["number"], found["end"], found["word"]
+    choice = "choice" in {found["before"], found["after"]}
+    place = int(number) if number else ORDINALS.index(word) + 1
+    return place, bool(word or end or choice)
+
+
+class _WideTable:
+    """Ballots with one row per rater: the columns are places, or items."""
+
+    def __init__(
+        self,
+        table: ColumnReader,
+        columns: list[str],
+        layout: str | None,
+        known: tuple[str, ...] | None,
+        columns_are_chosen: bool,  # noqa: FBT001
+        missing_is_chosen: bool,  # noqa: FBT001
+    ) -> None:
+        self._table, self._known = table, known
+        self._is_decided = columns_are_chosen or known is not None
+        self._knows_missing, self._is_inferred = missing_is_chosen, layout is None
+        if known and layout != "orders" and {*known} <= {*columns}:
+            columns = list(known)
+        read = dict(zip(columns, table.read_texts(columns), strict=True)) if columns else {}
+        self._cells = {name: x for name, x in read.items() if not _are_row_numbers(name, x)}
+        if not self._cells:
+            raise RankshotError(
+                f"{table}: no columns of places or items besides {quote_names(table.columns)}"
+            )
+        self.layout = layout or self._recognise()
+
+    def read(self, kind: Kind, beside: dict[str, Any]) -> Rankings:
+        if self.layout == "orders":
+            return self._read_orders(kind, beside)
+        numbers = self._read_numbers()
+        self._refuse_columns([x for x in self._cells if plain_name(x) in BESIDE])
+        self._require_alike(numbers)
+        self._refuse_codes(numbers)
+        names = list(self._cells)
+        if self.layout == "places":
+            found = Rankings.from_positions(numbers, items=names, kind=kind, **beside)
+        else:
+            kind = "subset" if np.isnan(numbers).any() else kind
+            found = Rankings.from_scores(numbers, items=names, kind=kind, **beside)
+        return found.with_items(self._known) if self._known else found
+
+    # ---- What the cells are
+
+    def _recognise(self) -> str:
+        """Return the layout; raise if the table may be read in two ways."""
+        is_number = {name: self._is_number(cells) for name, cells in self._cells.items()}
+        places = [parse_place(name) for name in self._cells]
+        if not all(is_number.values()):
+            if all(map(self._has_ordinals, self._cells.values())) and not all(places):
+                return "places"
+            if any(is_number.values()) and not any(places):
+                numbers = [name for name, is_one in is_number.items() if is_one]
+                texts = [name for name in is_number if name not in numbers]
+                found = f"there are numbers in {quote_names(numbers, 3)}, and text in"
+                self._refuse(f"{found} {quote_names(texts, 3)}", texts, f" {OTHER_TABLES}")
+            return "orders"
+        if all(places) and all(place[1] for place in places if place):
+            return "orders"
+        may = "places (1 is best, layout='places') or scores (the highest is best, layout='scores')"
+        names = quote_names(self._cells, 3)
+        if all(places):
+            may = f"the items of the places {names} (layout='orders'), {may}"
+        raise RankshotError(f"{self._table}: the numbers may be {may}: say which")
+
+    def _is_number(self, cells: Coded) -> bool:
+        return not self._table.parse_numbers(cells)[1].any()
+
+    def _has_ordinals(self, cells: Coded) -> bool:
+        """Whether the cells are places in words, such as 1st or "second choice"."""
+        return all(not x or (parse_place(x) or (0, False))[1] for x in cells.labels)
+
+    def _refuse_columns(self, odd: list[str]) -> None:
+        """Raise for columns that may be something else than items."""
+        if odd and not self._is_decided:
+            self._refuse(f"{quote_names(odd, 20)} may be items, or something else", odd)
+
+    def _refuse(self, what: str, odd: list[str], more: str = "") -> NoReturn:
+        listed = ",".join(odd)
+        raise RankshotError(
+            f"{self._table}: {what}. Leave out columns that are not with ignore={listed!r}; if all "
+            f"are, give ignore=''. A column of raters is named with rater=.{more}"
+        )
+
+    # ---- Items in order
+
+    def _read_orders(self, kind: Kind, beside: dict[str, Any]) -> Rankings:
+        table = self._table
+        orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
+        beside = {**beside, "items": self._known, "where": table.where}
+        return Rankings.from_orders(orders, kind=[kind] * len(orders), **beside)
+
+    def _read_places(self) -> list[list[Any]]:
+        """Return the items of each row, in the order of the columns of places."""
+        cells = self._cells
+        self._require_header()
+        places = {name: found[0] for name in cells if (found := parse_place(name))}
+        if places and len(places) < len(cells):
+            odd = [name for name in cells if name not in places]
+            what = f"{quote_names([*places], 3)} are places; {quote_names(odd, 20)} may be too"
+            self._refuse(what, odd)
+        if not places and self._is_inferred:
+            raise RankshotError(
+                f"{self._table}: the columns {quote_names(cells)} do not say which place they are. "
+                "If they are places, from the best on the left, give layout='orders'. For one "
+                f"column per item, the cells must be numbers. {OTHER_TABLES}"
+            )
+        self._refuse_columns([x for x in cells if plain_name(x) in BESIDE])
+        if len({*places.values()}) < len(places):
+            raise RankshotError(f"{self._table}: two of {quote_names(cells)} are the same place")
+        order = sorted(cells, key=lambda name: places.get(name, 0))
+        if self._known:
+            self._require_items()
+        ties = self._find_ties()
+        rows = zip(*(cells[name].expand() for name in order), strict=True)
+        return [[ties.get(name, name) for name in row if name] for row in rows]
+
+    def _require_header(self) -> None:
+        """Raise if the columns have the names of items: then the first row is a ballot."""
+        items = {name for cells in self._cells.values() for name in cells.labels}
+        same = [name for name in self._cells if name in items and parse_place(name) is None]
+        if same:
+            raise RankshotError(
+                f"{self._table}:1: the first row names the columns, but the ballots have "
+                f"{quote_names(same)} as well: add a header above the first ballot, such as 1,2,3 "
+                "or rater,1,2,3"
+            )
+
+    def _require_items(self) -> None:
+        """Raise for a name that is not an item; the message has its row and its column."""
+        assert self._known is not None  # noqa: S101 (for mypy)
+        for column, (codes, labels) in self._cells.items():
+            split = [self._known[0] if "=" in x and x not in self._known else x for x in labels]
+            names = [name or self._known[0] for name in split]
+            where = self._table.where
+            number_items(names, codes, self._known, lambda row: f"{where(row)}, column {column!r}")  # noqa: B023
+
+    def _find_ties(self) -> dict[str, Any]:
+        """Return the ties that cells such as ``tea=beer`` stand for."""
+        labels = {label for cells in self._cells.values() for label in cells.labels}
+        known = {*self._known} if self._known else labels
+        ties: dict[str, Any] = {}
+        for label in sorted(labels - {*(self._known or ())}):
+            parts = [part.strip() for part in label.split("=")]
+            if len(parts) > 1 and {*parts} <= known:
+                ties[label] = parts
+            elif len(parts) > 1 or ">" in label:
+                raise RankshotError(
+                    f"{self._table}: the cell {label!r} may be one item, or several in one cell: "
+                    "name all items with items=, or write the items in cells of their own"
+                )
+        return ties
+
+    def _split_cells(self) -> list[list[Any]]:
+        """Return the items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
+        ((name, cells),) = self._cells.items()
+        texts = [x for x in cells.labels if x]
+        if any("," in x and ">" not in x for x in texts) and not self._known:
+            raise RankshotError(
+                f"{self._table}: the cells of {name!r}, such as {short_repr(texts[0])}, may be one "
+                "item or several: separate items by '>', best first"
+            )
+        sign = (
+            ">" if any(">" in x for x in texts) else ";" if any(";" in x for x in texts) else None
+        )
+        orders = {}
+        for text in cells.labels:
+            parts = [x.strip() for x in text.split(sign)] if sign else [text]
+            ties = [[x.strip() for x in part.split("=")] for part in parts if part]
+            orders[text] = [tie if len(tie) > 1 else tie[0] for tie in ties]
+        return [orders[cells.labels[code]] for code in cells.codes]
+
+    # ---- Numbers of items
+
+    def _read_numbers(self) -> NDArray[np.float64]:
+        columns = []
+        for name, cells in self._cells.items():
+            numbers, is_text = self._table.parse_numbers(cells)
+            if is_text.any() and self.layout == "places" and self._has_ordinals(cells):
+                found = [parse_place(x) for x in cells.labels]
+                numbers = np.array([x[0] if x else np.nan for x in found])[cells.codes]
+            elif is_text.any():
+                row = int(np.argmax(is_text))
+                raise RankshotError(
+                    f"{self._table.where(row)}: {self.layout} must be numbers, and {name!r} is "
+                    f"{short_repr(cells.labels[cells.codes[row]])}. Leave out a column that is "
+                    f"not an item with ignore={name!r}, and name that of the raters with rater=; "
+                    "if the cells are names in order, give layout='orders'"
+                )
+            columns.append(numbers)
+        return np.column_stack(columns)
+
+    def _require_alike(self, numbers: NDArray[np.float64]) -> None:
+        """Raise for a column that is far from all others, or that has larger numbers than places.
+
+        Without it, all rows are 1, 2, …
+        """
+        names, n_columns = list(self._cells), numbers.shape[1]
+        low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
+        if np.isfinite(low).sum() < 3 or self._is_decided:
+            return
+        j, odd = int(np.nanargmax(high)), []
+        if self.layout == "places" and high[j] > n_columns:
+            odd = [j] if _are_places(np.delete(numbers, j, axis=1)) else []
+        if len(numbers) >= FEW_BALLOTS:
+            for j in (int(np.nanargmax(low)), int(np.nanargmin(high))):
+                least, most = np.nanmin(np.delete(low, j)), np.nanmax(np.delete(high, j))
+                odd += [j] if max(low[j] - most, least - high[j]) > most - least else []
+        if odd:
+            what = f"the numbers in {names[odd[0]]!r} are unlike those in all other columns"
+            self._refuse(f"{what}: it may be an item, or something else", [names[odd[0]]])
+
+    def _refuse_codes(self, numbers: NDArray[np.float64]) -> None:
+        """Raise for a number that may stand for a missing value."""
+        values = np.unique(numbers[np.isfinite(numbers)])
+        for code in values[np.isin(values, [*CODES[0], *CODES[1]])]:
+            rest = values[~np.isin(values, [*CODES[0], *CODES[1]])]
+            top = rest.max(initial=0.0)
+            is_odd = rest.min(initial=0.0) >= 0 if code < 0 else CODE_RATIO * top < code
+            if rest.size and is_odd and not self._knows_missing:
+                row, j = np.argwhere(numbers == code)[0]
+                raise RankshotError(
+                    f"{self._table.where(int(row))}: {[*self._cells][j]!r} is {code:g}, which may "
+                    f"be a number or a missing value: give missing='{code:g}', or missing='' if "
+                    "all are numbers"
+                )
+
+
+def _are_row_numbers(name: str, cells: Coded) -> bool:
+    """Whether a column without a name, as R and pandas write it, counts the rows."""
+    if name and plain_name(name) != "unnamed0":
+        return False
+    numbers = [*map(str, range(len(cells.codes) + 1))]
+    return cells.expand().tolist() in (numbers[:-1], numbers[1:])
+
+
+def _are_places(numbers: NDArray[np.float64]) -> bool:
+    """Whether each row has the numbers 1, 2, … and otherwise zeros or empty cells."""
+    places = np.sort(np.where(numbers > 0, numbers, np.inf), axis=1)
+    counted = np.isin(places, np.inf) | (places == np.arange(1, numbers.shape[1] + 1))
+    return bool(counted.all() and not np.any(numbers < 0))
+
+
+class _LongTable:
+    """Ballots with one row for each item of a rater, and its rank or score."""
+
+    def __init__(
+        self,
+        table: ColumnReader,
+        item: str,
+        value: str,
+        layout: str,
+        groups: tuple[Coded | None, Coded | None],
+        weights: NDArray[np.float64],
+    ) -> None:
+        self._table, self._item, self._value, self._layout = table, item, value, layout
+        self._groups, self._weights = groups, weights
+        if layout not in {"places", "scores"}:
+            raise RankshotError(
+                f"{table}: a row for each item of a rater has places or scores, not {layout}"
+            )
+        if all(group is None for group in groups):
+            raise RankshotError(
+                f"{table}: each row has one item, {item!r}, and its {value!r}: name the column "
+                "that says whose ranking it belongs to with rater= or target="
+            )
+
+    def read(self, known: tuple[str, ...] | None, kind: Kind, checks: RowChecks) -> Rankings:
+        table = self._table
+        items, cells = table.read_texts([self._item, self._value])
+        numbers, is_text = table.parse_numbers(cells)
+
+        def describe(row: int) -> str:
+            cell = short_repr(cells.labels[cells.codes[row]])
+            return f"{self._value!r} is {cell}; expected a number"
+
+        checks.check(is_text | np.isinf(numbers), describe)
+        is_empty = np.array([label == "" for label in items.labels])[items.codes]
+        checks.check(is_empty, lambda _: f"{self._item!r} is empty")
+        keys = [group.codes for group in self._groups if group is not None]
+        group = number_rows(keys, items.codes.size)
+        listed = checks.kept & ~np.isnan(numbers)
+        if self._layout == "places":
+            checks.check(numbers < 0, lambda _: f"{self._value!r} is below 0; 1 is the best place")
+            listed &= numbers != 0
+        rows = np.flatnonzero(listed & checks.kept)
+        checks.finish()
+        if not rows.size:
+            raise RankshotError(f"{table}: {self._value!r} is empty in all rows")
+        sign = 1 if self._layout == "places" else -1
+        # Groups in the order in which they begin.
+        begin = find_first(group)[group]
+        rows = rows[np.lexsort((sign * numbers[rows], begin[rows]))]
+        starts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
+        names, codes = number_items(
+            items.labels, items.codes[rows], known, lambda i: table.where(int(rows[i]))
+        )
+        sizes = np.diff(np.append(starts, rows.size))
+        step = np.diff(numbers[rows], prepend=np.nan) != 0
+        step[starts] = False
+        run = np.cumsum(step)
+        places = (run - np.repeat(run[starts], sizes)).astype(np.int32)
+        firsts = rows[starts]
+        entries = Entries(codes, places, row_starts(sizes))
+        entries = validate_entries(entries, names, lambda i: self._describe(int(firsts[i])))
+        labels = [None if x is None else x.select(firsts).expand(None) for x in self._groups]
+        if self._layout == "scores" and np.any(sizes < len(names)):
+            kind = "subset"
+        beside = validate_columns(
+            firsts.size, labels[1], None, labels[0], self._weights[firsts], kind
+        )
+        return Rankings(names, *entries, entries.sizes, *beside)
+
+    def _describe(self, row: int) -> str:
+        """Return the rater and target of a row, for a message."""
+        words = [x.labels[x.codes[row]] for x in self._groups if x is not None]
+        return f"{self._table}: {quote_names(words)} (name what tells rankings apart with target=)"

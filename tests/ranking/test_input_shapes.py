@@ -1,0 +1,269 @@
+"""What becomes of tables as arenas, R, Excel, Qualtrics, SPSS, PrefLib and survey tools write them.
+
+A table has one right reading, or it is an error that names what decides. Each shape is the ending
+of the file, its text, and what is read: rankings with > and =, separated by semicolons; or, after an
+exclamation mark, the words that the error has, separated by &. Options of `read_rankings` follow.
+"""
+# ruff: noqa: E501, ISC004 (one line per shape)
+
+import gzip
+import warnings
+
+import pytest
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+
+TEA = "tea>beer>juice; beer>tea>juice"
+ARENA = "x>y; z>x; y=z"
+BOTH = "& numbers='index' & numbers='score'"
+PLACES_OR_SCORES = "! layout='places' & layout='scores'"
+
+SHAPES = [
+    # ---- Votes: arena dumps and preference data
+    ("csv", "model_a,model_b,winner\nx,y,model_a\nx,z,model_b\ny,z,tie\n", ARENA),
+    ("csv", "model_a,model_b,winner\nx,y,model_a\nx,z,model_b\ny,z,tie (bothbad)\n", ARENA),
+    ("csv", "model_a,model_b,winner\nx,y,x\nx,z,z\ny,z,both_bad\n", ARENA),
+    ("csv", "Model A,Model B,Winner\nx,y,Model A\nx,z,Model B\ny,z,Tie\n", ARENA),
+    ("csv", "MODEL_A,MODEL_B,WINNER\nx,y,MODEL_A\nx,z,model_b\ny,z,DRAW\n", ARENA),
+    ("csv", " model_a , model_b , winner \n x , y , a \nx,z,b\ny,z,tie\n", ARENA),
+    ("csv", "model_a;model_b;winner\nx;y;a\nx;z;b\ny;z;tie\n", ARENA),
+    ("csv", "model_a\tmodel_b\twinner\nx\ty\ta\nx\tz\tb\ny\tz\ttie\n", ARENA),
+    ("tsv", "model_a\tmodel_b\twinner\nx\ty\ta\nx\tz\tb\ny\tz\ttie\n", ARENA),
+    ("csv", "\ufeffmodel_a,model_b,winner\nx,y,a\nx,z,b\ny,z,tie\n", ARENA),
+    ("csv", "\ufeffmodel_a;model_b;winner\r\nx;y;a\r\nx;z;b\r\ny;z;tie\r\n", ARENA),
+    ("csv.gz", "model_a,model_b,winner\nx,y,a\nx,z,b\ny,z,tie\n", ARENA),
+    ("tsv.gz", "model_a\tmodel_b\twinner\nx\ty\ta\nx\tz\tb\ny\tz\ttie\n", ARENA),
+    ("csv", '"model_a";"model_b";"winner"\n"x";"y";"a"\n"x";"z";"b"\n"y";"z";"tie"\n', ARENA),
+    (
+        "jsonl",
+        '{"model_a": "x", "model_b": "y", "winner": "model_a", "conversation_a": [{"role": "u"}]}\n'
+        '{"model_a": "x", "model_b": "z", "winner": "model_b"}\n'
+        '{"model_a": "y", "model_b": "z", "winner": "tie"}\n',
+        ARENA,
+    ),
+    ("ndjson", '{"winner": "x", "loser": "y"}\n{"winner": "z", "loser": "x"}\n', "x>y; z>x"),
+    ("jsonl.gz", '{"winner": "x", "loser": "y"}\n\n{"winner": "z", "loser": "x"}\n', "x>y; z>x"),
+    ("json", '[{"winner": "x", "loser": "y"}, {"loser": "x", "winner": "z"}]', "x>y; z>x"),
+    ("json", '{"winner": ["x", "z"], "loser": ["y", "x"]}', "x>y; z>x"),
+    ("json", '{"winner": {"0": "x", "1": "z"}, "loser": {"0": "y", "1": "x"}}', "x>y; z>x"),
+    ("json.gz", '[{"winner": "x", "loser": "y"}]', "x>y"),
+    ("json", '{"winner": ["x", "z"], "loser": ["y"]}', "! columns of equal length"),
+    ("json", '["x", "y"]', "! a list of objects"),
+    ("json", "{nothing", "! not JSON"),
+    ("jsonl", '{"winner": "x", "loser": "y"}\n[1]\n', "! shape.jsonl:2 & not an object"),
+    (
+        "csv",
+        "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n"
+        "1,x,y,1,0,0\n2,x,z,0,1,0\n3,y,z,0,0,1\n",
+        ARENA,
+    ),
+    (
+        "csv",
+        "id,model_a,model_b,winner_model_a,winner_model_b,winner_tie\n1,x,y,1,1,0\n",
+        "! shape.csv:2 & exactly one of 'winner_model_a'",
+    ),
+    ("csv", "generator_1,generator_2,preference\nx,y,1\nx,z,2\ny,z,1.5\n", ARENA),
+    ("csv", "item1,item2,choice\nx,y,1\nx,z,2\n", "x>y; z>x"),
+    ("csv", "system_a,system_b,outcome\nx,y,A\nx,z,B\n", "x>y; z>x"),
+    ("csv", "option a,option b,vote\nx,y,option a\nx,z,option b\n", "x>y; z>x"),
+    ("csv", "left,right,result\nx,y,left\nx,z,right\n", "x>y; z>x"),
+    ("csv", "first,second,outcome\nx,y,first\nx,z,second\n", "x>y; z>x"),
+    ("csv", "White,Black,Result\nx,y,1-0\nx,z,0-1\ny,z,1/2-1/2\n", ARENA),
+    ("csv", "player_a,player_b,result\nx,y,win\nx,z,loss\ny,z,draw\n", ARENA),
+    ("csv", "assistant_a,assistant_b,verdict\nx,y,[[A]]\nx,z,[[B]]\ny,z,[[C]]\n", ARENA),
+    ("csv", "model_a,model_b,verdict\nx,y,A>>B\nx,z,B>A\ny,z,A=B\n", ARENA),
+    ("csv", "winner,loser\nx,y\nz,x\n", "x>y; z>x"),
+    ("csv", "Winner,Loser,Tie\nx,y,no\nz,x,0\ny,z,yes\n", ARENA),
+    ("csv", "winner,loser,tie\nx,y,FALSE\nz,x,FALSE\ny,z,TRUE\n", ARENA),
+    ("csv", "winner,loser\nx,y\ntie,x\n", "! 'winner' is 'tie', a tie and not an item & a=, b="),
+    ("csv", "model_a,model_b,winner\n3,1,3\n1,2,2\n", "3>1; 2>1"),
+    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\n", f"! 'winner' is '0', '1' {BOTH} & 'model_a'"),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,1\n", f"! 'winner' is '1' {BOTH}"),
+    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,0.5\ny,z,1\n", f"! 'winner' {BOTH}"),
+    ("csv", "model_a,model_b,winner\nx,y,1.0\nx,z,-1\ny,z,0\n", f"! 'winner' {BOTH}"),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,-1\ny,z,0\n", ARENA, {"numbers": "score"}),
+    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\n", "x>y; z>x", {"numbers": "index"}),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,0\n", "x>y; z>x", {"numbers": "score"}),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,2\n", "x>y; z>x", {"numbers": "index"}),
+    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\ny,z,2\n", "! 'winner' is '0'; expected the name"),
+    ("csv", "model_a,model_b,winner\nx,y,3\n", "! 'winner' is '3'; expected the name of one"),
+    ("csv", "model_a,model_b,winner\n2,1,1\n1,2,2\n", "! names one of the two items, and the other"),
+    ("csv", "model_a,model_b,winner\nx,y,True\n", "! 'winner' is 'True'; expected"),
+    ("csv", "model_a,model_b,winner\nx,y,invalid\n", "! shape.csv:2: 'winner' is 'invalid'"),
+    ("csv", "model_a,model_b,winner\nx,y,\n", "! 'winner' is empty & 'tie' & on_error='skip'"),
+    ("csv", "model_a,model_b,winner\nx,y,NA\n", "! 'winner' is empty"),
+    ("csv", "model_a,model_b,winner\nNA,y,a\n", "! 'model_a' is empty"),
+    ("csv", "model_a,model_b,judge\nx,y,ann\n", "! no column 'winner' & winner="),
+    ("csv", "model_a,model_b,outcome,preference\nx,y,a,b\n", "! 'outcome', 'preference' & winner="),
+    ("csv", "model_a,model_b,left,right,winner\nx,y,u,v,a\n", "! 'left', 'right' & a= and b="),
+    ("csv", "model_a,Model A,model_b,winner\nx,u,y,a\n", "! winner="),
+    ("csv", "system 1;better;system 2\nx;1;y\n", "! a=, b= and winner="),
+    ("csv", "chosen,rejected\nx,y\nz,x\n", "! a=, b= and winner="),
+    ("csv", "chosen,rejected\nx,y\nz,x\n", "x>y; z>x", {"winner": "chosen", "loser": "rejected"}),
+    ("csv", "model_a,model_b,winner\nx,x,a\n", "! item 'x' against itself"),
+    ("csv", "model_a,model_b,winner,count\nx,y,a,3\n", "3 x>y"),
+    ("csv", "model_a,model_b,winner,Freq\nx,y,a,3\ny,z,tie,1\n", "3 x>y; y=z"),
+    ("csv", "model_a,model_b,winner,weight\nx,y,a,30\ny,z,tie,10\n", "1.5 x>y; 0.5 y=z"),
+    ("csv", "winner,loser,weight,count\nx,y,2,10\ny,z,0,10\n", "10 x>y; 0 y>z"),
+    ("csv", "model_a,model_b,winner,count\nx,y,a,1.5\n", "! 'count' is '1.5'; a count must be a whole"),
+    ("csv", "model_a;model_b;winner;weight\nx;y;a;1,5\ny;z;b;0,5\n", "1.5 x>y; 0.5 z>y"),
+    # ---- Ballots: one column per place
+    ("csv", "name,first,second,third\nann,tea,beer,juice\nbob,beer,tea,juice\n", TEA),
+    ("csv", "name,third,second,first\nann,juice,beer,tea\nbob,juice,tea,beer\n", TEA),
+    ("csv", "2,1,3\nbeer,tea,juice\ntea,beer,juice\n", TEA),
+    ("csv", "rank3,rank2,rank1\njuice,beer,tea\njuice,tea,beer\n", TEA),
+    ("csv", "3rd,1st,2nd\njuice,tea,beer\njuice,beer,tea\n", TEA),
+    ("csv", "Third Choice,First Choice,Second Choice\njuice,tea,beer\njuice,beer,tea\n", TEA),
+    ("csv", "Rank #2,Rank #1,Rank #3\nbeer,tea,juice\ntea,beer,juice\n", TEA),
+    ("csv", "preference_1,preference_2,preference_3\ntea,beer,juice\nbeer,tea,juice\n", TEA),
+    ("csv", "2nd place;1st place;3rd place\nbeer;tea;juice\ntea;beer;juice\n", TEA),
+    ("csv", "0,1,2\ntea,beer,juice\nbeer,tea,juice\n", TEA),
+    ("csv", "rank10,rank2,rank1\njuice,beer,tea\njuice,tea,beer\n", TEA),
+    ("csv", "first,1st,second\ntea,beer,juice\n", "! are the same place"),
+    ("csv", "1,2,3\ntea,beer,NA\nbeer,tea,juice\n", "tea>beer; beer>tea>juice"),
+    ("csv", "1,2,3\ntea,beer,N/A\nbeer,NULL,.\n", "tea>beer; beer"),
+    ("csv", "1,2\ntea,beer=juice\nbeer,tea=juice\n", "! 'beer=juice' may be one item & items="),
+    ("csv", "1,2,3\ntea,beer=juice,\nbeer,juice,tea\n", "tea>beer=juice; beer>juice>tea"),
+    ("csv", "1,2\nE=mc2,F=ma\n", "E=mc2>F=ma", {"items": ["E=mc2", "F=ma"]}),
+    ("csv", "best,middle,worst\ntea,beer,juice\n", "! do not say which place & layout='orders'"),
+    ("csv", "x,y,z\ntea,beer,juice\nbeer,tea,juice\n", TEA, {"layout": "orders"}),
+    ("csv", "name,1,2,region\nann,tea,beer,north\n", "! 'region' & ignore='region' & ignore=''"),
+    ("csv", "name,1,2,region\nann,tea,beer,north\n", "tea>beer", {"ignore": "region"}),
+    ("csv", "1,2,age,date\ntea,beer,31,2026-01-01\n", "! ignore='age,date'"),
+    ("csv", "1,2,last\ntea,beer,juice\n", "! '1', '2' are places; 'last' may be too"),
+    ("csv", "who,1,2\nann,tea,beer\n", "! 'who' & rater="),
+    ("csv", "who,1,2\nann,tea,beer\n", "tea>beer", {"rater": "who"}),
+    ("csv", "user_id,1,2\n7,tea,beer\n", "tea>beer"),
+    ("csv", "Respondent ID,1,2\n7,tea,beer\n", "tea>beer"),
+    ("csv", ',"first","second"\n"1","tea","beer"\n"2","beer","tea"\n', "tea>beer; beer>tea"),
+    ("csv", "Unnamed: 0,first,second\n0,tea,beer\n1,beer,tea\n", "tea>beer; beer>tea"),
+    ("csv", "tea,beer,cola\nbeer,tea,juice\n", "! 'tea', 'beer' as well: add a header"),
+    ("csv", "1,2,3\ntea,tea,juice\n", "! item 'tea' is listed more than once"),
+    ("csv", "vote\ntea > beer = juice\nbeer>tea>juice\n", "tea>beer=juice; beer>tea>juice"),
+    ("csv", "Rank these\ntea;beer;juice;\nbeer;tea;juice;\n", TEA),
+    ("csv", 'ID,Rank these\n1,tea;beer;juice;\n2,beer;tea;juice;\n', TEA),
+    ("csv", 'ID,Which\n1,"tea, beer"\n', "! 'tea, beer', may be one item or several & '>'"),
+    ("csv", "name,first,second,count\nann,tea,beer,4\n", "4 tea>beer"),
+    ("csv", "first,second,weight\ntea,beer,40\nbeer,tea,20\n", "1.3333 tea>beer; 0.66667 beer>tea"),
+    # ---- Ballots: one column per item
+    ("csv", "name,tea,beer,juice\nann,1,2,3\nbob,2,1,3\n", PLACES_OR_SCORES),
+    ("csv", "name,tea,beer,juice\nann,1,2,3\nbob,2,1,3\n", TEA, {"layout": "places"}),
+    ("csv", "name,tea,beer,juice\nann,5,4,3\nbob,4,5,3\n", PLACES_OR_SCORES),
+    ("csv", "name,tea,beer,juice\nann,5,4,3\nbob,4,5,3\n", TEA, {"layout": "scores"}),
+    ("csv", "tea,beer,juice\n1.5,1.5,3\n1,2,3\n", PLACES_OR_SCORES),
+    ("csv", "tea,beer,juice\n1.5,1.5,3\n", "tea=beer>juice", {"layout": "places"}),
+    ("csv", "tea;beer;juice\n0,9;0,5;0,1\n", "tea>beer>juice", {"layout": "scores"}),
+    ("csv", "tea,beer,juice\n1st,2nd,3rd\n2nd,1st,3rd\n", TEA),
+    ("csv", "Rank [tea],Rank [beer]\nFirst choice,Second choice\n", "Rank [tea]>Rank [beer]"),
+    ("csv", "1,2,3\n2,1,3\n", f"{PLACES_OR_SCORES} & layout='orders'"),
+    ("csv", "1,2,3\n2,1,3\n", "2>1>3", {"layout": "orders"}),
+    ("csv", "1,2,3\n2,1,3\n", "2>1>3", {"layout": "places"}),
+    ("csv", "Q1_1,Q1_2,Q1_3\n2,1,3\n", PLACES_OR_SCORES),
+    ("csv", "first,second,third\n7,3,5\n3,7,5\n", "7>3>5; 3>7>5"),
+    ("csv", "rank1,rank2\n7,3\n", "! layout='orders' & layout='places'"),
+    ("csv", "tea,beer\n1,NA\n1,2\n", "tea; tea>beer", {"layout": "places"}),
+    ("csv", "tea,beer\n1,0\n1,2\n", "tea; tea>beer", {"layout": "places"}),
+    ("csv", "tea,beer,rum\n5,NA,3\n1,2,3\n", "tea>rum s; rum>beer>tea s", {"layout": "scores"}),
+    ("csv", "tea,beer\n1,.\n1,2\n", "tea; tea>beer", {"layout": "places"}),
+    ("csv", "tea,beer,rum\n5,-99,3\n1,2,3\n", "! 'beer' is -99 & missing='-99'", {"layout": "scores"}),
+    (
+        "csv",
+        "tea,beer,rum\n5,-99,3\n1,2,3\n",
+        "tea>rum s; rum>beer>tea s",
+        {"layout": "scores", "missing": "-99"},
+    ),
+    ("csv", "tea,beer,rum\n5,999,3\n1,2,3\n", "! 'beer' is 999 & missing=''", {"layout": "scores"}),
+    ("csv", "tea,beer,rum\n5,-1,3\n", "tea>rum>beer", {"layout": "scores", "missing": ""}),
+    ("csv", "user_id,tea,beer\n812,1,2\n", "beer>tea", {"layout": "scores"}),
+    ("csv", "ResponseId,tea,beer\nR_1,1,2\n", "beer>tea", {"layout": "scores"}),
+    ("csv", "age,tea,beer\n31,1,2\n", "! 'age' & ignore='age'", {"layout": "scores"}),
+    ("csv", "age,tea,beer\n31,1,2\n", "beer>tea", {"layout": "scores", "ignore": "age"}),
+    ("csv", "age,tea,beer\n31,1,2\n", "age>beer>tea", {"layout": "scores", "ignore": ""}),
+    ("csv", "age,tea,beer\n31,1,2\n", "beer>tea", {"layout": "scores", "items": ["tea", "beer"]}),
+    ("csv", "tea,beer,rum,tall\n1,2,3,181\n2,1,,170\n", "! 'tall' are unlike", {"layout": "places"}),
+    ("csv", "tea,beer,rum\n1,2,2\n2,1,3\n", "tea>beer=rum; beer>tea>rum", {"layout": "places"}),
+    ("csv", "tea,beer,rum\n1,7,9\n8,2,3\n", "tea>beer>rum; beer>rum>tea", {"layout": "places"}),
+    ("csv", "tea,beer,rum,height\n" + ".1,.3,.2,181\n" * 5, "! 'height' are unlike", {"layout": "scores"}),
+    ("csv", "region,tea,beer\nnorth,1,2\n", "! numbers in 'tea', 'beer' & ignore='region'"),
+    ("csv", "region,tea,beer\nnorth,1,2\n", "! 'region' is 'north' & ignore=", {"layout": "places"}),
+    (
+        "csv",
+        "Q1_1,Q1_2\nRank - tea,Rank - beer\n1,2\n",
+        "! shape.csv:2: places must be numbers, and 'Q1_1' is 'Rank - tea'",
+        {"layout": "places"},
+    ),
+    ("csv", ',tea,beer\n1,1,2\n2,2,1\n', "tea>beer; beer>tea", {"layout": "places"}),
+    ("csv", "tea,beer,weight\n1,2,30\n2,1,10\n", "1.5 tea>beer; 0.5 beer>tea", {"layout": "places"}),
+    ("csv", "tea,beer,n\n1,2,30\n2,1,10\n", "! 'n' & ignore='n'", {"layout": "places"}),
+    # ---- Long form: one row per item of a rater
+    ("csv", "voter,item,rank\na,tea,1\na,beer,2\nb,beer,1\nb,tea,2\n", "tea>beer; beer>tea"),
+    ("csv", "item,rank,voter\nbeer,2,a\nbeer,1,b\ntea,1,a\ntea,2,b\n", "tea>beer; beer>tea"),
+    ("csv", "Voter;Item;Rank\na;tea;1\na;beer;1\na;rum;3\n", "beer=tea>rum"),
+    ("csv", "judge,item,score\na,tea,3\na,beer,9\nb,beer,1\nb,tea,2\n", "beer>tea; tea>beer"),
+    ("csv", "user_id,product,rating\n1,tea,3\n1,beer,9\n2,rum,1\n2,tea,2\n", "beer>tea s; tea>rum s"),
+    ("csv", "voter,candidate,position\na,tea,1\na,beer,NA\nb,beer,1\n", "tea; beer"),
+    ("csv", "voter,item,rank\na,tea,1\na,beer,2\nb,rum,1\n", "tea>beer s; rum s", {"kind": "subset"}),
+    ("csv", "judge,model,score\na,x,9\na,y,7\n", "x>y"),
+    ("csv", "judge,model,score\na,x,high\n", "! 'score' is 'high'; expected a number"),
+    ("csv", "item,rank\ntea,1\nbeer,2\n", "! rater= or target="),
+    ("csv", "voter,item,rank\na,tea,1\na,tea,2\n", "! 'a' & 'tea' is listed more than once & target="),
+    ("csv", "voter,item,rank,target\na,tea,1,q\na,tea,1,r\na,rum,2,r\n", "tea; tea>rum"),
+    ("csv", "judge,item,rank,score\na,tea,1,9\n", "! 'rank', 'score' & rank= or score="),
+    ("csv", "who,what,stars\na,tea,3\na,rum,5\n", "rum>tea", {"rater": "who", "item": "what", "score": "stars"}),
+    ("jsonl", '{"voter": 1, "item": "tea", "rank": 1}\n{"voter": 1, "item": "rum", "rank": 2}', "tea>rum"),
+    # ---- Rankings in JSON lines, and PrefLib
+    ("jsonl", '{"ranking": ["tea", ["beer", "juice"]]}', "tea>beer=juice"),
+    ("jsonl", '{"ranking": ["tea", "beer"], "kind": "subset"}', "tea>beer s"),
+    ("jsonl.gz", '{"ranking": ["tea", "beer"]}', "tea>beer"),
+    (
+        "jsonl",
+        '{"ranking": ["tea", "rum"], "shown": ["tea", "rum"]}\n{"ranking": ["gin"], "shown": ["gin"]}',
+        "! shape.jsonl:1 & kind='top' & kind='subset'",
+    ),
+    (
+        "jsonl",
+        '{"ranking": ["tea"], "shown": ["tea", "rum"]}\n{"ranking": ["rum"], "shown": ["tea", "rum"]}',
+        "tea; rum",
+    ),
+    ("jsonl", '{"ranking": ["tea"], "shown": ["tea"]}\n{"ranking": ["x"]}', "tea s; x s", {"kind": "subset"}),
+    ("soc", "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: beer\n3: 2,1\n", "3 beer>tea"),
+    ("toi", "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: beer\n1: {1,2}\n", "tea=beer"),
+    ("xlsx", "PK", "! unknown ending '.xlsx' & .csv"),
+    ("txt", "tea beer", "! unknown ending '.txt'"),
+    ("csv", "", "! the file is empty"),
+    ("csv", "model_a,model_b,winner\n", "! no rows"),
+]  # fmt: skip
+
+
+def describe(rankings, mark):
+    """Write rankings as the table does: weights that are not 1, the order, and a mark of subsets."""
+    rows = zip(rankings.orders(), rankings.weights, rankings.is_subset, strict=True)
+    return "; ".join(
+        f"{'' if weight == 1 else f'{weight:.5g} '}"
+        f"{'>'.join('='.join([x] if isinstance(x, str) else x) for x in order)}"
+        f"{mark if is_subset else ''}"
+        for order, weight, is_subset in rows
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape[1][:40])
+def test_a_table_has_one_reading_or_is_an_error(tmp_path, shape):
+    ending, text, wanted, *more = shape
+    options = more[0] if more else {}
+    path = tmp_path / f"shape.{ending}"
+    path.write_bytes(gzip.compress(text.encode()) if ending.endswith("gz") else text.encode())
+    if wanted.startswith("!"):
+        with pytest.raises(RankshotError) as caught:
+            rs.read_rankings(path, **options)
+        assert [x for x in wanted[1:].split("&") if x.strip() not in str(caught.value)] == []
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "these lists name at most")
+        found = rs.read_rankings(path, **options)
+    # All votes are subset rankings.
+    assert describe(found, " s" if " s" in wanted else "") == wanted
+
+
+def test_there_are_at_least_120_shapes():
+    assert len({*map(str, SHAPES)}) == len(SHAPES) >= 120
