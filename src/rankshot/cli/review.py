@@ -43,8 +43,8 @@ def review(
 
     The page shows the inputs by predicted class, those whose labels help most, or a random sample,
     which says how many predictions are correct. Labels are saved at once, and the head learns from
-    them after each pause. Predictions, labels (for --examples) and the head are in the folder, and on
-    the page. It is served until Ctrl-C, to this machine only.
+    them after each pause. Predictions, labels (for --examples) and the head are in the folder, and
+    on the page. It is served until Ctrl-C, to this machine only.
 
     Example: rankshot review photos.rankshot-run
 

@@ -236,8 +236,8 @@ class Routes:
                 raise RefusedError(403, "token")
             self._attempts.give_back(address)
             response: Response = RedirectResponse("./", 303)
-            name, seconds = self._cookie, COOKIE_SECONDS
-            set_cookie(response, request, name, self._token, path="/", seconds=seconds)
+            kept = {"path": "/", "max_age": COOKIE_SECONDS, "samesite": "strict"}
+            set_cookie(response, request, self._cookie, self._token, **kept)
             return response
         self.require_cookie(request)
         items = sorted(self._review.learner.items)
