@@ -68,8 +68,11 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
     done = run_well(f"{CLASSIFY} --reference usual.csv {words}")
     expected = head.predict_proba(MODEL)
     np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-9)
-    a, b = head.example_weights_
-    assert f"examples: 3, with weight {b:.2f}; rankings with weight {a:.2f}\n" in done
+    facts = head.examples_
+    assert (
+        f"examples: 3; their scores follow the rankings with a slope of {facts.slope:.2f} " in done
+    )
+    assert f"a share of {facts.signal:.2f} in common\n" in done
     n_classes = len({*np.asarray(USUAL).argmax(axis=1).tolist()})
     found = f"{len(USUAL)} inputs, which the model assigns to {n_classes} of the {len(SEEN)} seen"
     assert f"reference: {found} classes, {len(USUAL) / n_classes:.0f} each on average" in done
@@ -106,7 +109,7 @@ def test_features_of_an_archive_are_what_examples_are_compared_by(folder):
     np.savez(folder / "scores.npz", features=features, **arrays)
     words = CLASSIFY.replace("scores.csv", "scores.npz")
     done = run_well(f"{words} --examples labels.csv")
-    assert "examples: 3, compared by 4 features, with weight " in done
+    assert "examples: 3, compared by 4 features; their scores follow " in done
     inputs = rs.Scores(LOGITS, SEEN, features=features)
     head = rs.WeightedMean().fit(rankings(), examples=(inputs[:3], examples()[1]))
     expected = head.predict_proba(inputs)
@@ -212,7 +215,6 @@ WRONG = [
         "need all columns of scores.csv; it has no column 'leopard', 'tiger', 'tram'",
     ),
     (EXAMPLES.replace("labels.csv", "scores.npz"), {}, "scores.npz: unknown ending '.npz'"),
-    (f"{EXAMPLES} --head deterministic", {}, "--examples is for --head weighted-mean, not determ"),
     (f"{FIT} --examples labels.csv", NAMES, "labels.csv: has ids and no scores; give a table of"),
     (
         WITH_EVIDENCE,

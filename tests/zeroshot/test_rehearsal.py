@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.evidence import Weighed, find_weights
 from rankshot.zeroshot.held_out import (
     STRENGTHS,
     find_strengths,
@@ -240,27 +239,16 @@ def test_heads_with_similarities(head):
 # ---- Examples
 
 
-@pytest.mark.parametrize("informative", [False, True])
-def test_the_prior_of_examples_follows_from_how_much_they_tell(informative):
-    noise = np.random.default_rng(0).normal(size=X.shape)
-    features = X if informative else noise
-    scores = rs.Scores(SCORES.values, SEEN, features=features)
-    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, ranked(PLAYERS, LEFT, turn=0.3))
-    by_head, by_examples = rehearsal.head_.example_prior
-    assert (by_examples > 0.2) == informative
-    X_new, y_new = inputs(NEW, n=1, seed=1)
-    new = rs.Scores(scores_of(X_new).values, SEEN, features=X_new)
-    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new, y_new))
-    np.testing.assert_allclose(head.example_weights_, [by_head, by_examples])
-
-
-def test_weights_of_parts_are_those_of_all_together(rng):
-    """Parts have classes of their own; here they are the same."""
-    labels = rng.integers(3, size=20)
-    parts = Weighed(*rng.normal(size=(2, 20, 3)), labels, rng.random(20))
-    halves = [Weighed(*(part[rows] for part in parts)) for rows in (slice(7), slice(7, 20))]
-    usual = np.array([0.8, 0.2])
-    np.testing.assert_allclose(find_weights(halves, usual), find_weights([parts], usual), rtol=1e-5)
+def test_what_examples_are_worth_is_measured_on_held_out_classes():
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=0.3))
+    slope, signal = rehearsal.head_.example_prior
+    assert slope > 0.3
+    assert slope**2 < signal < 1
+    wrong = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=3.0))
+    assert wrong.head_.example_prior[0] < 0.1
+    new = scores_of(inputs(NEW, n=1, seed=1)[0])
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new[:1], NEW[:1]))
+    assert head.examples_.slope == pytest.approx(slope)
 
 
 # ---- The prediction
@@ -338,14 +326,8 @@ REFUSED = {
     "'none of these' was not rehearsed": lambda: rehearse().fit_head(
         ranked(NEW, SEEN), classes="all", none=True
     ),
-    "ProbabilisticRanking takes no examples": lambda: rehearse(rs.ProbabilisticRanking()).fit_head(
-        ranked(NEW, SEEN), examples=(SCORES[:1], ["c03"])
-    ),
     "evidence: there is no column of 'c12', 'c14'": lambda: rehearse(
         given=(ODD_EVIDENCE, Y, RANKED)
-    ),
-    "ProbabilisticRanking takes no evidence": lambda: rehearse(
-        rs.ProbabilisticRanking(), (replace(SCORES, evidence=SCORES), Y, RANKED)
     ),
     "rankings must be Rankings": lambda: rehearse(given=(SCORES, Y, [["a"]])),
     r"the labels 'd01' are neither classes .* nor ranked \(did you mean 'c01'": lambda: rehearse(

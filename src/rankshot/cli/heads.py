@@ -180,11 +180,6 @@ class HeadOptions:
             (is_all or chosen.none) and chosen.head not in RANKING_HEADS,
             f"--classes is for heads with rankings, not --head {chosen.head}",
         )
-        for name in ("examples", "evidence"):
-            refuse(
-                getattr(self, name) and chosen.head != "weighted-mean",
-                f"--{name} is for --head weighted-mean, not {chosen.head}",
-            )
 
     @property
     def files(self) -> dict[str, Path]:

@@ -14,6 +14,7 @@ from rankshot.ranking.models.category_boards import Leaderboards
 from rankshot.ranking.models.rater_reliability import RaterReliability
 from rankshot.report.formatting import Html, format_percent
 from rankshot.report.page import render_page
+from rankshot.report.predictions import MAX_LINES
 
 FIRST_ROWS = 30
 """Items of a table that are not folded, and of a chart or a heat map."""
@@ -58,7 +59,12 @@ def render_board(
         "pairs": _format_pairs(board) if len(board) > 1 else None,
         "categories": _format_categories(named) if len(named) > 1 else None,
         "influences": _format_effects(named),
-        "raters": rows and {"first": rows[:FIRST_PAIRS], "others": rows[FIRST_PAIRS:]},
+        "raters": rows
+        and {
+            "first": rows[:FIRST_PAIRS],
+            "others": rows[FIRST_PAIRS:MAX_LINES],
+            "total": len(rows),
+        },
     }
     facts = [("Items", f"{len(board):,}"), ("Votes", f"{board.weight:,.12g}")]
     if board.n_raters:
@@ -109,7 +115,7 @@ def _explain(board: Leaderboard) -> list[str]:
     preliminary = "Grey items are preliminary: their intervals are wide, or contain all ratings"
     return [
         f"A difference of {points}: the first wins about {wins:.0f} of 10{tied}.",
-        f"The bar is a {level} interval for comparisons of two items that you choose beforehand.",
+        f"Intervals of {level} are for a comparison of two items that you choose beforehand.",
         f"Better counts the items that an item is clearly better than; {together} {level}.",
         f"Ranks contain the true rank with at least {level}. {preliminary}.",
     ]
