@@ -5,6 +5,9 @@ Run it with ``make bench``. Times are those of the processor, on one thread, and
 compared before they count.
 """
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -137,6 +140,32 @@ def from_file(rng: np.random.Generator, n: int, at_least: float) -> Result:
     return Result(work, "pandas and evalica, no intervals", ours, theirs, at_least)
 
 
+def from_start(rng: np.random.Generator) -> Result:
+    """The same in new processes: a short run is mostly imports."""
+    peer = (
+        "import sys, evalica, pandas as pd; v = pd.read_csv(sys.argv[1]); W = evalica.Winner; "
+        "w = v.winner.map({'model_a': W.X, 'model_b': W.Y, 'tie': W.Draw}); "
+        "evalica.bradley_terry(v.model_a, v.model_b, w)"
+    )
+    own = "import sys, rankshot as rs; rs.leaderboard(sys.argv[1], ties='half')"
+
+    def run(code: str, path: Path) -> None:
+        subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+
+    def children() -> float:
+        times = os.times()
+        return times.children_user + times.children_system
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "votes.csv")
+        draw_votes(rng, 20_000, 200).to_csv(path, index=False)
+        (ours, _), (theirs, _) = measure_in_turns(
+            partial(run, own, path), partial(run, peer, path), clock=children
+        )
+    work = "leaderboard from CSV, 20,000 votes, with imports"
+    return Result(work, "pandas and evalica, with imports", ours, theirs, 1)
+
+
 def with_covariates(rng: np.random.Generator) -> Result:
     votes = draw_votes(rng, 200_000, 100)
     votes = votes[votes.winner != "tie"].reset_index(drop=True)
@@ -173,6 +202,7 @@ def main() -> None:
             partial(few_lists, rng),
             one_list,
             *(partial(from_file, rng, n, least) for n, least in FILES.items()),
+            partial(from_start, rng),
             partial(with_covariates, rng),
         ]
     )

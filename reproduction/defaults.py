@@ -374,9 +374,19 @@ def list_numbers() -> tuple[Number, ...]:
             _log_loss(likelihood, reference=True),
             f"{LOG_LOSS} and reference",
         ),
-        tried("zeroshot.evidence.RIDGE", with_examples, examples),
-        tried("zeroshot.evidence.USUAL_WEIGHTS[0]", with_examples, examples),
-        tried("zeroshot.evidence.USUAL_WEIGHTS[1]", with_examples, examples),
+        tried(
+            "zeroshot.examples.ISOTROPIC", with_examples, examples, (0.25, 0.5, 0.65, 0.75, 0.85)
+        ),
+        *(
+            tried(f"zeroshot.examples.{name}[0]", with_examples, examples)
+            for name in (
+                "SIGNAL",
+                "SIGNAL_OF_BINARY_SCORES",
+                "SIGNAL_OF_SOFTMAX",
+                "SIGNAL_OF_FEATURES",
+                "EXPLAINED_BY_RATERS",
+            )
+        ),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
         tried(f"{GATE}.LARGEST_FEATURE", by_the_gate, gate),
         *(
@@ -403,7 +413,10 @@ def list_numbers() -> tuple[Number, ...]:
 UNMEASURED = {
     f"{WEIGHTED}.MANY_CLASSES": "no held-out task has more than 100 seen classes",
     f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
-    "zeroshot.evidence.LOG_WEIGHT_STD": "how far few examples may move the weights",
+    "zeroshot.examples.SLOPE": "decides while two or three classes have examples",
+    "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings of tables beside one example per class",
+    "zeroshot.examples.HEAD_WEIGHT": "how far few examples may move the weight of a head",
+    "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
     "zeroshot.evidence.SHARE": "needs another model's scores",
     "zeroshot.evidence.MOST_WEIGHT": "needs another model's scores",
     f"{GATE}.SCALE_WITHOUT_REFERENCE": "follows from the default gate",
@@ -418,7 +431,6 @@ UNMEASURED = {
     "zeroshot.rehearsal.REFERENCE_SHARE": "how a rehearsal divides its inputs",
     "zeroshot.rehearsal.ENOUGH_CLASSES": "when a rehearsal chooses settings",
     "zeroshot.rehearsal.LEAST_HALVED": "when a rehearsal divides its classes",
-    "zeroshot.rehearsal.N_EXAMPLES": "the examples with which a rehearsal weighs examples",
     "inference.network_check.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "inference.network_check.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
@@ -432,9 +444,10 @@ WITHOUT_PREDICTIONS = ("files", "last_layer", "onnx_export", "torch_head", "metr
 FIXED = {
     **dict.fromkeys(
         (
-            f"{WEIGHTED}.TIED_SCORES",
+            "zeroshot.scores.TIED_SCORES",
             f"{WEIGHTED}.ROUNDING",
-            f"{HEADS}.base.ROUNDING_UNITS",
+            "zeroshot.scores.ROUNDING_UNITS",
+            "zeroshot.examples.PAIRS",
             f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
@@ -463,6 +476,8 @@ FIXED = {
             "zeroshot.likelihoods.formulas.FEW_CELLS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             "zeroshot.held_out.N_INPUTS",
+            "zeroshot.examples.N_FOLDS",
+            f"{HEADS}.deterministic_ranking.LEAST_ROWS",
             "zeroshot.held_out.N_DRAWS",
             "zeroshot.held_out.STRENGTHS",
             "zeroshot.held_out.MOST_CLASSES",

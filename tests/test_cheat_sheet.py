@@ -36,7 +36,7 @@ def prepare_names(folder):
     known = {"rs": rs, "FrozenEstimator": FrozenEstimator, "folder": folder, "seen": seen}
     known |= {"new": new, "X": X, "labels": labels, "clf": clf, "rankings": rankings}
     known |= {"reference": scores, "scores": scores, "head": head, "a": rankings, "b": rankings}
-    return known | {"votes": folder / "votes.csv"}
+    return known | {"board": rs.leaderboard(folder / "votes.csv")}
 
 
 # Held-out classes, labels of new classes, covariates and groups need data of their own, and the

@@ -21,7 +21,9 @@ from command_line import (
     softmax,
     write_scores,
 )
+from rankshot.cli import examples as cli_examples
 from rankshot.zeroshot import read_predictions, suggest
+from rankshot.zeroshot.files.score_tables import open_scores
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
 LABELS = "id,guess,probability,label\nx1,cat,.9,cat\nx2,cat,.5,dog\nx5,cat,.5,\nx3,dog,.4,truck\n"
@@ -66,8 +68,11 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
     done = run_well(f"{CLASSIFY} --reference usual.csv {words}")
     expected = head.predict_proba(MODEL)
     np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-9)
-    a, b = head.example_weights_
-    assert f"examples: 3, with weight {b:.2f}; rankings with weight {a:.2f}\n" in done
+    facts = head.examples_
+    assert (
+        f"examples: 3; their scores follow the rankings with a slope of {facts.slope:.2f} " in done
+    )
+    assert f"a share of {facts.signal:.2f} in common\n" in done
     n_classes = len({*np.asarray(USUAL).argmax(axis=1).tolist()})
     found = f"{len(USUAL)} inputs, which the model assigns to {n_classes} of the {len(SEEN)} seen"
     assert f"reference: {found} classes, {len(USUAL) / n_classes:.0f} each on average" in done
@@ -104,7 +109,7 @@ def test_features_of_an_archive_are_what_examples_are_compared_by(folder):
     np.savez(folder / "scores.npz", features=features, **arrays)
     words = CLASSIFY.replace("scores.csv", "scores.npz")
     done = run_well(f"{words} --examples labels.csv")
-    assert "examples: 3, compared by 4 features, with weight " in done
+    assert "examples: 3, compared by 4 features; their scores follow " in done
     inputs = rs.Scores(LOGITS, SEEN, features=features)
     head = rs.WeightedMean().fit(rankings(), examples=(inputs[:3], examples()[1]))
     expected = head.predict_proba(inputs)
@@ -210,7 +215,6 @@ WRONG = [
         "need all columns of scores.csv; it has no column 'leopard', 'tiger', 'tram'",
     ),
     (EXAMPLES.replace("labels.csv", "scores.npz"), {}, "scores.npz: unknown ending '.npz'"),
-    (f"{EXAMPLES} --head deterministic", {}, "--examples is for --head weighted-mean, not determ"),
     (f"{FIT} --examples labels.csv", NAMES, "labels.csv: has ids and no scores; give a table of"),
     (
         WITH_EVIDENCE,
@@ -260,3 +264,10 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
     rs.WeightedMean().fit(rankings()).save(folder / "h.rankshot")
     words = f"{with_head} --evidence evidence.csv"
     check_refused(folder, words, {}, "h.rankshot: was fitted without evidence; leave out")
+
+
+def test_many_inputs_are_sampled_evenly(folder, monkeypatch):
+    monkeypatch.setattr(cli_examples, "MOST_SAMPLED", 5)
+    write_scores(folder / "many.csv", np.arange(21.0)[:, None] * np.eye(5)[0], ids=[])
+    found = cli_examples.sample_scores(open_scores(folder / "many.csv"), "logits", 21)
+    assert found.values[:, 0].tolist() == [0, 5, 10, 15, 20]

@@ -56,11 +56,10 @@ def test_a_table_of_votes_becomes_a_leaderboard(folder):
 
 def test_options_are_those_of_python(folder):
     run_well(
-        f"{BOARD} --level .8 --ties half --draws 30 --seed 4 --scale elo --regularization 0.1 "
-        "-o board.json"
+        f"{BOARD} --level .8 --ties half --seed 4 --scale elo --regularization 0.1 -o board.json"
     )
     model = rs.PlackettLuce(regularization=0.1)
-    options = {"level": 0.8, "ties": "half", "n_draws": 30, "random_state": 4, "scale": "elo"}
+    options = {"level": 0.8, "ties": "half", "random_state": 4, "scale": "elo"}
     wanted = rs.leaderboard("votes.csv", model, **options)
     found = json.loads((folder / "board.json").read_text())
     assert (found["level"], found["scale"], found["weight"]) == (0.8, "elo", 24)
@@ -136,7 +135,7 @@ def test_long_form_kinds_and_skipped_rows(folder):
     (folder / "some.csv").write_text("1,2\ntea,rum\nrum,gin\n")
     assert "tea > rum > gin" in run_well("consensus some.csv --kind subset")
     (folder / "votes.csv").write_text(VOTES + "ant,bee,?,cy\n")
-    out = run_well(f"{BOARD} --on-error skip")
+    out = run_well(f"{BOARD} --column on_error=skip")
     assert "warning: 1 row of 25 skipped: votes.csv:26: 'winner' is '?'" in out
     assert "3 items, 24 votes" in out
 
@@ -180,12 +179,12 @@ def test_a_picture_is_written(folder, name, begin):
         (
             BOARD,
             {"votes.csv": VOTES.replace("model_a,ann", "0,ann").replace("model_b,bob", "1,bob")},
-            "say which with --numbers index or --numbers score",
+            "say which with --column numbers=index or --column numbers=score",
         ),
         (
             "consensus b.csv --layout scores",
             {"b.csv": "age,x,y\n31,2,3\n"},
-            "with --ignore age; if all are, give --ignore ''. A column of raters is named with",
+            "with --column ignore=age; if all are, give --column ignore=. A column of raters",
         ),
         (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
         (f"{BOARD} --target math", {}, "votes have no targets: use --category COLUMN"),
@@ -218,3 +217,25 @@ def test_a_picture_is_written(folder, name, begin):
 )
 def test_bad_input_is_refused(folder, words, files, message):
     check_refused(folder, words, files, message)
+
+
+def test_a_page_and_json_for_a_web_site(folder):
+    pytest.importorskip("jinja2")
+    out = run_well(f"{BOARD} --html board.html -o board.json")
+    assert "page written to board.html" in out
+    page = (folder / "board.html").read_text()
+    assert "ant" in page
+    assert 'id="raters"' in page
+    found = json.loads((folder / "board.json").read_text())
+    board = rs.leaderboard("votes.csv")
+    assert found["items"][0]["better_than"] == int(board.clearly_better[0].sum())
+    assert {pair["first"] for pair in found["pairs"]} <= {*board.items}
+    assert sum(pair["votes"] for pair in found["pairs"]) == board.weight
+
+
+def test_categories_may_have_covariates_and_clusters(folder):
+    lines = (folder / "votes.csv").read_text().splitlines()
+    more = [f"{line},{i % 2},{i % 5},{i % 3 - 1}" for i, line in enumerate(lines[1:] * 3)]
+    (folder / "more.csv").write_text("\n".join([f"{lines[0]},topic,prompt,length", *more]))
+    out = run_well("leaderboard more.csv --category topic --covariates length --cluster prompt")
+    assert out.count("effect of length") == 2

@@ -265,7 +265,7 @@ def test_evidence_is_rehearsed_and_then_needed(folder):
     out = run_well(f"{WHOLE} --evidence seen_evidence.csv")
     weight = HeadSettings.read("settings.json").evidence_weight
     assert f"evidence: weight {weight:.2f} relative to the rankings" in out
-    assert "with one labelled example per class, rankings would have the weight" in out
+    assert "labelled examples: their scores follow the rankings with a slope of" in out
     assert "--evidence EVIDENCE" in out
     check_refused(folder, WITH_REFERENCE, {}, "the head was rehearsed with evidence: give --evi")
     done = run_well(f"{WITH_REFERENCE} --evidence new_evidence.csv")

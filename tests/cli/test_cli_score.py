@@ -65,7 +65,7 @@ def test_features_are_kept_and_serve_examples(place):
     """In one table and in parts; the tiny network's last layer gets the mean colours."""
     with_net = f"--model net.onnx --seen classes.txt {PLAIN}"
     out = run_well(f"score photos {with_net} -o s.parquet")
-    assert "features: 3 per input, the input of the model's last layer (--no-features" in out
+    assert "features: 3 per input, the input of the model's last layer (`rankshot score " in out
     ((ids, scores),) = open_scores("s.parquet").batches(features=True)
     np.testing.assert_allclose(scores.features, scores.values, atol=1e-6)
     out = run_well(f"score photos {with_net} -o s.csv")

@@ -4,7 +4,7 @@ from itertools import combinations, permutations, product
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, friedmanchisquare, kendalltau, spearmanr
+from scipy.stats import chi2, friedmanchisquare, kendalltau, spearmanr, t
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
@@ -193,5 +193,24 @@ def test_a_higher_level_and_more_resamples_are_what_they_say(rng):
     half, most = (agreement(votes, level=level, n_resamples=1).interval for level in (0.5, 0.99))
     assert most[0] < half[0] < half[1] < most[1]
     groups = ["x", "y"] * 6
-    p = compare_groups(votes, groups, n_resamples=19, random_state=0).p_value
-    assert 20 * p == pytest.approx(round(20 * p))
+    for found in (
+        compare_groups(votes, groups, n_resamples=19, random_state=0),
+        agreement(votes, n_resamples=19),
+    ):
+        # The rankings themselves are one of twenty.
+        assert 20 * found.p_value == pytest.approx(max(1, round(20 * found.p_value)))
+
+
+def test_the_interval_of_complete_rankings_is_that_of_the_jackknife(rng):
+    """Of the mean correlation of two raters, (m W - 1) / (m - 1), with one rater left out."""
+    votes = rs.Mallows.from_center(list("abcde"), 0.7).sample(12, random_state=rng)
+    places = np.argsort(votes.codes.reshape(12, 5), axis=1)
+
+    def find_w(places):
+        return 12 * np.var(places.sum(axis=0)) * 5 / (len(places) ** 2 * (5**3 - 5))
+
+    logs = [np.log(1 - (11 * find_w(np.delete(places, i, 0)) - 1) / 10) for i in range(12)]
+    factor = np.exp(t.ppf(0.975, 11) * np.sqrt(11 * np.var(logs)))
+    found = agreement(votes, n_resamples=1)
+    missing = 1 - find_w(places)
+    assert found.interval == pytest.approx((max(1 - missing * factor, 0), 1 - missing / factor))

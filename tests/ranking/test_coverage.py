@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pair_tables import draw_outcomes, draw_pairs, draw_votes, make_votes
-from scipy.special import expit
+from scipy.special import expit, stdtrit
 
 import rankshot as rs
 
@@ -31,19 +31,30 @@ def draw_lists(rng, n, k):
     return model.sample(n, k, rng), theta
 
 
-def draw_by_raters(rng, n_raters, each):
-    """Raters with tastes of their own; the truth is what all people would vote, on average."""
-    theta, C, n = 0.5 * rng.normal(size=6), 6, n_raters * each
-    taste = theta + 0.8 * rng.normal(size=(n_raters, C))
-    rater = np.repeat(np.arange(n_raters), each)
+def draw_by_raters(rng, volumes, *, unnamed=0.0, nameless=0):
+    """Raters with tastes of their own; the truth is what all people would vote, on average.
+
+    Some votes have lost their rater, or all votes of some raters.
+    """
+    theta, C, n = 0.5 * rng.normal(size=6), 6, sum(volumes)
+    taste = theta + 0.8 * rng.normal(size=(len(volumes), C))
+    rater = np.repeat(np.arange(len(volumes)), volumes)
     first, second = draw_pairs(rng, n, C)
     outcome = draw_outcomes(rng, taste[rater, first] - taste[rater, second])
-    votes = make_votes(first, second, outcome, name(C), raters=[f"p{i}" for i in rater])
+    lost = (rng.random(n) < unnamed) | (rater < nameless)
+    raters = [None if gone else f"p{i}" for i, gone in zip(rater, lost, strict=True)]
+    votes = make_votes(first, second, outcome, name(C), raters=raters)
     gap = theta[:, None] - theta
     mean = expit(gap[..., None] + 0.8 * np.sqrt(2) * NODES) @ NODE_WEIGHTS / NODE_WEIGHTS.sum()
     np.fill_diagonal(mean, 0)
     everybody = rs.Rankings.from_pair_counts(mean, items=name(C))
     return votes, rs.PlackettLuce(regularization=0).fit(everybody).log_worths_
+
+
+def share_out(n_raters, n):
+    """Return volumes in proportion to 1, 1/2, 1/3, …"""
+    shares = 1 / np.arange(1, n_raters + 1)
+    return np.maximum(1, np.round(n * shares / shares.sum())).astype(int).tolist()
 
 
 CASES = {
@@ -54,9 +65,16 @@ CASES = {
     "ties": lambda rng: draw(rng, rng.normal(size=8), 300, tie_parameter=0.8),
     "top 3 lists": lambda rng: draw_lists(rng, 60, 3),
     "five full rankings": lambda rng: draw_lists(rng, 5, None),
-    "raters: 8 of 20": lambda rng: draw_by_raters(rng, 8, 20),
-    "raters: 20 of 100": lambda rng: draw_by_raters(rng, 20, 100),
-    "raters: 40 of 20": lambda rng: draw_by_raters(rng, 40, 20),
+    "3 raters": lambda rng: draw_by_raters(rng, [60] * 3),
+    "5 raters": lambda rng: draw_by_raters(rng, [40] * 5),
+    "8 raters": lambda rng: draw_by_raters(rng, [20] * 8),
+    "20 raters": lambda rng: draw_by_raters(rng, [100] * 20),
+    "100 raters": lambda rng: draw_by_raters(rng, [20] * 100),
+    "5 unequal": lambda rng: draw_by_raters(rng, share_out(5, 500)),
+    "20 unequal": lambda rng: draw_by_raters(rng, share_out(20, 1000)),
+    "100 unequal": lambda rng: draw_by_raters(rng, share_out(100, 4000)),
+    "lost names": lambda rng: draw_by_raters(rng, [50] * 20, unnamed=0.3),
+    "nameless raters": lambda rng: draw_by_raters(rng, [50] * 20, nameless=5),
 }
 
 
@@ -69,13 +87,13 @@ def measure(case, repeats=REPEATS):
         truth = theta[[int(item) for item in board.items]]
         i, j = np.triu_indices(len(truth), 1)
         V, error = board.covariance, (board.log_worths - truth)
-        reach = board._quantile * np.sqrt(V[i, i] + V[j, j] - 2 * V[i, j])
+        reach = stdtrit(board.pair_degrees[i, j], 0.975) * np.sqrt(V[i, i] + V[j, j] - 2 * V[i, j])
         shares.append(np.mean(np.abs(error[i] - error[j]) <= reach))
     return np.mean(shares), np.std(shares) / np.sqrt(repeats)
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:some items always won")
+@pytest.mark.filterwarnings("ignore:some items always won", "ignore:.* have no rater")
 @pytest.mark.parametrize("case", CASES)
 def test_intervals_cover(case):
     share, error = measure(CASES[case])
@@ -87,7 +105,65 @@ def test_intervals_cover(case):
 @pytest.mark.filterwarnings("ignore:some items always won")
 def test_intervals_that_ignore_raters_do_not_cover():
     def nameless(rng):
-        votes, theta = CASES["raters: 20 of 100"](rng)
+        votes, theta = CASES["20 raters"](rng)
         return replace(votes, raters=np.full(len(votes), None)), theta
 
     assert measure(nameless, 100)[0] < 0.75
+
+
+@pytest.mark.slow
+def test_errors_by_raters_are_those_of_a_cluster_bootstrap():
+    """Raters are drawn with replacement, each with all votes; the raters have unequal volumes."""
+    votes, _ = draw_by_raters(np.random.default_rng(1), share_out(40, 2000))
+    number = np.array([int(name[1:]) for name in votes.raters])
+    rng, found = np.random.default_rng(0), []
+    for _ in range(400):
+        drawn = np.bincount(rng.integers(0, 40, 40), minlength=40)
+        model = rs.PlackettLuce().fit(replace(votes, weights=drawn[number].astype(float)))
+        found.append(model.log_worths_)
+    board = rs.leaderboard(votes)
+    errors = [np.std([x[votes.items.index(item)] for x in found]) for item in board.items]
+    # A bootstrap has no correction for few raters: it is a little lower.
+    assert np.mean(board.standard_errors / errors) == pytest.approx(1.08, abs=0.12)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:some items always won")
+@pytest.mark.parametrize("volumes", [None, [40] * 5, [150] * 20])
+def test_equal_items_differ_clearly_in_at_most_5_percent_of_boards(volumes):
+    """However many comparisons there are, while intervals of 30 items often do not overlap."""
+    C, wrong, apart = 30 if volumes is None else 10, 0, 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        if volumes is None:
+            votes = draw(rng, np.zeros(C), 3000)[0]
+        else:
+            rater = np.repeat(np.arange(len(volumes)), volumes)
+            taste = 0.8 * rng.normal(size=(len(volumes), C))
+            a, b = draw_pairs(rng, rater.size, C)
+            outcome = draw_outcomes(rng, taste[rater, a] - taste[rater, b])
+            votes = make_votes(a, b, outcome, name(C), raters=[f"p{i}" for i in rater])
+        board = rs.leaderboard(votes, n_draws=2, min_votes=0)
+        low, high = board.comparison_intervals.T
+        wrong += board.clearly_better.any()
+        apart += low.max() > high.min()
+    assert wrong / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)
+    assert volumes or apart / 300 > 0.4
+
+
+@pytest.mark.slow
+def test_equal_categories_differ_clearly_in_at_most_5_percent_of_boards():
+    wrong = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        parts = []
+        for target in ("one", "two"):
+            rater = np.repeat(np.arange(5), 60)
+            taste = 0.8 * rng.normal(size=(5, 6))
+            a, b = draw_pairs(rng, 300, 6)
+            outcome = draw_outcomes(rng, taste[rater, a] - taste[rater, b])
+            raters = [f"{target} {i}" for i in rater]
+            parts.append(make_votes(a, b, outcome, name(6), raters=raters, targets=target))
+        found = rs.leaderboards(rs.Rankings.concatenate(parts), n_draws=2).differences()
+        wrong += found[0].p_value < 0.05
+    assert wrong / 300 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 300)

@@ -316,3 +316,53 @@ def test_intervals_cover_the_true_ranks_where_drawn_ranks_do_not():
     by_intervals, by_draws = np.mean(coverage, axis=0)
     assert by_intervals > 0.99
     assert 0.8 < by_draws < 0.87
+
+
+# ---- Clear differences, and anchors
+
+
+def test_clear_differences_are_those_of_holm(board):
+    """Against a loop over the definition."""
+    C, V = len(board), board.covariance
+    pairs = [(i, j) for i in range(C) for j in range(i + 1, C)]
+    p = {}
+    for i, j in pairs:
+        t = (board.log_worths[i] - board.log_worths[j]) / np.sqrt(V[i, i] + V[j, j] - 2 * V[i, j])
+        p[i, j] = 2 * student.sf(abs(t), board.degrees[i])
+    largest = 0.0
+    for nth, pair in enumerate(sorted(pairs, key=p.get)):
+        largest = max(largest, min(1.0, p[pair] * (len(pairs) - nth)))
+        assert board.p_values[pair] == pytest.approx(largest, rel=1e-6)
+        assert board.p_values[pair[::-1]] == pytest.approx(largest, rel=1e-6)
+        assert board.clearly_better[pair] == (largest < 0.05)
+    assert 0 < board.clearly_better.sum() < len(pairs)
+    assert [row.better_than for row in board] == board.clearly_better.sum(axis=1).tolist()
+    assert board.compare("a", "e").p_value == board.p_values[0, board.items.index("e")]
+    for first, last in board.unclear_runs:
+        assert not board.clearly_better[first : last + 1, first : last + 1].any()
+        for wider in ((first - 1, last), (first, last + 1)):
+            if wider[0] >= 0 and wider[1] < C:
+                assert board.clearly_better[wider]
+
+
+def test_anchors_shift_all_ratings(plain):
+    board = rs.leaderboard(plain, scale="elo")
+    fixed = rs.leaderboard(plain, scale="elo", anchors={"b": 1500, "unknown": 7})
+    assert fixed["b"].rating == pytest.approx(1500)
+    assert fixed.compare("a", "d") == board.compare("a", "d")
+    # A newcomer changes the mean; the ratings of yesterday's board are kept on average.
+    wins = rs.Rankings.from_pairs(["new", "a"] * 20, ["a", "new"] * 20, items=[*"abcd", "new"])
+    more = rs.Rankings.concatenate([plain.change_items(wins.items), wins])
+    free, kept = (rs.leaderboard(more, scale="elo", anchors=x) for x in (None, board))
+    old = [kept.ratings[item] - board.ratings[item] for item in "abcd"]
+    assert np.mean(old) == pytest.approx(0, abs=1e-9)
+    assert abs(np.mean([free.ratings[item] - board.ratings[item] for item in "abcd"])) > 10
+    with pytest.raises(rs.RankshotError, match="none of the anchors is ranked: 'x'"):
+        rs.leaderboard(plain, anchors={"x": 1})
+    with pytest.raises(rs.RankshotError, match="the last board has scale='elo'"):
+        rs.leaderboard(plain, anchors=board)
+
+
+def test_elo_boards_say_that_they_are_bradley_terry(plain):
+    assert repr(rs.leaderboard(plain, scale="elo")).count("Bradley-Terry") == 1
+    assert "Bradley-Terry" not in repr(rs.leaderboard(plain))

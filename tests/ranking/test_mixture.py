@@ -262,11 +262,11 @@ def test_a_number_of_groups_that_rankings_do_not_tell_is_not_clear():
     assert "do not tell the number of groups" in str(found)
 
 
-def test_there_are_no_more_groups_than_raters():
+def test_there_are_no_more_groups_than_raters(capsys):
     options = {"n_starts": 1, "random_state": 0}
     few = rs.Rankings.from_orders([ABCD, ABCD, ABCD[::-1]], items=ABCD)
-    found = rs.choose_n_groups(few, rs.Mallows(), **options)
-    assert len(found.bic) == 3
+    found = rs.choose_n_groups(few, rs.Mallows(), verbose=True, **options)
+    assert len(found.bic) == capsys.readouterr().err.count("groups: ") == 3
     # Weights that add up to a fraction of a rater.
     parts = rs.Rankings.from_orders([ABCD, ABCD[1:], ABCD[::-1]], items=ABCD, weights=[0.3] * 3)
     assert rs.choose_n_groups(parts, **options).n_groups == 1

@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import rankshot as rs
-from rankshot.ranking.parts import RankingParts, add_results
+from rankshot.ranking.parts import RankingCounts, RankingParts, add_results
 
 
 class ListOfParts(RankingParts):
@@ -113,3 +113,9 @@ def test_an_estimate_that_does_not_exist_is_refused_in_parts():
         model.fit(ListOfParts([first, second]))
     third = rs.Rankings.from_orders([["c", "a"]], items=list("abc"), kind="subset")
     assert model.fit(ListOfParts([first, second, third])).worths_.sum() == pytest.approx(1)
+
+
+def test_an_empty_part_makes_no_pair_of_one_ranking():
+    one, none = (RankingCounts(n, n, n, frozenset(), 0) for n in (1, 0))
+    assert not (one + none).has_pairs
+    assert (one + one).has_pairs

@@ -55,7 +55,15 @@ def loop_over_raters(log_probs, at, raters, weights, ridge, named=None):
     tau = max(0, squares / sum(after(h[:, k] ** 2, k).trace() for k in columns))
     w = q + tau * h**2
     left = np.array([np.diag(after(w[:, k], k)) for k in columns]).T
-    s = s * np.sqrt(np.divide(w, left, out=np.ones_like(w), where=left > 0) / share)
+    same, rest = 0.0, 1 - share
+    if rest.max() > 1e-9:
+        # Further raters add their tastes to the sum over the raters, and the same raters do not.
+        by_chance = rest**2 * q.sum(axis=0) + share**2 * (rest / share * q.sum(axis=0))
+        further = tau * (rest**2 + share * rest) * (h**2).sum(axis=0)
+        squares = s.sum(axis=0) ** 2
+        same = np.clip(1 - (squares.sum() - by_chance.sum()) / further.sum(), 0, 1)
+    scale = (1 - same) / share + same / share**2
+    s = s * np.sqrt(np.divide(w, left, out=np.ones_like(w), where=left > 0) * scale)
     degrees = []
     for k in columns:
         unlike = np.diag(a[:, k]) - np.outer(a[:, k], a[:, k])

@@ -131,6 +131,7 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
     write_similarity(table, path)
     again = read_similarity(path)
     assert again == table
+    assert read_similarity(path, source="mine").source == "mine"
     assert (
         np.array_equal(np.signbit(again.values), np.signbit(table.values))
         or np.isnan(table.values).any()

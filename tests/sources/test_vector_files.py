@@ -90,7 +90,8 @@ def test_what_gensim_writes(tmp_path, by_mapping, is_binary):
     keyed.save_word2vec_format(path, binary=is_binary)
     expected = "word2vec-binary" if is_binary else "word2vec"
     assert detect_format(tmp_path / "gensim") == expected
-    table = WordVectors.from_file(path).similarity(NAMES, WORDS)
+    table = WordVectors.from_file(path, source="gensim's").similarity(NAMES, WORDS)
+    assert table.source == "gensim's"
     np.testing.assert_allclose(table.values, by_mapping.values, atol=1e-6)
 
 

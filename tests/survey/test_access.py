@@ -47,14 +47,14 @@ def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
     home = begin(client, ANN)
     assert begin(client, ANN.replace("one", "two")) == home
     (ann,) = people(database)
-    ids = tuple(ann.ids[f"platform_{name}"] for name in ("id", "study", "session"))
+    ids = (ann.platform_id, ann.platform_study, ann.platform_session)
     assert ids == ("ann", "study", "two")
     assert DONE not in client.get(home).text
     assert f'href="{DONE}"' in finish(client, home)
     # Who has finished reads that at once.
     reply = client.get(f"/?{ANN.replace('one', 'three')}")
     assert (reply.status, reply["location"]) == (303, home)
-    assert people(database)[0].ids["platform_session"] == "two"
+    assert people(database)[0].platform_session == "two"
 
 
 def test_who_finds_no_question_returns_to_prolific(tmp_path):

@@ -20,7 +20,7 @@ from rankshot.survey import backup_database
 from rankshot.survey.overview import read_overview
 from rankshot.survey.store import sqlite_files
 from rankshot.survey.store.database import Database
-from rankshot.survey.store.participation import StartedElsewhereError
+from rankshot.survey.store.participation import StoppedError
 from rankshot.survey.study_files import format_study
 from rankshot.survey.web.app import create_app
 from small_studies import Visitors, read_all, small_study
@@ -298,7 +298,7 @@ def test_a_database_of_the_last_release_is_brought_up_to_date_with_its_answers(t
         take_part(upgraded, "cem")
         assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
         # Those who had started have their links; their ids alone do not resume.
-        with pytest.raises(StartedElsewhereError):
+        with pytest.raises(StoppedError, match="elsewhere"):
             Visitors(STUDY, upgraded).start("ann")
 
 

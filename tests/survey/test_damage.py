@@ -118,7 +118,7 @@ def test_answers_of_a_lost_person_are_named_and_a_lost_key_is_an_error(path):
         *["its participant is lost"] * 4,
     ]
     run_sql(path, "UPDATE survey SET secret = CAST(x'ff' AS TEXT)")
-    with pytest.raises(RankshotError, match="its secret key is lost: restore a backup"):
+    with pytest.raises(RankshotError, match="without its secret key: restore a backup"):
         Database(path, read_only=True)
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from itertools import permutations
 from random import Random
 
@@ -125,11 +126,17 @@ def test_pairs_of_people_who_left_or_are_excluded_are_shown_to_others(tmp_path):
     assert coverage.most - coverage.least <= 2
 
 
+@cache
+def draw_design(n_people):
+    """The sets of each person, which do not depend on what anybody says."""
+    together, rng = np.zeros((40, 40), int), Random(n_people)
+    return [draw_sets(together, np.zeros(40, int), 8, 10, rng) for _ in range(n_people)]
+
+
 def simulate_study(n_people, rng):
     """The order that a study finds, with the intervals, where the true order is that of NAMES."""
-    together, said, seeded = np.zeros((40, 40), int), [], Random(int(rng.integers(2**32)))
-    for person in range(n_people):
-        sets = draw_sets(together, np.zeros(40, int), 8, 10, seeded)
+    said = []
+    for person, sets in enumerate(draw_design(n_people)):
         for part, codes in zip(DRAWN.asked, sets, strict=True):
             scores = -0.35 * np.array(codes) + rng.gumbel(size=10)
             shown = tuple(NAMES[i] for i in codes)

@@ -16,7 +16,6 @@ from rankshot.survey.store.assignment import count_answers
 from rankshot.survey.store.database import EXTRA_ANSWER, Database
 from rankshot.survey.store.participation import (
     NotAssignedError,
-    StartedElsewhereError,
     StoppedError,
 )
 from rankshot.survey.store.people import (
@@ -139,11 +138,11 @@ def test_an_id_alone_does_not_resume_until_a_researcher_releases_it_once(survey)
     ann = survey.start("ann", form="a form")
     survey.answer(ann, 1)
     assert survey.start("ann", form="a form") == survey.start("ann", owned={ann}) == ann
-    with pytest.raises(StartedElsewhereError):
+    with pytest.raises(StoppedError, match="elsewhere"):
         survey.start("ann", form="another", owned={"0" * 16})
     release(survey.database, [ann])
     assert survey.start("ann", form="another") == ann
-    with pytest.raises(StartedElsewhereError):
+    with pytest.raises(StoppedError, match="elsewhere"):
         survey.start("ann", form="another")
 
 

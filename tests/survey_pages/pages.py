@@ -134,12 +134,9 @@ def status(page):
 
 
 def choose(page, *names):
-    """Tap or click names in the pool; again if a tap came while empty rows went."""
+    """Tap or click names in the pool."""
     for name in names:
-        button = page.locator("#choices").get_by_role("button", name=name, exact=True)
-        button.click()
-        if button.is_visible():
-            button.click()
+        page.locator("#choices").get_by_role("button", name=name, exact=True).click()
 
 
 def drag(page, source, target, *, below=False):

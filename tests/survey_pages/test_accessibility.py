@@ -83,6 +83,14 @@ def test_the_pages_of_a_pilot_of_extra_questions_of_a_pause_and_of_who_withdraws
         assert problem.get_by_role("link").all_inner_texts() == ["How old are you?"]
         assert age.input_value() == "17"
         check(page)
+        age.fill("18")
+        page.get_by_role("button", name="Send").click()
+        # After the end, withdrawing needs the code.
+        page.get_by_role("link", name="Withdraw and delete my answers").click()
+        page.get_by_role("textbox", name="Your completion code").fill("nothing")
+        page.get_by_role("button", name="Withdraw and delete my answers").click()
+        assert page.get_by_role("alert").evaluate("node => node === document.activeElement")
+        check(page)
         set_state(running.database, "paused")
         page.goto(f"{running.url}/?participant=three")
         page.get_by_role("heading", name="The study is paused").wait_for()
@@ -119,5 +127,7 @@ def test_what_has_the_focus_is_seen_and_what_can_be_pressed_is_large(open_page, 
         assert found["outline"] == "solid", found["name"]
         assert found["height"] >= 40, found
         assert found["width"] >= 40, found
-    # The instructions, what is not ranked, four buttons a row, the two that send, and withdrawing.
-    assert stops == 1 + len(unranked_names(page)) + 3 * 4 + 2 + 1
+    # The instructions, folding, what is not ranked, four buttons a row (and a row of sentences
+    # itself), the two that send, and withdrawing.
+    per_row = 5 if page.locator("form.wide").count() else 4
+    assert stops == 1 + 1 + len(unranked_names(page)) + 3 * per_row + 2 + 1

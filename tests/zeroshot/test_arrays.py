@@ -20,7 +20,6 @@ from test_heads import confident
 import rankshot as rs
 from rankshot import RankshotError
 from rankshot.core.arrays import other_library
-from rankshot.zeroshot.heads.base import takes_reference
 from rankshot.zeroshot.scores import KINDS, n_columns
 
 torch = pytest.importorskip("torch")
@@ -65,7 +64,7 @@ RUN = [
     for name in [*MORE, "weighted", "direct", "conse"]
     # One-vs-rest scores take the same ways through the code.
     for kind, with_reference in (("multiclass", False), ("multiclass", True), ("one-vs-one", False))
-    if has_formula(name, kind) and (not with_reference or takes_reference(ALL[name][0]))
+    if has_formula(name, kind) and (not with_reference or ALL[name][0].takes_reference)
 ]
 each_case = pytest.mark.parametrize(("name", "kind", "with_reference"), RUN)
 ON_DEVICE = array_api_strict.Device("device1")

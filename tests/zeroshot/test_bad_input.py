@@ -67,7 +67,7 @@ HEADS = [
     ),
     bad(
         lambda: PR(posterior="sum").fit(RANKINGS, ROW * 10),
-        "posterior='sum' cannot use a reference: use another posterior",
+        "ProbabilisticRanking(posterior='sum') cannot use a reference: leave it out",
     ),
     bad(
         lambda: PR().fit(RANKINGS, ROW * 9),

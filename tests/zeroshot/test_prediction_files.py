@@ -93,6 +93,9 @@ def test_only_the_most_probable_classes(tmp_path, ending, rng):
     np.testing.assert_array_equal(table.numbers, -np.sort(-proba, axis=1)[:, :2])
     with pytest.raises(RankshotError, match="left out if only the most probable classes are"):
         read_predictions(path)
+    with open_predictions(path, TARGETS, top=99) as writer:
+        writer.write(None, labels, proba)
+    assert read_columns(path)[0][-1] == "probability_3"
 
 
 def test_a_parquet_file_has_one_precision(tmp_path):

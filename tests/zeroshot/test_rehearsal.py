@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.evidence import Weighed, find_weights
 from rankshot.zeroshot.held_out import (
     STRENGTHS,
     find_strengths,
@@ -19,6 +18,7 @@ from rankshot.zeroshot.held_out import (
     simulate_accuracies,
 )
 from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.rehearsal import Trial
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
@@ -166,6 +166,27 @@ def test_nothing_is_tried_twice_or_changed_for_nothing():
     assert rehearsal.head_.k == len(LEFT), "nothing is gained by the other"
 
 
+def test_a_source_must_gain_two_standard_errors_and_a_setting_one(monkeypatch):
+    rankings = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
+    )
+    better, asked = Trial.is_clearly_better, []
+
+    def note(self, other, n_errors=1.0):
+        asked.append((self, other, n_errors))
+        return better(self, other, n_errors)
+
+    monkeypatch.setattr(Trial, "is_clearly_better", note)
+    rs.Rehearsal(grid={"k": [2]}).fit(SCORES, Y, rankings)
+    assert {("near" in one.what, n_errors) for one, _, n_errors in asked} == {(True, 2), (False, 1)}
+    one, other, _ = asked[0]
+    gain = np.subtract(*([trial.by_class[name] for name in PLAYERS] for trial in (one, other)))
+    z = gain.mean() / (gain.std(ddof=1) / np.sqrt(len(gain)))
+    assert z > 0
+    assert better(one, other, 0.99 * z)
+    assert not better(one, other, 1.01 * z)
+
+
 def test_a_setting_that_is_clearly_better_is_chosen():
     """Orders that are right at their ends only: all places together say nothing."""
     rehearsal = rs.Rehearsal(rs.WeightedMean(k=len(LEFT), decay=0.0), grid={"k": [2]}).fit(
@@ -218,27 +239,16 @@ def test_heads_with_similarities(head):
 # ---- Examples
 
 
-@pytest.mark.parametrize("informative", [False, True])
-def test_the_prior_of_examples_follows_from_how_much_they_tell(informative):
-    noise = np.random.default_rng(0).normal(size=X.shape)
-    features = X if informative else noise
-    scores = rs.Scores(SCORES.values, SEEN, features=features)
-    rehearsal = rs.Rehearsal(grid={}).fit(scores, Y, ranked(PLAYERS, LEFT, turn=0.3))
-    by_head, by_examples = rehearsal.head_.example_prior
-    assert (by_examples > 0.2) == informative
-    X_new, y_new = inputs(NEW, n=1, seed=1)
-    new = rs.Scores(scores_of(X_new).values, SEEN, features=X_new)
-    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new, y_new))
-    np.testing.assert_allclose(head.example_weights_, [by_head, by_examples])
-
-
-def test_weights_of_parts_are_those_of_all_together(rng):
-    """Parts have classes of their own; here they are the same."""
-    labels = rng.integers(3, size=20)
-    parts = Weighed(*rng.normal(size=(2, 20, 3)), labels, rng.random(20))
-    halves = [Weighed(*(part[rows] for part in parts)) for rows in (slice(7), slice(7, 20))]
-    usual = np.array([0.8, 0.2])
-    np.testing.assert_allclose(find_weights(halves, usual), find_weights([parts], usual), rtol=1e-5)
+def test_what_examples_are_worth_is_measured_on_held_out_classes():
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=0.3))
+    slope, signal = rehearsal.head_.example_prior
+    assert slope > 0.3
+    assert slope**2 < signal < 1
+    wrong = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=3.0))
+    assert wrong.head_.example_prior[0] < 0.1
+    new = scores_of(inputs(NEW, n=1, seed=1)[0])
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new[:1], NEW[:1]))
+    assert head.examples_.slope == pytest.approx(slope)
 
 
 # ---- The prediction
@@ -316,14 +326,8 @@ REFUSED = {
     "'none of these' was not rehearsed": lambda: rehearse().fit_head(
         ranked(NEW, SEEN), classes="all", none=True
     ),
-    "ProbabilisticRanking takes no examples": lambda: rehearse(rs.ProbabilisticRanking()).fit_head(
-        ranked(NEW, SEEN), examples=(SCORES[:1], ["c03"])
-    ),
     "evidence: there is no column of 'c12', 'c14'": lambda: rehearse(
         given=(ODD_EVIDENCE, Y, RANKED)
-    ),
-    "ProbabilisticRanking takes no evidence": lambda: rehearse(
-        rs.ProbabilisticRanking(), (replace(SCORES, evidence=SCORES), Y, RANKED)
     ),
     "rankings must be Rankings": lambda: rehearse(given=(SCORES, Y, [["a"]])),
     r"the labels 'd01' are neither classes .* nor ranked \(did you mean 'c01'": lambda: rehearse(

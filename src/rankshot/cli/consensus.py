@@ -32,18 +32,11 @@ if TYPE_CHECKING:
 PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
 """What a table of votes or ballots has."""
-Numbers = Literal["index", "score"]
-"""What numbers in place of the winner are."""
-OnError = Literal["stop", "skip"]
 COLUMNS: tuple[str, ...] = ("a", "b", "winner", "loser", "id", "rater", "weight", "count")
-COLUMNS += ("target", "item", "rank", "score")
-"""What --column can name, as `read_rankings` calls it."""
-TABLE_OPTIONS = {
-    **{name: f"--{name}" for name in ("layout", "kind", "ignore", "missing", "numbers")},
-    "on_error": "--on-error",
-    "items": "--seen",
-}
-"""The options of arguments of `read_rankings`, for messages."""
+COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "numbers", "on_error", "items")
+"""What --column can give, as `read_rankings` calls it."""
+TABLE_OPTIONS = {"layout": "--layout", "kind": "--kind"}
+"""The options of other arguments of `read_rankings`, for messages."""
 Method = Literal["kemeny", "plackett-luce", "mallows"]
 """How rankings are merged."""
 
@@ -56,10 +49,6 @@ def consensus(
     layout: Layout | None = None,
     kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
-    ignore: str | None = None,
-    missing: str | None = None,
-    numbers: Numbers | None = None,
-    on_error: OnError = "stop",
     seen: str | None = None,
     output: Path | None = None,
     explain: bool = False,
@@ -102,18 +91,8 @@ def consensus(
         What a missing item means, if the file does not say it: it comes after the others (top, the
         default) or was not compared (subset).
     column : <name=column>
-        A column of a table that has another name, such as rater=who; may be repeated. For votes, as
-        in `rankshot leaderboard`; for ballots rater, target, weight and count, and in the long form
-        item and rank or score.
-    ignore
-        Columns of ballots that are neither places nor items, such as region,age. '' if all are.
-    missing
-        Cells that mean a missing value, besides empty ones and NA, such as -99. '' if none do.
-    numbers
-        What numbers in place of the winner are: which item won (index: 0 and 1, or 1 and 2), or the
-        score of the first item (score: 1 if it won).
-    on_error
-        skip: rows of votes that cannot be read, and copies, are left out, counted and shown.
+        A column of a table that has another name, such as rater=who, or how columns are read, such
+        as ignore=age,region; may be repeated. See `rankshot leaderboard`.
     seen : <file or imagenet-1k>
         All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
         those that occur in the rankings.
@@ -137,10 +116,10 @@ def consensus(
     if in_parts:
         opened = _open_parts(rankings, items, workers, scheduler, wait_for_workers, progress)
     else:
-        columns = parse_columns(column or []) | ({"numbers": numbers} if numbers else {})
+        columns = parse_columns(column or [])
+        items = columns.pop("items", items)
         with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
-            options: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
-            found, read_as = read_with_layout(rankings, items, kind, layout, **options, **columns)
+            found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
         say_layout(read_as, found.items)
         opened = _tell_alone(found, progress)
     with opened as given, prefix_errors(rankings):
@@ -173,16 +152,19 @@ def consensus(
         say(f"{format_count(len(summaries), 'consensus ranking')} written to {output}")
 
 
-def parse_columns(given: list[str]) -> dict[str, str]:
-    """Return the columns that --column names."""
+def parse_columns(given: list[str]) -> dict[str, Any]:
+    """Return the columns that --column names, and how they are read."""
     parts = [each.partition("=") for each in given]
     for name, _, column in parts:
         refuse(
-            name not in COLUMNS or not column,
+            name not in COLUMNS or not (column or name in {"ignore", "missing"}),
             f"--column has the form name=COLUMN, with one of the names {', '.join(COLUMNS)}, not "
             f"{name!r}{suggest_name(name, COLUMNS)}",
         )
-    return {name: column for name, _, column in parts}
+    columns: dict[str, Any] = {name: column for name, _, column in parts}
+    if "items" in columns:
+        columns["items"] = [name.strip() for name in columns["items"].split(",")]
+    return columns
 
 
 @contextmanager

@@ -78,7 +78,8 @@ def _name_options(text: str, options: Mapping[str, str], columns: Collection[str
         text = re.sub(rf"\b{name}='([^' ]+)'", rf"{option} \1", text)
         text = re.sub(rf"\b{name}=(?=')", f"{option} ", text)
         text = re.sub(rf"\b{name}=", option, text)
-    return re.sub(rf"\b({'|'.join(columns)})=", r"--column \1=", text)
+    text = re.sub(rf"\b({'|'.join(columns)})='([^' ]*)'", r"--column \1=\2", text)
+    return re.sub(rf"(?<!-column )\b({'|'.join(columns)})=", r"--column \1=", text)
 
 
 def refuse(applies: object, message: str) -> None:

@@ -222,7 +222,7 @@ def sample_scores(
 
 def describe_reference(reference: zeroshot.Scores) -> str:
     """Return how many inputs of how many seen classes a reference has, as the model sees them."""
-    from rankshot.zeroshot.heads.weighted_mean import count_predictions, standardize_rows
+    from rankshot.zeroshot.scores import count_predictions, standardize_rows
 
     n, C = len(reference), len(reference.items)
     counts = count_predictions(standardize_rows(reference.values, reference.kind, C))
@@ -234,19 +234,25 @@ def describe_reference(reference: zeroshot.Scores) -> str:
     )
 
 
+def describe_examples(facts: zeroshot.ExampleFacts) -> str:
+    """Say how far rankings and examples agree, in words."""
+    if facts.head_weight:
+        return f"the rankings or similarities have the weight {facts.head_weight:.2f}"
+    return (
+        f"their scores follow the rankings with a slope of {facts.slope:.2f} (0: not at all), and "
+        f"those of one class have a share of {facts.signal:.2f} in common"
+    )
+
+
 def print_weights(head: Any, n_examples: int, reference: zeroshot.Scores | None) -> None:
     """Print in a line each how much a reference, examples and evidence count."""
     is_used = getattr(head, "reference_", None) is not None and hasattr(head, "coverage_")
     if reference is not None and is_used:
         say(f"reference: {describe_reference(reference)}")
-    if getattr(head, "example_weights_", None) is not None:
-        by_rankings, by_examples = head.example_weights_
+    if (facts := head.examples_) is not None:
         n = head.n_features_ - len(head.evidence_classes_)
         by = f", compared by {n:,} features" if n else ""
-        say(
-            f"examples: {n_examples:,}{by}, with weight {by_examples:.2f}; rankings with weight "
-            f"{by_rankings:.2f}"
-        )
+        say(f"examples: {n_examples:,}{by}; {describe_examples(facts)}")
     if getattr(head, "evidence_weight_", None) is not None:
         say(
             f"evidence: weight {head.evidence_weight_:.2f} relative to the rankings (`rankshot "

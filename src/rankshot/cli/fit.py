@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
-from rankshot.cli.examples import EXAMPLES, add_evidence, list_example_ids
+from rankshot.cli.examples import EXAMPLES, add_evidence, describe_examples, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
@@ -164,9 +164,8 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     has_reference = any(getattr(part, "reference_", None) is not None for part in (head, inner))
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
     yield "temperature", f"{inner.temperature_:.3g}"
-    if getattr(inner, "example_weights_", None) is not None:
-        by_rankings, by_examples = inner.example_weights_
-        yield "examples", f"weight {by_examples:.2f}; the rankings have weight {by_rankings:.2f}"
+    if (facts := getattr(inner, "examples_", None)) is not None:
+        yield "examples", f"{facts.n_examples:,}; {describe_examples(facts)}"
     if getattr(inner, "evidence_weight_", None) is not None:
         yield "evidence", f"weight {inner.evidence_weight_:.2f}; each input needs it"
     if (gate := getattr(head, "gate_", None)) is not None:

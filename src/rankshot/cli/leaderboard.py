@@ -11,8 +11,6 @@ from rankshot.cli.consensus import (
     COLUMNS,
     TABLE_OPTIONS,
     Layout,
-    Numbers,
-    OnError,
     parse_columns,
     say_layout,
     show_warnings,
@@ -31,11 +29,6 @@ def leaderboard(
     layout: Layout | None = None,
     kind: Literal["top", "subset"] | None = None,
     column: list[str] | None = None,
-    items: str | None = None,
-    ignore: str | None = None,
-    missing: str | None = None,
-    numbers: Numbers | None = None,
-    on_error: OnError = "stop",
     ties: Literal["outcome", "half", "ignore"] | None = None,
     covariates: str | None = None,
     category: str | None = None,
@@ -44,10 +37,10 @@ def leaderboard(
     scale: Literal["log-worth", "elo"] = "log-worth",
     regularization: float | None = None,
     level: float = 0.95,
-    draws: int = 1000,
     seed: int = 0,
     target: str | None = None,
     plot: Path | None = None,
+    html: Path | None = None,
     output: Path | None = None,
 ) -> None:
     """Sort items by votes or rankings, with intervals.
@@ -71,21 +64,13 @@ def leaderboard(
         A column of a table that has another name; may be repeated. The names are a and b (the two
         items; model_a and model_b by default), winner, loser, id, rater (rater, judge, annotator,
         user_id and the like), weight (how important a vote is) and count (how often it was given);
-        for ballots also target, item, rank and score.
+        for ballots also target, item, rank and score. Or how columns are read: numbers=index if a
+        winner of 0 is the first item, numbers=score if 1 is; ignore=age,region (ballots; ignore= if
+        all columns are items); missing=-99; items=x,y,z (all items); on_error=skip, which counts
+        and leaves out rows that cannot be read.
     kind
         What a missing item means, if the file does not say it: it comes after the others (top, the
         default) or was not compared (subset).
-    items
-        All items, separated by commas. The default is those that occur.
-    ignore
-        Columns of ballots that are neither places nor items, such as region,age. '' if all are.
-    missing
-        Cells that mean a missing value, besides empty ones and NA, such as -99. '' if none do.
-    numbers
-        What numbers in place of the winner are: which item won (index: 0 and 1, or 1 and 2), or the
-        score of the first item (score: 1 if it won).
-    on_error
-        skip: rows of votes that cannot be read, and copies, are left out, counted and shown.
     ties
         outcome: a tie is a third result, more likely between items of equal worth. half: half a
         win for each item. ignore: the order is unknown. The default is outcome if there are ties.
@@ -105,42 +90,45 @@ def leaderboard(
         always won or always lost towards the others.
     level
         The level of the intervals.
-    draws
-        The number of random draws for the intervals of ranks.
     seed
         The seed of the random numbers.
     target
         Use only the rankings of this target.
     plot
         A chart to write (.png, .svg, .pdf).
+    html
+        A page to write (.html): ratings, pairs, categories, influences, raters, and how to read
+        them. It is one file that needs nothing else.
     output
-        The leaderboard to write (.csv, .json).
+        The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """
     from rankshot.core.validation import require_module, require_number, require_whole_number
 
     require_number("--level", level, above=0, below=1)
-    require_whole_number("--draws", draws, least=2)
     require_whole_number("--seed", seed, least=0)
     refuse(category and plot, "--plot is for one leaderboard, not for --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
     check_output(output, (".csv", ".json"), votes)
+    check_output(html, (".html",), votes)
+    if html is not None:
+        from rankshot.report.page import require_jinja2
+
+        require_jinja2()
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")
     columns = parse_columns(column or []) | ({"category": category} if category else {})
-    columns |= {"numbers": numbers} if numbers else {}
-    reading = {"layout": layout, "kind": kind, "ignore": ignore, "missing": missing}
-    names = None if items is None else [name.strip() for name in items.split(",")]
+    reading = {"layout": layout, "kind": kind}
     options = {
-        "ties": ties, "level": level, "n_draws": draws, "random_state": seed,
+        "ties": ties, "level": level, "random_state": seed,
         "min_votes": min_votes, "scale": scale,
     }  # fmt: skip
     with show_warnings():
-        boards = _make_boards(
+        boards, rankings = _make_boards(
             votes,
             columns,
             options,
-            reading={**reading, "on_error": on_error, "items": names},
+            reading=reading,
             regularization=regularization,
             covariates=covariates,
             cluster=cluster,
@@ -158,6 +146,12 @@ def leaderboard(
     if output is not None:
         _write_boards(boards, output)
         say(f"leaderboard written to {output}")
+    if html is not None:
+        from rankshot.report import render_board, write_page
+
+        raters = _find_raters(rankings, next(iter(boards.values())))
+        write_page(render_board(boards, title=votes.stem, raters=raters), html)
+        say(f"page written to {html}")
     if plot is not None:
         with replace_file(plot) as stream:
             figure.savefig(stream.buffer, format=plot.suffix[1:], dpi=150)
@@ -166,7 +160,7 @@ def leaderboard(
 
 def _make_boards(
     path: Path,
-    columns: dict[str, str],
+    columns: dict[str, Any],
     options: dict[str, Any],
     *,
     reading: dict[str, Any],
@@ -174,16 +168,15 @@ def _make_boards(
     covariates: str | None,
     cluster: str | None,
     target: str | None,
-) -> dict[str, ranking.Leaderboard]:
-    """Return the leaderboard of each category, or a single one without a name."""
+) -> tuple[dict[str, ranking.Leaderboard], ranking.Rankings]:
+    """Return the leaderboard of each category, or a single one without a name, and the rankings."""
     from rankshot.core.validation import require_number
     from rankshot.ranking.models.leaderboard import choose_model
     from rankshot.ranking.ranking_files import read_with_layout
 
     if regularization is not None:
         require_number("--regularization", regularization, least=0)
-    named = {**TABLE_OPTIONS, "items": "--items", "category": "--category"}
-    with name_options(named, COLUMNS):
+    with name_options({**TABLE_OPTIONS, "category": "--category"}, COLUMNS):
         if covariates or cluster:
             refuse(target, "--covariates and --cluster are for a table of votes, without --target")
             refuse(
@@ -191,12 +184,12 @@ def _make_boards(
             )
             names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
             make = ranking.leaderboards if "category" in columns else ranking.leaderboard
-            more = {"covariates": names, "cluster": cluster, "on_error": reading["on_error"]}
+            more = {"covariates": names, "cluster": cluster}
             found = make(path, **{**more, **options, **columns})
             boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
             say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
-            return boards
-        rankings, layout = read_with_layout(path, **reading, **columns)  # type: ignore[arg-type]
+            return boards, ranking.Rankings.from_votes(path, **columns)
+        rankings, layout = read_with_layout(path, **reading, **columns)
     say_layout(layout, rankings.items)
     with prefix_errors(path):
         if target is not None:
@@ -205,10 +198,15 @@ def _make_boards(
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
         if "category" in columns:
-            return dict(ranking.leaderboards(rankings, model, **options))
+            return dict(ranking.leaderboards(rankings, model, **options)), rankings
         several = f"has rankings of several targets ({quote_names(rankings.target_names)})"
         refuse(len(rankings.target_names) > 1, f"{several}; choose one with --target")
-        return {"": ranking.leaderboard(rankings, model, **options)}
+        return {"": ranking.leaderboard(rankings, model, **options)}, rankings
+
+
+def _find_raters(rankings: ranking.Rankings, board: ranking.Leaderboard) -> list[Any]:
+    """Return the reliability of raters, if several voted between two items."""
+    return ranking.rater_reliability(rankings) if board.n_raters and board.counted == "vote" else []
 
 
 def _print_board(board: ranking.Leaderboard, title: str) -> None:
@@ -257,7 +255,7 @@ def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
             writer.writerow(rows[0])
             writer.writerows(row.values() for row in rows)
             return
-        first, weight = next(iter(boards.values())), sum(board.weight for board in boards.values())
-        value = {"level": first.level, "scale": first.scale, "weight": weight, "items": rows}
+        value: dict[str, Any] = {name: board.to_dict() for name, board in boards.items()}
+        value = {"categories": value} if several else value[""]
         json.dump(value, stream, indent=1, ensure_ascii=False)
         stream.write("\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -35,7 +34,7 @@ from rankshot.cli.rank import (
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
-from rankshot.core.files import remove_leftovers, replace_file
+from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
@@ -66,7 +65,6 @@ def recognise(
     seen: str | None = None,
     names: Path | None = None,
     preprocessing: str | None = None,
-    no_features: bool = False,
     rehearse: Path | None = None,
     batch: Batch = "auto",
     reject_below: float | None = None,
@@ -112,9 +110,6 @@ def recognise(
         subfolder of images per class, or a table with a column label and a column text, path or id
         (.csv, .parquet). Their classes are held out to choose settings, to calibrate the
         probabilities and to predict the accuracy; the inputs are also the reference.
-    no_features
-        Do not keep the input of the model's last layer beside the scores, and compare --examples
-        by their scores instead.
     folder
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
         is next to the output, named after the inputs, such as photos.rankshot-run.
@@ -144,7 +139,7 @@ def recognise(
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
     if options.rankings is None:
         options = replace(options, rankings=run.rankings)
-    plan = open_plan(model, seen, preprocessing, features=not no_features)
+    plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, keep=run.scores)
     _check_evidence(options, plan, listed)
     labelled = None if rehearse is None else _read_labelled(rehearse, plan, inputs)
@@ -184,6 +179,14 @@ def recognise(
         save_head(found.head, run.head, options, score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(table, found.head, score_type, output, reject_below)
+        run.describe(
+            inputs=inputs.resolve(),
+            takes=plan.model.takes,
+            predictions=output.resolve(),
+            head=run.head.resolve(),
+            score_type=score_type,
+            **{name: path.resolve() for name, path in options.files.items()},
+        )
         how = [] if preprocessing is None else ["--preprocessing", preprocessing]
         _print_end(run, options, [model, *how], made=about is not None)
 
@@ -391,9 +394,9 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
     export = ["export", run.head, "-o", "head.onnx"]
     if network[0].endswith(".onnx"):
         export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
-    say("to see what would help most, why an input got its class, which ones to label, and to use")
-    say("the head elsewhere:")
-    for words in (["doctor", run.path], explain, suggest, export):
+    say("to check and correct the predictions on a page, to see what would help most, why an input")
+    say("got its class, which ones to label, and to use the head elsewhere:")
+    for words in (["review", run.path], ["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 
@@ -418,6 +421,7 @@ class RunFolder:
         self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.parquet"
         self._made: dict[str, str] = {}
+        self._about: dict[str, str] = {}
 
     @property
     def default_sources(self) -> list[str]:
@@ -432,7 +436,7 @@ class RunFolder:
         check_folder(self.path)
         is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        with _lock(self.path):
+        with lock_folder(self.path, "wait until that has ended, or give another --folder"):
             self._begin(plan)
             try:
                 yield
@@ -461,6 +465,11 @@ class RunFolder:
         self._made[name] = fingerprint
         self._write()
 
+    def describe(self, **about: Any) -> None:
+        """Record where the inputs and the results are, for `rankshot review`."""
+        self._about = {name: str(value) for name, value in about.items()}
+        self._write()
+
     def _begin(self, plan: ScoringPlan) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
         from rankshot.jobs.score_parts import require_same_plan
@@ -486,28 +495,6 @@ class RunFolder:
         self._write()
 
     def _write(self) -> None:
-
+        kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
         with replace_file(self.path / MANIFEST) as stream:
-            kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
-            json.dump(kept, stream, indent=1)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Lock a folder; the lock of a process that ends, in whatever way, ends with it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: one process at a time
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise RankshotError(
-            f"{folder}: is in use by another run; wait until that has ended, or give another "
-            "--folder"
-        ) from None
-    finally:
-        os.close(handle)
+            json.dump({**kept, "review": self._about}, stream, indent=1)

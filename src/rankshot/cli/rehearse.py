@@ -208,8 +208,8 @@ def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
         say(f"evidence: weight {settings.evidence_weight:.2f} relative to the rankings")
     if (prior := settings.others.get("example_prior")) is not None:
         say(
-            f"with one labelled example per class, rankings would have the weight {prior[0]:.2f} "
-            f"and examples {prior[1]:.2f}"
+            f"labelled examples: their scores follow the rankings with a slope of {prior[0]:.2f}, "
+            f"and those of a class have a share of {prior[1]:.2f} in common"
         )
     before, after = map(format_share, rehearsal.calibration_error_)
     say(

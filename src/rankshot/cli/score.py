@@ -162,7 +162,7 @@ def score(
 
 
 def open_plan(
-    model: str, classes: str | None, preprocessing: str | None, *, features: bool
+    model: str, classes: str | None, preprocessing: str | None, *, features: bool = True
 ) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
     from rankshot.inference.scoring import plan_scoring, set_preprocessing
@@ -195,7 +195,8 @@ def print_features(scores: str | Path) -> None:
     why = "the model's last layer was not found, or its input is sparse"
     if str(scores).endswith(".csv"):
         why = "CSV has one column per class; write .parquet to keep them"
-    text = f"{n:,} per input, the input of the model's last layer (--no-features leaves them out)"
+    text = f"{n:,} per input, the input of the model's last layer"
+    text = f"{text} (`rankshot score --no-features` leaves them out)"
     say(f"features: {text if n else f'none: {why}'}")
 
 

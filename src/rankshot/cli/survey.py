@@ -136,7 +136,7 @@ def catalogue(file: Path) -> None:
     """
     require_extra()
     from rankshot.survey.languages import english_text
-    from rankshot.survey.study import LANGUAGE
+    from rankshot.survey.study_values import LANGUAGE
 
     _check_new(file)
     if not LANGUAGE.fullmatch(file.stem):
@@ -213,9 +213,9 @@ def serve(
             say(f"Phones        {phones} (on the same network)")
             if sys.stdout.isatty():
                 say(draw_code(phones))
-        if definition.platform == "prolific" and definition.allowed is None:
+        if definition.platform != "none" and definition.allowed is None:
             hint = " (answers count, unless you run `rankshot survey pilot` first)"
-            say(f"Try it        {address}/?PROLIFIC_PID=test{hint * (state == 'open')}")
+            say(f"Try it        {address}/?{definition.id_names[0]}=test{hint * (state == 'open')}")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
         serve_app(app, listening)
@@ -248,10 +248,10 @@ def _check_new(path: Path) -> None:
 
 
 def _find_missing_links(study: Study) -> Iterator[str]:
-    """Yield what participants from Prolific lack."""
-    if study.platform == "prolific":
+    """Yield what participants from a platform lack; those of MTurk copy the completion code."""
+    if study.platform not in ("none", "mturk"):
         for key, problem in {
-            "completion_url": "Prolific cannot see who finished",
+            "completion_url": "the platform cannot see who finished",
             "full_url": "who finds no question, or the study paused or closed, cannot return",
             "refusal_url": "who does not agree, withdraws or answers nothing cannot return",
             "screening_url": "who is not accepted has no code of their own",

@@ -280,7 +280,7 @@ def payments(
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
         with replace_file(output, private=True) as stream:
             stream.write(lines)
-        what = "participant id" if definition.platform == "prolific" else "completion code"
+        what = "completion code" if definition.platform == "none" else "participant id"
         say(f"{format_count(len(listed), what)} written to {output}")
     for decision, meaning in DECISIONS.items():
         theirs = [row for row in found if row["decision"] == decision]

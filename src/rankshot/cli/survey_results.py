@@ -87,6 +87,7 @@ def export(
     database: str | None = None,
     exclude_flagged: bool = False,
     raw: bool = False,
+    wide: bool = False,
     participants: bool = False,
     with_ids: bool = False,
     consents: bool = False,
@@ -106,6 +107,9 @@ def export(
         Leave out the answers of flagged raters.
     raw
         Write every answer, also repeats, gold ones and skips.
+    wide
+        Write one line per answer, with one column per item for its place. A second file, with
+        _codebook at the end of its name, says which item each column is.
     participants
         Write one line per participant.
     with_ids
@@ -113,8 +117,9 @@ def export(
     consents
         Write the texts to which participants agreed, with their versions.
     """
-    is_raw, kinds = raw or participants or consents, "--raw, --participants and --consents"
-    refuse(raw + participants + consents > 1, f"{kinds} are separate files: give one of them")
+    n_kinds = raw + wide + participants + consents
+    is_raw, kinds = n_kinds > 0, "--raw, --wide, --participants and --consents"
+    refuse(n_kinds > 1, f"{kinds} are separate files: give one of them")
     refuse(exclude_flagged and is_raw, "--exclude-flagged is for rankings only")
     refuse(with_ids and not participants, "--with-ids needs --participants")
     check_output(output, (".csv", ".jsonl") if is_raw else (".jsonl",), study)
@@ -126,12 +131,20 @@ def export(
         refuse(not view.people, f"{view.study.title}: nobody has started yet, nothing was written")
         if raw:
             what, found = "answer", list(records.answer_records(view))
+        elif wide:
+            found, book = records.wide_records(view)
+            what, codebook = "answer", output.with_stem(f"{output.stem}_codebook")
+            refuse(not found, f"{view.study.title}: no answers to export yet")
+            records.write_records(codebook, book, private=False)
+            say(f"the columns are explained in {codebook}")
         elif participants:
             what, found = "participant", list(records.participant_records(view, with_ids=with_ids))
         else:
             what, found = "text", records.consent_records(view)
         records.write_records(output, found)
         say(f"{format_count(len(found), what)} written to {output}")
+        if with_ids:
+            _say_ids(view)
         return
     found = records.ranking_records(
         view.study, view.answers, view.flags, exclude_flagged=exclude_flagged
@@ -152,6 +165,16 @@ def export(
     if view.counts["excluded"]:
         who = format_count(view.counts["excluded"], "excluded participant")
         say(f"left out: {who}, with {format_count(len(view.excluded_answers), 'answer')}")
+
+
+def _say_ids(view: Overview) -> None:
+    """Say which ids the file has, and of how many participants."""
+    if view.study.platform == "none":
+        say("no ids: without a [platform], none are stored. The file has completion codes")
+        return
+    for name in view.study.id_names:
+        n = sum(view.find_ids(rater)[name] is not None for rater in view.people)
+        say(f"{name}: of {n:,} of {format_count(len(view.people), 'participant')}")
 
 
 def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overview:

@@ -9,6 +9,7 @@ import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -60,6 +61,7 @@ class Coded(NamedTuple):
         return self._replace(codes=self.codes[rows])
 
 
+@cache
 def plain_name(name: str) -> str:
     """Return the letters and digits of a name in lower case: ``Model A`` is ``model_a``."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
@@ -117,6 +119,9 @@ class ColumnReader:
         if self._records is not None:
             names = [*self._records]
         self.columns = [str(name).strip() for name in names]
+        self._by_name: dict[str, list[str]] = {}
+        for column in self.columns:
+            self._by_name.setdefault(plain_name(column), []).append(column)
         self.separator = ","
         if self._path and ending.removesuffix(PACKED) in {".csv", ".tsv"}:
             with open_bytes(self._path) as stream:
@@ -140,10 +145,7 @@ class ColumnReader:
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Return the columns with one of these usual names: in any case, with blanks or signs."""
-        by_name: dict[str, list[str]] = {}
-        for column in self.columns:
-            by_name.setdefault(plain_name(column), []).append(column)
-        return [column for name in names for column in by_name.get(plain_name(name), ())]
+        return [column for name in names for column in self._by_name.get(plain_name(name), ())]
 
     def find_one(self, names: Iterable[str], argument: str) -> str | None:
         """Return the column with the first of these names that there is; raise for two of it."""

@@ -69,7 +69,9 @@ class Estimator:
     def __repr__(self) -> str:
         parameters = signature(type(self).__init__).parameters
         own = self.get_params(deep=False).items()
-        changed = (f"{x}={value!r}" for x, value in own if value is not parameters[x].default)
+        # By their text, as in scikit-learn: a value from a file is equal, but another object.
+        shown = ((name, repr(value), repr(parameters[name].default)) for name, value in own)
+        changed = (f"{name}={text}" for name, text, default in shown if text != default)
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_tags__(self) -> Any:

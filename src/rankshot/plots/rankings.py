@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
 
@@ -13,6 +13,7 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.plots.axes import (
     COLOURS,
     GRID,
+    LIGHT,
     ROW_HEIGHT,
     WIDTH,
     Display,
@@ -240,6 +241,8 @@ class WorthsDisplay(Display):
         Their confidence level, for the label.
     scale : str
         What the numbers are, for the label.
+    runs : list of tuple of int
+        The first and the last row of each grey bar.
 
     Examples
     --------
@@ -255,6 +258,7 @@ class WorthsDisplay(Display):
     intervals: Floats | None = None
     level: float = 0.95
     scale: str = "log-worth"
+    runs: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
     def from_leaderboard(cls, leaderboard: Leaderboard, *, ax: Any = None) -> WorthsDisplay:
@@ -270,7 +274,8 @@ class WorthsDisplay(Display):
         rows = np.array([(row.rating, row.low, row.high) for row in leaderboard])
         scale = "Elo points" if leaderboard.scale == "elo" else leaderboard.scale
         items = list(leaderboard.items)
-        return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale).plot(ax)
+        runs = leaderboard.unclear_runs
+        return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale, runs).plot(ax)
 
     @classmethod
     def from_model(cls, model: Any, *, ax: Any = None) -> WorthsDisplay:
@@ -304,6 +309,14 @@ class WorthsDisplay(Display):
         draw_intervals(ax, np.column_stack([self.log_worths, ends]))
         ax.set_xlabel(label)
         name_rows(ax, self.items)
+        lanes: list[int] = []
+        for first, last in self.runs:
+            # Each bar is in the first column that is free.
+            lane = next((i for i, end in enumerate(lanes) if end < first), len(lanes))
+            lanes[lane : lane + 1] = [last]
+            x, style = 1.01 + 0.012 * lane, {"color": LIGHT, "linewidth": 2, "clip_on": False}
+            rows = [first - 0.25, last + 0.25]
+            ax.plot([x, x], rows, transform=ax.get_yaxis_transform(), **style)
 
 
 @dataclass(eq=False, repr=False)

@@ -47,6 +47,10 @@ from .models.mixture import (
 )
 from .models.plackett_luce import PlackettLuce as PlackettLuce
 from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
+from .models.rater_reliability import (
+    RaterReliability as RaterReliability,
+    rater_reliability as rater_reliability,
+)
 from .ranking_files import (
     read_rankings as read_rankings,
     write_rankings as write_rankings,
@@ -55,5 +59,6 @@ from .rankings import Rankings as Rankings
 from .rater_agreement import (
     TargetSummary as TargetSummary,
     concordance as concordance,
+    krippendorff_alpha as krippendorff_alpha,
     summarize as summarize,
 )

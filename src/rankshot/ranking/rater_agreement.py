@@ -14,13 +14,14 @@ from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import clone
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.consensus.kemeny import count_open_pairs, find_order
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import (
     Some,
+    count_ties,
     find_ranked_items,
     group_by_place,
     iterate_blocks,
@@ -93,6 +94,59 @@ def concordance(rankings: AnyRankings) -> float | None:
     1.0
     """
     return measure_concordance(rankings)[0]
+
+
+def krippendorff_alpha(values: Any, metric: str = "nominal") -> float:
+    """Return Krippendorff's alpha: 1 is full agreement, 0 that of chance.
+
+    Parameters
+    ----------
+    values : Rankings or array-like of shape (raters, units)
+        Numbers, one row per rater and NaN where there is none. Of `Rankings`, the units are the
+        pairs of items, and the values "before", "tied" and "after", in equal steps; the metric has
+        no part in it.
+    metric : {"nominal", "ordinal", "interval"}
+        What two different numbers are: different, apart in rank, or apart by their difference.
+
+    References
+    ----------
+    Krippendorff (2011), Computing Krippendorff's alpha-reliability. University of Pennsylvania.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> nan = float("nan")
+    >>> round(rs.ranking.krippendorff_alpha([[1, 2, 3, 3], [1, 2, 3, nan], [nan, 2, 2, 3]]), 3)
+    0.719
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["a", "b", "c"], ["b", "a", "c"]])
+    >>> round(rs.ranking.krippendorff_alpha(votes), 3)
+    0.58
+    """
+    require_choice("metric", metric, ("nominal", "ordinal", "interval"))
+    if isinstance(values, Rankings):
+        before, tied = precedence(values), count_ties(values)
+        # Each pair counts in both directions: which item is the first of two has no meaning.
+        counts = np.array([before, tied, before.T]).reshape(3, -1).T
+        levels = np.arange(3.0)
+        metric = "interval"
+    else:
+        table = np.asarray(values, np.float64)
+        levels, code = np.unique(table[~np.isnan(table)], return_inverse=True)
+        unit = np.broadcast_to(np.arange(table.shape[-1]), table.shape)[~np.isnan(table)]
+        cells = np.bincount(unit * levels.size + code, minlength=table.shape[-1] * levels.size)
+        counts = cells.reshape(-1, levels.size).astype(np.float64)
+    counts = counts[counts.sum(axis=1) > 1]
+    size, total = counts.sum(axis=1), counts.sum(axis=0)
+    if metric == "ordinal":
+        levels = np.cumsum(total) - total / 2
+    apart = np.subtract.outer(levels, levels) ** 2
+    if metric == "nominal":
+        apart = (apart > 0).astype(np.float64)
+    found = float(((counts @ apart * counts).sum(axis=1) / np.maximum(size - 1, 1)).sum())
+    chance = float(total @ apart @ total) / max(float(size.sum()) - 1, 1.0)
+    if not size.size:
+        raise RankshotError("alpha needs two raters with values of the same unit")
+    return 1 - found / chance if chance else 1.0
 
 
 def measure_concordance(rankings: AnyRankings) -> tuple[float | None, str]:

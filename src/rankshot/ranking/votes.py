@@ -333,15 +333,18 @@ class _Decision:
 
     def find(self, checks: RowChecks) -> NDArray[np.int8]:
         told, pair = self._told, self._pair
-        item = np.array([self._names.get(x, -1) for x in told.labels], np.int32)[told.codes]
-        by_name = np.where(item == pair[0], FIRST, np.where(item == pair[1], SECOND, -1))
-        by_name = np.where(item >= 0, by_name, -1)
+        items = np.array([self._names.get(x, -1) for x in told.labels], np.int32)
+        by_name = np.full(told.codes.size, -1, np.int8)
+        if items.max(initial=-1) >= 0:
+            item = items[told.codes]
+            by_name[item == pair[1]] = SECOND
+            by_name[item == pair[0]] = FIRST
         # Numbers that are names of items in all rows need no other reading.
         is_open = np.zeros(len(told.labels), bool)
         is_open[told.codes[(by_name < 0) & checks.kept]] = True
         words = self._find_words(is_open)
         by_word = np.array([words.get(x, -1) for x in told.labels], np.int8)[told.codes]
-        outcome = np.where(by_name >= 0, by_name, by_word).astype(np.int8)
+        outcome = np.where(by_name >= 0, by_name, by_word)
         contradicts = (by_word >= 0) & (by_word != TIE) & (by_word != outcome)
 
         def describe(row: int) -> str:

@@ -1,3 +1,4 @@
+from .boards import render_board as render_board
 from .contents import Report as Report
 from .page import render_report as render_report, write_page as write_page
 from .predictions import (

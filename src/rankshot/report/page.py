@@ -72,18 +72,20 @@ def render_report(report: Report) -> str:
         "consensus": format_count(len(report.consensuses), "class"),
         "comparison": format_count(len(comparison.by_method()) if comparison else 0, "method"),
     }
-    page: str = (
-        _make_environment(require_jinja2())
-        .get_template("report.html")
-        .render(
-            report=report,
-            date=f"{datetime.now(UTC):%Y-%m-%d}",
-            contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
-            folds=folds,
-            facts=[*report.facts, *(list_facts(result) if result else [])],
-            **sections,
-        )
+    return render_page(
+        "report.html",
+        report=report,
+        contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
+        folds=folds,
+        facts=[*report.facts, *(list_facts(result) if result else [])],
+        **sections,
     )
+
+
+def render_page(template: str, **values: Any) -> str:
+    """Return the page of a template."""
+    found = _make_environment(require_jinja2()).get_template(template)
+    page: str = found.render(date=f"{datetime.now(UTC):%Y-%m-%d}", **values)
     return page
 
 

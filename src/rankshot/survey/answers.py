@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from rankshot.core.errors import short_repr
 from rankshot.ranking import Rankings
 from rankshot.survey.languages import ParticipantError
-from rankshot.survey.study import UNPRINTABLE_IN_TEXT, ExtraQuestion, Question
+from rankshot.survey.study import ExtraQuestion, Question
+from rankshot.survey.study_values import UNPRINTABLE_IN_TEXT
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=Hashable)
@@ -109,6 +110,30 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
     missing = min(set(range(1, len(holder) + 1)) - set(holder), default=None)
     _require(missing is None, "errors.missing", place=missing)
     return tuple(holder[place] for place in sorted(holder))
+
+
+def read_order(rank: str | int, items: Sequence[str], sent: Sequence[str]) -> NamedOrder:
+    """Return what somebody ranked, best first, as the study asks for it.
+
+    ``rank`` is that of the study. For "best-worst", ``sent`` has the numbers of the first and of
+    the last item, from 0; otherwise the place of each item.
+    """
+    if rank == "best-worst":
+        numbers = {str(number): item for number, item in enumerate(items)}
+        chosen = [numbers[text] for text in dict.fromkeys(sent) if text in numbers]
+        _require(len(chosen) == 2, "question.best_worst")
+        rest = tuple(sorted(set(items) - set(chosen)))
+        between = (rest,) if len(rest) > 1 else rest
+        return (chosen[0], *between, chosen[1])
+    order = order_from_places(items, sent)
+    wanted = {"any": len(order), "all": len(items)}.get(str(rank), rank)
+    _require(len(order) == wanted, "question.exactly", expected=wanted, n=len(order))
+    return order
+
+
+def parse_order(found: Iterable[Any]) -> NamedOrder:
+    """Return an order from JSON, which has lists for ties."""
+    return tuple(tuple(group) if isinstance(group, list) else group for group in found)
 
 
 def _require(holds: object, key: str, **fields: Any) -> None:

@@ -165,6 +165,47 @@ def answer_records(view: Overview) -> Iterator[Record]:
         }
 
 
+# The columns of a wide table before those of the items, and what they mean.
+WIDE = {
+    "rater": "participant",
+    "number": "number of the question in the sequence of the participant",
+    "target": "target of the question",
+    "condition": "condition of the experiment, empty without one",
+    "seconds": "time from showing the question to the answer",
+    "flags": "flags of the participant",
+    "n_shown": "number of items shown",
+    "n_ranked": "number of items ranked",
+}
+PLACE = "place of the item, 1 is best; equal places are tied, unranked items last; empty: not shown"
+
+
+def wide_records(view: Overview) -> tuple[list[Record], list[Record]]:
+    """Return one record per answer with the place of each item, and the codebook.
+
+    An item's place is one more than the number of items before it. The columns of items have
+    numbers, since a name may be a sentence: the codebook says which item each is. Skips, repeated
+    answers and answers to gold questions are left out.
+    """
+    given = [answer for answer in view.answers if is_counted(answer)]
+    names = dict.fromkeys([*view.study.items, *(item for a in given for item in a.shown)])
+    column = {item: f"item_{number}" for number, item in enumerate(names, 1)}
+    rows = []
+    for answer in given:
+        levels = answer.levels
+        before = list(levels.values())
+        places = {item: 1 + sum(x < level for x in before) for item, level in levels.items()}
+        beside = (
+            *(answer.rater, answer.number, answer.question.target, answer.question.condition),
+            *(_round(answer.seconds, 3), [flag.name for flag in view.flags.get(answer.rater, ())]),
+            *(len(answer.shown), answer.n_ranked),
+        )
+        row = dict(zip(WIDE, beside, strict=True))
+        rows.append(row | {name: places.get(item) for item, name in column.items()})
+    book = [{"column": name, "item": None, "meaning": text} for name, text in WIDE.items()]
+    book += [{"column": name, "item": item, "meaning": PLACE} for item, name in column.items()]
+    return rows, book
+
+
 def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[Record]:
     """Yield one record per participant, in the order of their start.
 
@@ -178,7 +219,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
         yield {
             "rater": person.rater,
             "code": view.codes[person.rater],
-            **(person.ids if with_ids else {}),
+            **(view.find_ids(person.rater) if with_ids else {}),
             "state": person.state,
             **{name: _format_time(getattr(person, name)) for name in TIMES},
             "excluded_why": person.excluded_why,

@@ -12,17 +12,9 @@ from string import Formatter
 from typing import Any, Literal, NamedTuple
 
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr
-from rankshot.survey.study import (
-    DEFAULT_PROMPT,
-    ExtraQuestion,
-    Name,
-    Study,
-    Tag,
-    Text,
-    Translation,
-    validated,
-)
+from rankshot.survey.study import DEFAULT_PROMPT, ExtraQuestion, Study, Translation, validated
 from rankshot.survey.study_files import parse_toml
+from rankshot.survey.study_values import Name, Tag, Text
 
 # The language of the catalogue that has all keys.
 ENGLISH = "en"
@@ -260,9 +252,13 @@ class OwnTexts:
             return shown
         return [OwnText(name, self._study.language) for name in names]
 
-    def ask(self, target: str) -> OwnText:
-        """Return the prompt with the name of a target in it."""
-        return OwnText(self.prompt.text.replace("{target}", target), self.prompt.language)
+    def ask(self, target: str, condition: str = "") -> OwnText:
+        """Return the prompt of a condition with the name of a target in it."""
+        text, language = self.prompt
+        if condition in self._study.conditions:
+            own = self._study.conditions[condition]
+            text, language = self._choose(self._translation.conditions.get(condition), own)
+        return OwnText(text.replace("{target}", target), language)
 
 
 def make_example(
@@ -278,4 +274,5 @@ def make_example(
     tag = own.prompt.language
     texts = languages.catalogue(tag).texts
     target, *items = (OwnText(texts[f"example.{key}"], tag) for key in keys.split())
-    return own.ask(target.text), items[:2], items[2:]
+    n = study.rank if isinstance(study.rank, int) else {"all": len(items)}.get(study.rank, 2)
+    return own.ask(target.text), items[:n], items[n:]

@@ -17,12 +17,19 @@ from sqlalchemy import Connection, Row, select
 from rankshot.ranking import PlackettLuce, Rankings, concordance, leaderboard
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rater_agreement import merge_by_kemeny
-from rankshot.survey.answers import Answer, NamedOrder, group_by, is_counted, tabulate
+from rankshot.survey.answers import (
+    Answer,
+    NamedOrder,
+    group_by,
+    is_counted,
+    parse_order,
+    tabulate,
+)
+from rankshot.survey.platforms import ID_COLUMNS
 from rankshot.survey.quality import Flag, find_flags
 from rankshot.survey.store.assignment import Load, count_answers, expected_until, question_from_row
 from rankshot.survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
 from rankshot.survey.store.people import (
-    PAYMENT_IDS,
     State,
     read_events,
     read_extra_answers,
@@ -130,11 +137,6 @@ class Participant:
     extra: Mapping[str, str]
     condition: str | None
 
-    @property
-    def ids(self) -> dict[str, str | None]:
-        """The ids by which a platform pays."""
-        return {name: getattr(self, name) for name in PAYMENT_IDS}
-
 
 @dataclass(frozen=True)
 class Overview:
@@ -209,6 +211,16 @@ class Overview:
     def counts(self) -> Counter[str]:
         """How many participants are in each state."""
         return Counter(person.state for person in self.people.values())
+
+    def find_ids(self, rater: str) -> dict[str, str | None]:
+        """Return the ids of a participant by the names of the platform.
+
+        Parameters
+        ----------
+        rater : str
+        """
+        columns = zip(self.study.id_names, ID_COLUMNS, strict=False)
+        return {name: getattr(self.people[rater], column) for name, column in columns}
 
     @cached_property
     def ids(self) -> dict[str, str]:
@@ -309,7 +321,7 @@ def read_answers(connection: Connection) -> list[Answer]:
     # To parse many lists in one call takes a third of the time.
     shown, orders = (json.loads(f"[{','.join(row[i] for row in rows)}]") for i in (0, 1))
     return [
-        Answer(rater, asked[key], number, bool(repeat), tuple(items), tuple(order), *rest)
+        Answer(rater, asked[key], number, bool(repeat), tuple(items), parse_order(order), *rest)
         for (_, _, rater, key, number, repeat, *rest), items, order in zip(
             rows, shown, orders, strict=True
         )
@@ -446,7 +458,12 @@ def _order_by_worth(rankings: Rankings) -> tuple[Place, ...]:
         # Of items that always won or lost: their intervals are wide.
         warnings.simplefilter("ignore")
         board = leaderboard(rankings, PlackettLuce(), min_votes=0, random_state=0)
-    return tuple(Place(row.item, row.rating, row.best_rank, row.worst_rank) for row in board)
+    intervals = np.tile([1, len(board)], (len(board), 1))
+    # Few raters, who all say the same, have no covariance: any place is possible.
+    if np.isfinite(board.covariance).all():
+        intervals = board.rank_intervals
+    rows = zip(board.items, board.log_worths.tolist(), *intervals.T.tolist(), strict=True)
+    return tuple(Place(*row) for row in rows)
 
 
 def _count_pairs(rankings: Rankings) -> Coverage:

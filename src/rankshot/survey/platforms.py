@@ -1,29 +1,34 @@
-"""Where participants come from: a plain link or Prolific."""
+"""Where participants come from, a plain link or a platform, and how they return there."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
-from pydantic import BaseModel, StringConstraints
+from pydantic import BaseModel, ConfigDict, StringConstraints
 
 from rankshot.core.errors import short_repr
 from rankshot.survey.languages import ParticipantError
+from rankshot.survey.study import Study
 
 _ID = re.compile("[A-Za-z0-9_.:@-]{1,100}")
-# How Prolific writes the ids of people, studies and submissions.
-_PROLIFIC_ID = re.compile("[0-9a-f]{24}")
+_FIELD = re.compile(r"\{(\w+)\}")
+# The columns of the database with the ids of a study, in the order of their names.
+ID_COLUMNS = ("platform_id", "platform_study", "platform_session")
 ShortText = Annotated[str, StringConstraints(max_length=200)]
 
 
 class Arrival(BaseModel):
-    """What the address of a visit says, and the form that starts repeats: names of platforms."""
+    """What the address of a visit says, and the form that starts repeats: ids by their names."""
 
-    participant: ShortText = ""
-    PROLIFIC_PID: ShortText = ""
-    STUDY_ID: ShortText = ""
-    SESSION_ID: ShortText = ""
+    model_config = ConfigDict(extra="allow")
+
+    def find_ids(self, study: Study) -> dict[str, str]:
+        """Return the ids that the study asks for."""
+        found = self.model_extra or {}
+        return {name: found[name] for name in study.id_names if found.get(name)}
 
 
 class Visitor(NamedTuple):
@@ -32,34 +37,26 @@ class Visitor(NamedTuple):
     participant: str | None
     columns: dict[str, str]
 
-    @property
-    def is_from_prolific(self) -> bool:
-        """Whether the visit has all three ids of Prolific, in its format."""
-        return len(self.columns) == 3 and all(map(_PROLIFIC_ID.fullmatch, self.columns.values()))
+
+def read_visitor(study: Study, arrival: Arrival) -> Visitor:
+    """Read the ids that the platform has put into the URL."""
+    given = arrival.find_ids(study)
+    for name, value in given.items():
+        if not _ID.fullmatch(value):
+            raise ParticipantError("refused.bad_id", name=name, value=short_repr(value))
+    person = study.id_names[0]
+    if study.platform == "none":
+        return Visitor(given.get(person), {})
+    if person not in given:
+        raise ParticipantError("refused.no_id", name=person)
+    # What an address does not say does not erase what an earlier one said.
+    columns = zip(ID_COLUMNS, study.id_names, strict=False)
+    return Visitor(given[person], {c: given[name] for c, name in columns if name in given})
 
 
-def read_visitor(platform: str, arrival: Arrival) -> Visitor:
-    """Read the parameters that the platform has put into the URL."""
-    if platform == "prolific":
-        # What an address does not say does not erase what an earlier one said.
-        given = {"platform_study": "STUDY_ID", "platform_session": "SESSION_ID"}
-        columns = {
-            column: _require_id(arrival, name)
-            for column, name in given.items()
-            if getattr(arrival, name)
-        }
-        participant = _require_id(arrival, "PROLIFIC_PID")
-        return Visitor(participant, {"platform_id": participant, **columns})
-    return Visitor(_require_id(arrival, "participant") if arrival.participant else None, {})
-
-
-def _require_id(arrival: Arrival, name: str) -> str:
-    value: str = getattr(arrival, name)
-    if not value:
-        raise ParticipantError("refused.no_id", name=name)
-    if not _ID.fullmatch(value):
-        raise ParticipantError("refused.bad_id", name=name, value=short_repr(value))
-    return value
+def fill_url(url: str, values: Mapping[str, str]) -> str:
+    """Return a URL with the values of the names in braces, empty where there is none."""
+    return _FIELD.sub(lambda found: quote(values.get(found[1], ""), safe=""), url)
 
 
 def participant_name(platform: str, participant: str) -> str:

@@ -10,42 +10,63 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from functools import cached_property, wraps
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     ConfigDict,
     Field,
-    StringConstraints,
     ValidationError,
-    ValidationInfo,
     model_validator,
 )
 from pydantic.dataclasses import dataclass
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
-from rankshot.core.files import read_names
+from rankshot.survey.study_values import (
+    Count,
+    File,
+    IdName,
+    Limit,
+    Line,
+    Name,
+    Names,
+    PositiveCount,
+    Rank,
+    Share,
+    Tag,
+    Text,
+    Truth,
+    Url,
+    check_unique,
+    read_allowed,
+    require,
+)
 
 Unshown = Literal["after", "unknown"]
-Platform = Literal["none", "prolific"]
+Platform = Literal["none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"]
+# The names under which each platform sends its ids: of the person, of the study, and of this
+# participation.
+PLATFORM_IDS: dict[str, tuple[str, ...]] = {
+    "none": ("participant",),
+    "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+    "sona": ("survey_code",),
+    "cint": ("RID",),
+    "cloudresearch": ("participantId", "projectId", "assignmentId"),
+    "mturk": ("workerId", "hitId", "assignmentId"),
+    "other": (),
+}
 AnswerType = Literal["choice", "number", "text"]
 # The most items on a page, choices of an extra question, and extra questions.
 MOST_ITEMS = 50
 # The most items from which those of a page are drawn.
 MOST_DRAWN_FROM = 1_000
 MOST_QUESTIONS = 10_000
-# The largest count that a study may have, such as its answers per question.
-MOST_COUNTED = 1_000_000
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 # The text in a new study's consent that the researcher must replace before it is published.
 # What a new study has until somebody writes it.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 TITLE_PLACEHOLDER = "A survey"
-# A language tag, such as de or pt-BR.
-LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 # For each table of study.toml ("" is the top of the file): its keys, and the field of each key if
 # it has another name. The other tables have the names of their fields.
 TABLES: dict[str, dict[str, str]] = {
@@ -55,7 +76,7 @@ TABLES: dict[str, dict[str, str]] = {
         "plan": "answers_per_question questions_per_participant repeats rank return_after_minutes "
         "spare_answers",
         "items": "names:items unshown hide_names",
-        "platform": "name:platform completion_url full_url refusal_url screening_url",
+        "platform": "name:platform ids completion_url full_url refusal_url screening_url",
         "access": "allowed starts_per_hour",
         "language": "of_texts:language offered:languages catalogues",
     }.items()
@@ -83,9 +104,6 @@ _PLAIN_WORDS = {
     "a valid tuple": 'a list, such as ["cat", "dog"]',
     "a (valid )?dictionary.*": "a table with its keys below",
 }
-# A name is one line of a page. Lone surrogates cannot be written to a file.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _Made = TypeVar("_Made", bound=type)
 
 
@@ -162,98 +180,6 @@ def describe_table(table: str, number: int, name: Any) -> str:
     return f"[[{table}]] number {number}{whose}"
 
 
-# ---- Texts, names and numbers
-
-
-def _require(holds: object, problem: str) -> None:
-    """Refuse a value; a problem that begins with "it" follows the key and the value."""
-    if not holds:
-        raise ValueError(problem)
-
-
-def _check_line(text: str) -> str:
-    _require(text == text.strip(), "it begins or ends with a space: remove it")
-    found = _UNPRINTABLE.search(text)
-    _require(not found, f"it has the control character {found and found.group()!r}: remove it")
-    return text
-
-
-def _check_text(text: str) -> str:
-    _require(text.strip(), "it is empty: write some text")
-    found = UNPRINTABLE_IN_TEXT.search(text)
-    _require(not found, f"it has the control character {found and found.group()!r}: remove it")
-    return text
-
-
-def _check_url(text: str) -> str:
-    try:
-        address = urlsplit(text)
-        is_safe = address.scheme == "https" and address.hostname and address.username is None
-    except ValueError:
-        is_safe = False
-    is_safe = is_safe and not re.search(r"[\s\\\"'<>]", text)
-    _require(is_safe, "it must be a URL that begins with https:// and a host")
-    return text
-
-
-def _check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
-    double = next((name for name, n in Counter(names).items() if n > 1), None)
-    _require(double is None, f"it has {double!r} more than once: remove the others")
-    return names
-
-
-def _check_limit(value: Any) -> Any:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    _require(is_number and not math.isnan(value), "it must be a number")
-    return value
-
-
-def _check_rank(value: Any) -> Any:
-    is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    named = '"any", "all", "best-worst" or a number of items from 1'
-    _require(is_number or value in ("any", "all", "best-worst"), f"it must be {named}")
-    return value
-
-
-def _check_tag(tag: str) -> str:
-    _require(LANGUAGE.fullmatch(tag), "it must be a language such as de")
-    return tag
-
-
-def _find_beside(value: Any, info: ValidationInfo) -> Any:
-    """Return the path of a file beside the study."""
-    if not info.context or not isinstance(value, str):
-        return value
-    path = info.context["folder"] / value
-    is_file = "\0" not in value and path.is_file()
-    _require(is_file, "it must be a file next to the study: there is no such file")
-    return path
-
-
-def _read_allowed(value: Any, info: ValidationInfo) -> Any:
-    path = _find_beside(value, info)
-    return read_names(path) if isinstance(path, Path) else path
-
-
-Name = Annotated[
-    str, StringConstraints(strict=True, min_length=1, max_length=200), AfterValidator(_check_line)
-]
-Line = Annotated[
-    str, StringConstraints(strict=True, min_length=1, max_length=500), AfterValidator(_check_line)
-]
-Text = Annotated[str, Field(strict=True, max_length=20_000), AfterValidator(_check_text)]
-Url = Annotated[str, Field(strict=True, max_length=2_000), AfterValidator(_check_url)]
-Names = Annotated[tuple[Name, ...], AfterValidator(_check_unique)]
-Tag = Annotated[str, Field(strict=True), AfterValidator(_check_tag)]
-File = Annotated[Path, BeforeValidator(_find_beside)]
-Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNTED)]
-PositiveCount = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNTED)]
-Limit = Annotated[Any, AfterValidator(_check_limit)]
-Rank = Annotated[Any, AfterValidator(_check_rank)]
-Share = Annotated[float, Field(strict=True, ge=0, le=1)]
-Truth = Annotated[bool, Field(strict=True)]
-
-
 # ---- Parts of a study
 
 
@@ -297,13 +223,13 @@ class Question:
     @model_validator(mode="after")
     def _check(self) -> Question:
         own = f"items contains the target {short_repr(self.target)} itself: remove it"
-        _require(self.target not in self.items, own)
+        require(self.target not in self.items, own)
         _require_known("first", self.first, self.items, "one of its items")
         is_open = len(self.first) < len(self.items)
-        _require(is_open, "first has all items, so that no answer is wrong: name fewer")
+        require(is_open, "first has all items, so that no answer is wrong: name fewer")
         n, most = len(self.items), min(MOST_ITEMS, len(self.items) - 1)
         is_drawn = 2 <= self.show <= most and not self.first
-        _require(
+        require(
             is_drawn if self.show else n <= MOST_ITEMS,
             f"show is {self.show}, of {n} items: a page has at most {MOST_ITEMS}. From more items, "
             "draw from 2 to that many, in no gold question; write no show to show all of them",
@@ -434,18 +360,18 @@ class ExtraQuestion:
         n = len(self.choices)
         _require_known("accepted", self.accepted, self.choices, "one of its choices")
         is_open = not self.accepted or len(self.accepted) < n
-        _require(is_open, "accepted has all choices, so that everybody may start: name fewer")
-        _require(
+        require(is_open, "accepted has all choices, so that everybody may start: name fewer")
+        require(
             n > 1 if self.type == "choice" else n == 0,
             f'type is "{self.type}", with {n} choices: a choice has from 2 to {MOST_ITEMS}, '
             "another type has none",
         )
-        _require(
+        require(
             self.type == "number" or (self.least, self.most) == (-math.inf, math.inf),
             f'least and most are for type = "number", not "{self.type}"',
         )
         order = f"least is {self.least:g}, more than most, which is {self.most:g}"
-        _require(self.least <= self.most, order)
+        require(self.least <= self.most, order)
         return self
 
     @property
@@ -555,11 +481,16 @@ class Study:
         To how many more participants than planned a question may be assigned while some of them
         have not answered it. None is half of ``answers_per_question``, at least 2, and 0 without a
         platform.
-    platform : {"none", "prolific"}
+    platform : {"none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"}
         Where participants come from.
+    ids : tuple of str
+        The names of up to three ids in the address of the survey: of the person, of the study, and
+        of this participation. By default, those of the platform.
     completion_url, full_url, refusal_url, screening_url : str or None
         The https URLs to which participants return: at the end; if no question is left; if they
-        do not agree, withdraw or answer nothing; and if the screening does not accept them.
+        do not agree, withdraw or answer nothing; and if the screening does not accept them. An id
+        in braces, such as ``{survey_code}``, is replaced by that of the participant, and ``{code}``
+        by the completion code.
     allowed : frozenset of str or None
         The ids of the participants who may start; None allows all.
     starts_per_hour : int
@@ -602,11 +533,12 @@ class Study:
     return_after_minutes: Annotated[float, Field(strict=True, ge=0.01, le=10_080)] = 30
     spare_answers: Count | None = None
     platform: Platform = "none"
+    ids: Annotated[tuple[IdName, ...], AfterValidator(check_unique), Field(max_length=3)] = ()
     completion_url: Url | None = None
     full_url: Url | None = None
     refusal_url: Url | None = None
     screening_url: Url | None = None
-    allowed: Annotated[frozenset[str] | None, BeforeValidator(_read_allowed)] = None
+    allowed: Annotated[frozenset[str] | None, BeforeValidator(read_allowed)] = None
     starts_per_hour: PositiveCount = 20
     contact: Line | None = None
     instructions: Text | None = None
@@ -646,6 +578,11 @@ class Study:
         return min(self.questions_per_participant, most)
 
     @property
+    def id_names(self) -> tuple[str, ...]:
+        """The names of the ids in the address of the survey, that of the person first."""
+        return self.ids or PLATFORM_IDS[self.platform]
+
+    @property
     def n_repeated(self) -> int:
         """The largest number of these that a participant answers a second time."""
         return min(self.repeats, self.n_asked // 2)
@@ -678,12 +615,18 @@ class Study:
 
     @model_validator(mode="after")
     def _check(self) -> Study:
-        _require(
+        require(
             # One repeat, the default, has no effect if there is one question.
             self.repeats <= max(1, self.questions_per_participant // 2),
             f"[plan] repeats is {self.repeats}, more than half of the "
             f"{self.questions_per_participant} questions_per_participant: lower it, so that "
             "other questions come between a question and its repeat",
+        )
+        fewest = min(q.show or len(q.items) for q in (*self.questions, *self.gold))
+        n_ranked = self.rank if isinstance(self.rank, int) else 1
+        require(
+            n_ranked <= fewest,
+            f"[plan] rank is {self.rank}, but a question shows {fewest} items: lower it",
         )
         prompts: dict[str, str | None] = {
             f"[translations.{tag}] prompt": t.prompt for tag, t in self.translations.items()
@@ -691,44 +634,54 @@ class Study:
         prompts |= {f"[conditions] {name}": prompt for name, prompt in self.conditions.items()}
         is_optional = self.hide_names or len({q.target for q in (*self.questions, *self.gold)}) == 1
         for place, prompt in {"prompt": self.prompt, **prompts}.items():
-            _require(
+            require(
                 prompt is None or is_optional or "{target}" in prompt,
                 f"{place} is {short_repr(prompt)}: it does not contain {{target}}, but there are "
                 f'several targets: write it in the place of the target, as in "{DEFAULT_PROMPT}"',
             )
         self._check_questions()
         self._check_names()
+        self._check_ids()
         return self
+
+    def _check_ids(self) -> None:
+        require(self.id_names, '[platform] ids is missing: write the names, as ["person"]')
+        taken = {"form", "language", "lang", "code"} & set(self.id_names)
+        require(not taken, f"[platform] ids has {min(taken, default='')!r}, which the survey uses")
+        for url in ("completion_url", "full_url", "refusal_url", "screening_url"):
+            names = re.findall(r"\{(.*?)\}", getattr(self, url) or "")
+            known = (*self.id_names, "code")
+            _require_known(f"[platform] {url}", names, known, "one of [platform] ids, or code")
 
     def _check_questions(self) -> None:
         places: dict[tuple[str, frozenset[str], str], str] = {}
         first_places: dict[tuple[str, str], str] = {}
         known = frozenset(self.items)
         for place, question in self._places():
-            _require(
+            require(
                 question.is_gold == place.startswith("[[gold]]"),
                 f"{place}: a question with a known answer (first) belongs under [[gold]], any "
                 "other question under [[questions]]",
             )
-            _require(not question.part, f"{place}: part is not for the file: remove it")
+            require(not question.part, f"{place}: part is not for the file: remove it")
             if question.condition:
                 _require_known(place, [question.condition], self.conditions, "under [conditions]")
             cell = (question.target, frozenset(question.items), question.condition)
             same = places.setdefault(cell, place)
-            _require(same == place, f"{place} shows the same items as {same}: remove one of them")
+            require(same == place, f"{place} shows the same items as {same}: remove one of them")
             if question.is_gold:
                 continue
             _require_known(f"{place}: items", question.items, known, "among [items] names")
             other = first_places.setdefault((question.target, question.condition), place)
-            _require(
+            require(
                 (other == place and not question.show) or self.unshown == "unknown",
                 f"{place} shows other items than {'each time' if other == place else other}: so "
                 "the items that a question does not show need not come after. Write unshown = "
                 '"unknown" under [items]',
             )
         empty = self.conditions.keys() - {question.condition for question in self.asked}
-        _require(not empty, f"[conditions] {min(empty, default='')} has no question: add one")
-        _require(
+        require(not empty, f"[conditions] {min(empty, default='')} has no question: add one")
+        require(
             self.unshown or all(known <= set(question.items) for question in self.questions),
             "[items] unshown is missing: write 'after' if the items that a question does not show "
             "belong after those that it shows, 'unknown' if nothing is known of them",
@@ -745,10 +698,10 @@ class Study:
         pictures = tuple(picture.name for picture in self.pictures)
         extra = {question.name: question for question in self.extra}
         double = "has a name more than once: remove the others"
-        _require(len(set(pictures)) == len(pictures), f"[[pictures]] {double}")
-        _require(len(extra) == len(self.extra), f"[[extra]] {double}")
+        require(len(set(pictures)) == len(pictures), f"[[pictures]] {double}")
+        require(len(extra) == len(self.extra), f"[[extra]] {double}")
         _require_known("[[pictures]]", pictures, self.names, "an item or a target")
-        _require(pictures or not self.hide_names, "[items] hide_names needs [[pictures]]: add some")
+        require(pictures or not self.hide_names, "[items] hide_names needs [[pictures]]: add some")
         for tag, texts in self.translations.items():
             place = f"[translations.{tag}]"
             _require_known(f"{place} names", texts.names, self.names, "an item or a target")
@@ -757,7 +710,7 @@ class Study:
             _require_known(f"{place} conditions", texts.conditions, self.conditions, "a condition")
             for name, translated in texts.extra.items():
                 n, n_own = len(translated.choices), len(extra[name].choices)
-                _require(
+                require(
                     n == n_own,
                     f"{place} extra {short_repr(name)} has {n} choices, but the study has {n_own}: "
                     "translate all of them, in the same order",
@@ -767,4 +720,4 @@ class Study:
 def _require_known(place: str, names: Iterable[str], known: Collection[str], what: str) -> None:
     odd = next((name for name in names if name not in known), None)
     hint = "" if odd is None else suggest_name(odd, sorted(known))
-    _require(odd is None, f"{place} has {short_repr(odd)}, which is not {what}{hint}")
+    require(odd is None, f"{place} has {short_repr(odd)}, which is not {what}{hint}")

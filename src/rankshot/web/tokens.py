@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.requests import Request
@@ -79,30 +79,10 @@ def require_secret(secret: str) -> str:
     return secret
 
 
-def set_cookie(
-    response: Response,
-    request: Request,
-    name: str,
-    value: str,
-    *,
-    path: str,
-    seconds: int,
-    is_for_links: bool = False,
-) -> None:
-    """Set a cookie that scripts cannot read, and that HTTPS keeps to itself.
-
-    It is not sent with requests from other sites; if ``is_for_links``, it is when somebody follows
-    a link of another site.
-    """
-    response.set_cookie(
-        name,
-        value,
-        max_age=seconds,
-        path=path,
-        secure=request.scope["scheme"] == "https",
-        httponly=True,
-        samesite="lax" if is_for_links else "strict",
-    )
+def set_cookie(response: Response, request: Request, name: str, value: str, **options: Any) -> None:
+    """Set a cookie that scripts cannot read, and that HTTPS keeps to itself."""
+    is_https = request.scope["scheme"] == "https"
+    response.set_cookie(name, value, httponly=True, secure=is_https, **options)
 
 
 # ---- Forms

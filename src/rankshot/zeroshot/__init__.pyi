@@ -15,6 +15,7 @@ from .heads.batch_refinement import BatchRefinement as BatchRefinement
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
 from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
+from .heads.semantic_head import ExampleFacts as ExampleFacts
 from .heads.similarity_heads import ConSE as ConSE, DirectSimilarity as DirectSimilarity
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .metrics import Bootstrap as Bootstrap

@@ -24,8 +24,6 @@ from rankshot.zeroshot.heads.base import (
     describe_indistinguishable,
     only_new,
     require_semantics,
-    require_taken,
-    takes_reference,
 )
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
@@ -168,7 +166,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         self._check_parameters()
         head: Any = WeightedMean() if self.head is None else clone(self.head)
-        _check_more(head, examples, evidence)
+        _check_more(examples, evidence)
         require_same_length(X, y)
         trained = clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
@@ -183,7 +181,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._examples = more.get("examples")
         is_alone = self.classes == "new" and not self.none
         reference = None if X is None or is_alone else self._describe(trained, X)
-        if reference is not None and takes_reference(head):
+        if reference is not None and head.takes_reference:
             more["reference"] = reference
         head.fit(new, **more)
         # A single new class beside seen classes is not the only class.
@@ -308,9 +306,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _check_more(head: Any, examples: Any, evidence: Any) -> None:
-    """Raise unless a head takes examples and evidence, and these are pairs."""
-    require_taken(head, examples=examples, evidence=evidence)
+def _check_more(examples: Any, evidence: Any) -> None:
+    """Raise unless examples and evidence are pairs."""
     for name, given, what in (
         ("examples", examples, "labels"),
         ("evidence", evidence, "a function of inputs"),

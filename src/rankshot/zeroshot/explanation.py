@@ -282,8 +282,7 @@ def _explain_more(
     head: Any, table: Scores, by_rankings: Floats, columns: NDArray[np.intp], base: int | None
 ) -> dict[str, Any]:
     """Return what examples and evidence add for each input, and the answer without them."""
-    weights = getattr(head, "example_weights_", None)
-    if weights is None and not head.evidence_classes_:
+    if head.examples_ is None and not head.evidence_classes_:
         return {}
     more: dict[str, Any] = {}
     by_head = total = head.decision_function(table) / head.temperature_
@@ -291,9 +290,8 @@ def _explain_more(
         none = Scores(np.zeros((len(table), len(head.classes_))), head.evidence_classes_)
         by_head = head.decision_function(replace(table, evidence=none)) / head.temperature_
         more["evidence"] = _contributions(total - by_head, columns, base)
-    if weights is not None:
+    if head.examples_ is not None:
         more["examples"] = _contributions(by_head - by_rankings, columns, base)
-        by_rankings = by_rankings / weights[0]
     return more | {"by_rankings": _most_probable(log_softmax(by_rankings, np, 1), head)}
 
 

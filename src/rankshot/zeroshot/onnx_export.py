@@ -265,10 +265,10 @@ class _Graph:
         xp, head = self._xp, self._head
         constants = {
             name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
-            for name, array in head._constants(self._kind, np.dtype(np.float32)).items()
+            for name, array in head._full_constants(self._kind, np.dtype(np.float32)).items()
         }
         f = xp.concat([self._scores, *self._features], axis=1)
-        log_posterior = head._formula(f, self._kind, constants, xp, None)
+        log_posterior = head._full_formula(f, self._kind, constants, xp, None)
         log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
         outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
         model = self._spox.build(

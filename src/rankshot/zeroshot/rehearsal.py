@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from inspect import signature
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,13 +23,10 @@ from rankshot.zeroshot import metrics
 from rankshot.zeroshot.classifier import require_same_length
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.evidence import (
-    USUAL_WEIGHTS,
     Weighed,
     center_evidence,
-    find_weights,
     fit_evidence,
     fit_temperature,
-    refine,
 )
 from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
@@ -40,12 +36,11 @@ from rankshot.zeroshot.heads.base import (
     align_to,
     only_new,
     require_semantics,
-    require_taken,
     select_targets,
     source_names,
-    takes_reference,
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
+from rankshot.zeroshot.heads.semantic_head import ExampleFacts, SemanticHead
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import (
     Fold,
@@ -74,8 +69,6 @@ SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
 """The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
-N_EXAMPLES = (1, 2, 5, 10)
-"""The numbers of examples of each held-out class with which their weight is rehearsed."""
 
 
 class Rehearsal(BaseEstimator):
@@ -203,7 +196,7 @@ class Rehearsal(BaseEstimator):
             a head that takes them.
         """
         head: Any = WeightedMean() if self.head is None else self.head
-        if not isinstance(head, BaseHead) or "head" in head.get_params(deep=False):  # type: ignore[attr-defined]
+        if not isinstance(head, SemanticHead):
             raise RankshotError(
                 f"head must be a head without another one inside, such as WeightedMean(), not "
                 f"{short_repr(head)}"
@@ -213,7 +206,6 @@ class Rehearsal(BaseEstimator):
         semantics = _require_rehearsed(rankings, labels)
         if self.estimator is None:
             _require_scores(X, labels, semantics)
-            require_taken(head, evidence=X.evidence)
         groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
         self.classes_ = np.array(sorted(name for group in groups for name in group))
         grid = self._read_grid(head)
@@ -353,7 +345,6 @@ def fit_with(
     head: BaseHead, settings: HeadSettings, semantics: Semantics, reference: Scores, **more: Any
 ) -> Any:
     """Return a head like another one with some settings, fitted with what the settings ask for."""
-    require_taken(head, **more)
     given = {name: value for name, value in more.items() if value is not None}
     if settings.reference:
         given["reference"] = reference
@@ -468,14 +459,15 @@ class _Outcome(NamedTuple):
 class _Trials:
     """All trials with the scores of one classifier, and what was chosen among them."""
 
-    def __init__(self, head: BaseHead, folds: list[Fold], line: ProgressLine) -> None:
+    def __init__(self, head: SemanticHead, folds: list[Fold], line: ProgressLine) -> None:
         self.head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
-        takes_evidence = "evidence" in signature(head.fit).parameters
-        self.has_evidence = takes_evidence and all(f.new.evidence is not None for f in folds)
+        self.has_evidence = "evidence_weight" in head.get_params() and all(  # type: ignore[attr-defined]
+            fold.new.evidence is not None for fold in folds
+        )
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
-        reference = takes_reference(head) and enough
+        reference = head.takes_reference and enough
         own = HeadSettings.from_head(head, reference=reference)
         own = replace(own, source_weights=self._default_source_weights(own))
         self.chosen = self._evaluate("default settings", own)
@@ -566,36 +558,19 @@ class _Trials:
         return replace(found, source_weights=chosen.source_weights)
 
     def rehearse_examples(self, settings: HeadSettings) -> HeadSettings:
-        """Return settings with the usual weights of the head and of one example per class."""
+        """Return settings with β and ρ of labelled examples, as the held-out classes show them."""
         if "example_prior" not in self.head.get_params():  # type: ignore[attr-defined]
             return settings
-        parts = [part for fold in self.folds for part in self._try_examples(fold, settings)]
-        if not parts:
-            return settings
-        prior = list(find_weights(parts, np.array(USUAL_WEIGHTS)))  # a list, as in a file
+        facts = [self._learn_examples(fold, settings) for fold in self.folds]
+        prior = np.mean([(one.slope, one.signal) for one in facts], axis=0).tolist()
         return replace(settings, others=settings.others | {"example_prior": prior})
 
-    def _try_examples(self, fold: Fold, settings: HeadSettings) -> Iterator[Weighed]:
-        """Yield what the head and some examples of each class say of the other inputs."""
-        head = self.fit(fold, settings)
-        log_proba = np.asarray(head.predict_log_proba(fold.new), np.float64)
-        features = head.features_of(fold.new)
-        labels = np.searchsorted(head.classes_, fold.new_label)
-        rng = np.random.default_rng(0)
-        place = np.empty(len(labels), int)  # of each input among those of its class
-        for z in range(len(head.classes_)):
-            of_class = np.flatnonzero(labels == z)
-            place[of_class] = rng.permutation(len(of_class))
-        for n in N_EXAMPLES:
-            given = place < n
-            if np.bincount(labels).min() < 2 * n:
-                return
-            found = refine(log_proba[given], features[given], labels[given])
-            per_example = np.sqrt(n) / found.example_weight
-            # Features may be sparse.
-            by_examples = features[~given] @ found.slopes - found.center @ found.slopes
-            weight = len(head.classes_) * metrics.class_weights(fold.new_label[~given])
-            yield Weighed(log_proba[~given], per_example * by_examples, labels[~given], weight)
+    def _learn_examples(self, fold: Fold, settings: HeadSettings) -> ExampleFacts:
+        """Return what all inputs of held-out classes tell as examples, by their scores alone."""
+        examples = replace(fold.new, features=None), fold.new_label
+        head = fit_with(self.head, settings, fold.semantics, fold.seen, examples=examples)
+        facts: ExampleFacts = head.examples_
+        return facts
 
     def fit(self, fold: Fold, settings: HeadSettings) -> Any:
         """Return the head with some settings, fitted to the held-out classes of a fold."""

@@ -82,7 +82,7 @@ def run_head(
         return log_softmax(log_posterior / head.temperature_, xp, 1) if normalize else log_posterior
     result = np.empty((len(table), len(head.classes_)), table.values.dtype)
     for rows in iterate_rows(head, table):
-        block = head._log_posterior(table._inputs(rows, head), table.kind)
+        block = head._full_log_posterior(table._inputs(rows, head), table.kind)
         if normalize:
             allowed = None if mask is None else mask[rows].T
             block = normalize_log_proba(block, allowed, result.dtype, temperature=head.temperature_)
@@ -145,12 +145,12 @@ def _run_formula(head: Any, table: Scores, xp: Library) -> Array:
 def _run_block(head: Any, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
     if "jax" in xp.__name__:
         # Under its transformations, nothing may depend on values.
-        return head._formula(f, kind, c, xp, None)
+        return head._full_formula(f, kind, c, xp, None)
     lost: list[Array] = []
-    result = head._formula(f, kind, c, xp, lost)
+    result = head._full_formula(f, kind, c, xp, lost)
     # How many inputs are lost is known without a look at any value.
     if any(xp.nonzero(where)[0].shape[0] for where in lost):
-        return head._formula(f, kind, c, xp, None)
+        return head._full_formula(f, kind, c, xp, None)
     return result
 
 
@@ -174,7 +174,7 @@ def _convert_constants(head: Any, values: Array, kind: Kind, xp: Library) -> Con
         return kept[key]
     constants = {
         name: to_library(array, xp, values)
-        for name, array in head._constants(kind, numpy_dtype(values)).items()
+        for name, array in head._full_constants(kind, numpy_dtype(values)).items()
     }
     # What JAX makes inside a transformation is not valid outside.
     if "jax" not in xp.__name__:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -21,9 +22,11 @@ from rankshot.core.arrays import (
     Constants,
     Library,
     as_real_floats,
+    largest,
     log_softmax,
     logaddexp,
     other_library,
+    row_norm,
     to_library,
 )
 from rankshot.core.errors import RankshotError, RowError, quote_names, short_repr, suggest_name
@@ -36,6 +39,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 LEAST_PROBABILITY = 1e-6
 """The value that replaces a probability of 0, or half of the smallest other probability of its
 row if that is less. A zero is usually rounded, and its logarithm would exclude a class for good."""
+ROUNDING_UNITS = 16
+"""Numbers that differ by less than this number of units in the last place are equal."""
+TIED_SCORES = 1e-5
+"""Standardised scores that differ by less are equal: then both classes are predicted by half."""
 LARGEST_SCORE = 1e30
 """Larger scores are refused: their sums overflow in single precision."""
 SUM_TOLERANCE = 0.02
@@ -494,6 +501,49 @@ def pair_constants(n_items: int, kind: Kind) -> Constants:
         return {}
     column, sign = pair_columns(n_items)
     return {"pair_columns": column.ravel(), "pair_signs": sign.astype(np.float64)}
+
+
+def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
+    """Return scores with mean 0 in each row, and their standard deviations.
+
+    The scores of a row may have been divided by a number: only their ratio to the standard
+    deviation counts. Where all scores are equal, the standard deviation is infinite.
+    """
+    mean = xp.mean(f, axis=1, keepdims=True)
+    centered = f - mean
+    limits = xp.finfo(f.dtype)
+    is_safe = False
+    if xp is np:
+        # Mostly, squares neither underflow nor overflow.
+        with np.errstate(over="ignore"):
+            squares = np.vecdot(centered, centered)[:, None]
+        is_safe = bool(((squares > limits.tiny / limits.eps) & (squares < np.inf)).all())
+        norm = np.sqrt(squares)
+    if not is_safe:
+        top = largest(xp.abs(centered), xp, 1)
+        scale = xp.where(top > 0, top, 1.0)
+        centered, mean = centered / scale, mean / scale
+        norm = row_norm(centered, xp)
+    std = norm / sqrt(f.shape[1])
+    is_rounding = std <= ROUNDING_UNITS * float(limits.eps) * xp.abs(mean)
+    return centered, xp.where(is_rounding, np.inf, std)
+
+
+def standardize_rows(
+    values: Array, kind: Kind, n_items: int, c: Constants | None = None, xp: Library = np
+) -> Array:
+    """Return one score per seen class, with mean 0 and variance 1 in each row.
+
+    NumPy arrays become float64. For other libraries, ``c`` has the constants of `pair_constants`.
+    """
+    f, std = center_rows(class_scores(values, kind, n_items, c or {}, xp), xp)
+    return np.asarray(f / std, np.float64) if xp is np else f / std
+
+
+def count_predictions(f: Floats) -> NDArray[np.float64]:
+    """Return how often each class has the highest of standardised scores."""
+    first = f >= f.max(axis=1, keepdims=True) - TIED_SCORES
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
 def score_by_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.weighted_mean import center_rows
-from rankshot.zeroshot.scores import Scores, as_scores, class_scores
+from rankshot.zeroshot.scores import Scores, as_scores, center_rows, class_scores
 
 Floats = NDArray[np.floating]
 

@@ -178,6 +178,8 @@ class Leaderboard:
         The scale of ratings and their differences.
     n_draws, seed : int
         For intervals of ranks.
+    origin : float
+        The rating of a log-worth of 0.
 
     Examples
     --------
@@ -209,6 +211,7 @@ class Leaderboard:
     scale: str
     n_draws: int
     seed: int
+    origin: float
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -221,6 +224,11 @@ class Leaderboard:
         """The worths; they add up to one."""
         worths = np.exp(self.log_worths - self.log_worths.max())
         return np.asarray(worths / worths.sum())
+
+    @property
+    def ratings(self) -> dict[str, float]:
+        """The rating of each item, on the scale of the leaderboard."""
+        return dict(zip(self.items, self._to_scale(self.log_worths).tolist(), strict=True))
 
     @property
     def standard_errors(self) -> Floats:
@@ -288,6 +296,21 @@ class Leaderboard:
         variances = self.quasi_variances
         shown = np.where(variances > 0, variances, np.diag(self.covariance))
         return self._around_log_worths(np.sqrt(shown))
+
+    @property
+    def unclear_runs(self) -> list[tuple[int, int]]:
+        """The first and the last place of neighbours of which none is clearly better than another.
+
+        Only the longest runs: none is a part of another one.
+        """
+        clear, runs = self.clearly_better, [(0, -1)]
+        for first in range(len(self)):
+            last = first
+            while last + 1 < len(self) and not clear[first : last + 1, last + 1].any():
+                last += 1
+            if last > max(first, runs[-1][1]):
+                runs.append((first, last))
+        return runs[1:]
 
     def compare(self, first: str, second: str) -> Comparison:
         """Return how certain it is that the first item is above the second.
@@ -428,6 +451,33 @@ class Leaderboard:
         columns = dict(zip(Standing._fields, map(list, zip(*self, strict=True)), strict=True))
         return nw.from_dict(columns, backend=backend).to_native()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers of the leaderboard, for JSON.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> votes = rs.Rankings.from_orders([["a", "b"], ["b", "a"]], weights=[30, 10])
+        >>> rs.leaderboard(votes).to_dict()["pairs"][0]
+        {'first': 'a', 'second': 'b', 'votes': 40.0, 'observed': 0.75, 'expected': 0.749863}
+        """
+        both = self.wins + self.wins.T + self.ties
+        at = np.argwhere(np.triu(both) > 0).tolist()
+        rates = self.observed_win_rates, self.win_rates
+        pairs = [
+            {
+                "first": self.items[i], "second": self.items[j], "votes": float(both[i, j]),
+                "observed": float(rates[0][i, j]), "expected": round(float(rates[1][i, j]), 6),
+            }
+            for i, j in at
+        ]  # fmt: skip
+        return {
+            "level": self.level, "scale": self.scale, "weight": self.weight,
+            "raters": self.n_raters, "items": [row._asdict() for row in self],
+            "effects": {name: found._asdict() for name, found in self.effects.items()},
+            "thin": self.thin, "pairs": pairs,
+        }  # fmt: skip
+
     def __len__(self) -> int:
         return len(self.items)
 
@@ -503,6 +553,8 @@ class Leaderboard:
             names = [f"{item} ({votes:.6g})" for item, votes in self.thin.items()]
             more = f" and {len(names) - ROWS_SHOWN:,} more" if len(names) > ROWS_SHOWN else ""
             yield f"too few votes to be ranked: {', '.join(names[:ROWS_SHOWN])}{more}"
+        if self.scale == "elo":
+            yield "Elo points are those of the Bradley-Terry model, fitted to all votes at once"
         for name, (value, (low, high)) in self.effects.items():
             yield f"effect of {name}: {value:.3g} ({low:.3g} to {high:.3g})"
 
@@ -516,7 +568,7 @@ class Leaderboard:
         return float(ELO_UNIT) if self.scale == "elo" else 1.0
 
     def _to_scale(self, log_worths: Floats) -> Floats:
-        return self.unit * log_worths + (ELO_MEAN if self.scale == "elo" else 0.0)
+        return self.unit * log_worths + self.origin
 
     def _find(self, item: str) -> int:
         if item not in self.items:

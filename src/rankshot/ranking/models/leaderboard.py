@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from rankshot.core.columns import ColumnReader, is_records
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.estimators import clone
 from rankshot.core.tables import as_frame
 from rankshot.core.validation import (
@@ -26,11 +26,12 @@ from rankshot.core.validation import (
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import count_ties
-from rankshot.ranking.models.board import Estimate, Leaderboard
+from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.information import find_one_sided
 from rankshot.ranking.models.match_covariates import MatchModel, read_covariates
 from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.models.rater_reliability import weigh_raters as rater_weights
 from rankshot.ranking.models.robust_errors import (
     centre,
     find_units,
@@ -45,7 +46,7 @@ from rankshot.ranking.parts import (
     require_one_subject,
     require_rankings,
 )
-from rankshot.ranking.ranking_files import read_rankings
+from rankshot.ranking.ranking_files import SHARED_ARGUMENTS, VOTE_ARGUMENTS, read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.votes import read_votes
 
@@ -64,6 +65,8 @@ def leaderboard(
     ties: Ties | None = None,
     covariates: Iterable[str] = (),
     cluster: Any = None,
+    weigh_raters: bool = False,
+    anchors: Mapping[str, float] | Leaderboard | None = None,
     min_votes: float | None = None,
     scale: Scale = "log-worth",
     level: float = 0.95,
@@ -94,6 +97,13 @@ def leaderboard(
     cluster : str or sequence, optional
         A second reason why votes may be alike, beside the rater, such as the prompt: a column of
         the table, or one label per ranking. Errors then hold for both (two-way clusters).
+    weigh_raters : bool
+        Whether votes count by the reliability of their raters, as in Crowd-BT; see
+        `rater_reliability`.
+    anchors : dict or Leaderboard, optional
+        Ratings of items that are known, such as ``{"gpt-4": 1000}`` or those of the last board: all
+        ratings are shifted, so that these items have them on average. A single one is fixed.
+        Differences and their errors do not change.
     min_votes : float, optional
         Items with fewer votes are listed apart. By default 10, or a tenth of the median if that is
         less.
@@ -158,10 +168,30 @@ def leaderboard(
         raise RankshotError("covariates have a model of their own: give model or covariates")
     given = read_given(votes, names, cluster, columns)
     seed = int(require_generator(random_state).integers(2**63))
-    settings = {"level": level, "scale": scale, "n_draws": n_draws, "seed": seed}
+    origin = ELO_MEAN if scale == "elo" else 0.0
+    settings = {
+        "level": level, "scale": scale, "n_draws": n_draws, "seed": seed, "origin": origin,
+    }  # fmt: skip
+    if weigh_raters:
+        weights = rater_weights(given.rankings)
+        given = given._replace(rankings=replace(given.rankings, weights=weights))
     found = _fit(given, model, ties, names, settings)
     _warn_of_names(found.items)
-    return _sort(found, min_votes)
+    board = _sort(found, min_votes)
+    return board if anchors is None else _anchor(board, anchors)
+
+
+def _anchor(board: Leaderboard, anchors: Mapping[str, float] | Leaderboard) -> Leaderboard:
+    """Return the board with ratings that are, on average, those of the anchors."""
+    if isinstance(anchors, Leaderboard):
+        if anchors.scale != board.scale:
+            raise RankshotError(f"the last board has scale={anchors.scale!r}: use the same scale")
+        anchors = anchors.ratings
+    known = {item: value for item, value in board.ratings.items() if item in anchors}
+    if not known:
+        raise RankshotError(f"none of the anchors is ranked: {quote_names(anchors)}")
+    shift = sum(float(anchors[item]) - value for item, value in known.items()) / len(known)
+    return replace(board, origin=board.origin + shift)
 
 
 def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
@@ -228,6 +258,8 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
     if isinstance(votes, Rankings):
         what = "covariates need" if names else f"cluster={cluster!r} needs"
         raise RankshotError(f"{what} a table of votes: a data frame or a file")
+    if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS - {"items", "on_error"}:
+        raise RankshotError(f"{min(more)}= is not for votes with covariates or cluster")
     table = ColumnReader(votes, on_error=columns.pop("on_error", "stop"))
     read = read_votes(table, **columns)
     rankings = Rankings.of_votes(read)
@@ -398,7 +430,7 @@ def _warn_of_raters(rater: NDArray[np.int64], n_raters: int) -> None:
     elif n_raters > 1 and n_anonymous:
         warnings.warn(
             f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they count as those of "
-            "further raters, who are like the others. If each is of another person, give each a "
+            "raters like the others. If each is of another person, give each a "
             "rater of its own",
             stacklevel=5,
         )

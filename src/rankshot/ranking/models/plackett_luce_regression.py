@@ -46,6 +46,8 @@ ROUNDING = 1e-5
 """Differences of less than this times `DEPENDENT`, of features of size one, are rounding."""
 ENOUGH = 1e-5
 """Of the log-likelihood, this may be left to gain while effects of items are looked for."""
+TOLERANCE = 1e-12
+"""Of the mean log-likelihood of a ranking, this may be left to gain in the end."""
 LARGEST_STD = 10.0
 """Log-worths that differ by more than this from what features say are not looked for."""
 
@@ -70,9 +72,6 @@ class PlackettLuceRegression(WorthModel):
         The strength of the ridge penalty. With 0, the default, the fit is maximum likelihood; `fit`
         raises if it does not exist, or if features depend on one another. Features are not
         scaled: give them the same scale before you penalise them.
-    tol : float
-        Stop when less than this is left to gain, of the mean log-likelihood of a ranking, and no
-        log-worth changes by more than 0.0001; or no more than rounding allows.
     item_effects : bool
         Whether items have effects of their own. Without them, features are assumed to explain
         the worths completely: the errors of coefficients are then far too small if they do not.
@@ -113,13 +112,11 @@ class PlackettLuceRegression(WorthModel):
         *,
         alpha: float = 0.0,
         item_effects: bool = True,
-        tol: float = 1e-12,
         max_iter: int = 1_000,
         verbose: bool = False,
     ) -> None:
         self.alpha = alpha
         self.item_effects = item_effects
-        self.tol = tol
         self.max_iter = max_iter
         self.verbose = verbose
 
@@ -136,7 +133,6 @@ class PlackettLuceRegression(WorthModel):
             the items; rows of other items are left out. Without either, the order counts.
         """
         require_number("alpha", self.alpha, least=0, below=np.inf)
-        require_number("tol", self.tol, above=0, below=np.inf)
         require_whole_number("max_iter", self.max_iter)
         require_rankings(rankings)
         weight = require_one_subject(rankings).weight
@@ -151,7 +147,7 @@ class PlackettLuceRegression(WorthModel):
         with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
             mixed = _MixedModel(likelihood, X, weight, self, line)
             self.item_std_ = mixed.find_std() if self._has_item_effects(X) else 0.0
-            found = mixed.fit(self.item_std_, self.tol)
+            found = mixed.fit(self.item_std_, TOLERANCE)
         self._design = mixed.design(self.item_std_)
         theta = self._design @ self._take_parameters(found)
         self.coef_ = beta = found.parameters[: len(names)]

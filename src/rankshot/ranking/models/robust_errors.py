@@ -15,8 +15,10 @@ rater in all information, s has after the fit the covariance
 
 For G raters with equal shares this gives the factor G / (G - 1), and G - 1 degrees of freedom.
 
-Rankings without a rater, among those of raters, may be of raters as well. They count as rankings of
-further raters, who are like the others: B is divided by the share of the raters with names.
+Rankings without a rater, among those of raters, may be of raters as well. With the share n of
+rankings that have a rater, B is divided by n if the others are of further raters, and by n² if they
+are of the same raters. Then the sum of s over the raters is smaller, as it is minus that of the
+other rankings: it tells the mixture of the two.
 
 References
 ----------
@@ -27,6 +29,7 @@ Review of Economics and Statistics 98.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -118,11 +121,15 @@ def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> tuple[Fl
         columns: list[Any] = [np.sqrt(np.maximum(lengths, 0.0))]
         columns += [np.bincount(units.unit, whole[units.number] * each, n) for each in counts]
         tables = [column[:, None] for column in columns]
-        factors, degrees = _find_factors(tables, np.array([weights @ whole]), units.copies)
+        joint = float(np.square(sums.sum(axis=0) - of_rest.sum() * worths).sum())
+        factors, degrees = _find_factors(
+            tables, np.array([joint]), np.array([weights @ whole]), units.copies
+        )
         sums, of_rest = diags_array(factors[:, 0]) @ sums, of_rest * factors[:, 0]
     else:
         tables = [sums, *(_add_up(units, each, own, n) for each in counts)]
-        factors, degrees = _find_factors(tables, weights @ own, units.copies)
+        joint = np.square(sums.sum(axis=0))
+        factors, degrees = _find_factors(tables, joint, weights @ own, units.copies)
         if isinstance(sums, np.ndarray):
             sums *= factors
         else:
@@ -152,16 +159,21 @@ def _add_up(units: Units, weights: Floats, rows: csr_array, n: int) -> Floats | 
 
 
 class _Cells(NamedTuple):
-    """Cells of tables of units and parameters; sparse ones have the column of each."""
+    """Cells of tables of units and parameters, those of one copy; sparse ones have their column.
 
-    tables: list[Floats]
+    The tables are s², the information h, and the variance q by chance.
+    """
+
+    squares: Floats
+    h: Floats
+    q: Floats
     copies: Floats
     column: NDArray[np.int32] | None
 
     def add(self, values: Floats, P: int) -> Floats:
         """Return the sum of each column, over all copies."""
         if self.column is None:
-            return np.asarray((self.copies * values).sum(axis=0))
+            return np.asarray(self.copies @ values)
         return np.bincount(self.column, self.copies * values, P).astype(float)
 
     def spread(self, of_columns: Floats) -> Floats:
@@ -169,54 +181,57 @@ class _Cells(NamedTuple):
         return of_columns if self.column is None else of_columns[self.column]
 
 
-def _list_cells(tables: list[Any], copies: Floats) -> list[_Cells]:
-    """Return dense tables in blocks of rows, or what sparse ones have."""
-    first = tables[0]
-    if isinstance(first, csr_array):
-        repeated = np.repeat(copies, np.diff(first.indptr))
-        return [_Cells([table.data for table in tables], repeated, first.indices)]
-    return [
-        _Cells([table[some] for table in tables], copies[some, None], None)
-        for some in row_blocks(len(first), first.shape[1], CACHED_CELLS)
-    ]
+def _list_cells(tables: list[Any], copies: Floats) -> Iterator[_Cells]:
+    """Yield dense tables in blocks of rows, or what sparse ones have."""
+    s, h, q = tables[0], tables[1], tables[-1]
+    if isinstance(s, csr_array):
+        m = np.repeat(copies, np.diff(s.indptr))
+        yield _Cells(s.data**2 / m, h.data / m, q.data / m, m, s.indices)
+        return
+    for some in row_blocks(len(s), s.shape[1], CACHED_CELLS):
+        m, each = copies[some], (s[some] ** 2, h[some], q[some])
+        if m.max() > 1:
+            each = tuple(table / m[:, None] for table in each)
+        yield _Cells(*each, m, None)
 
 
-def _find_factors(tables: list[Any], total: Floats, copies: Floats) -> tuple[Floats, Floats]:
+def _find_factors(
+    tables: list[Any], joint: Floats, total: Floats, copies: Floats
+) -> tuple[Floats, Floats]:
     """Return what s is multiplied by, and degrees of freedom for each column.
 
     The tables are s, the information of units and, if weights are not counts, what their squares
-    give instead; ``total`` is all information, that of nobody's rankings included.
+    give instead; ``joint`` is the squared sum of s, and ``total`` all information, that of nobody's
+    rankings included.
     """
-    P, blocks = total.size, _list_cells(tables, copies)
-    total = np.where(total > 0, total, 1.0)
-    # The share of units with names.
-    named = sum(cells.add(cells.tables[1] / cells.copies, P) for cells in blocks) / total
-    named = np.where(named > 0, np.minimum(named, 1.0), 1.0)
-
-    def take(cells: _Cells) -> tuple[Floats, Floats, Floats]:
-        """Return the information h, its share a, and the variance q by chance of one unit."""
-        h = cells.tables[1] / cells.copies
-        return h, h / cells.spread(total), cells.tables[-1] / cells.copies
-
+    P, total = total.size, np.where(total > 0, total, 1.0)
     sums = np.zeros((6, P))
-    for cells in blocks:
-        s, (h, a, q) = cells.tables[0], take(cells)
-        parts = (s**2 / cells.copies, q, q * a, a**2, h**2, h**2 * a)
+    for cells in _list_cells(tables, copies):
+        h, square = cells.h, cells.h**2
+        parts = cells.squares, cells.q, cells.q * h, h, square, square * h
         sums += [cells.add(each, P) for each in parts]
-    squares, q1, qa, a2, h2, h2a = sums
-    excess = squares - (q1 - 2 * qa + a2 * q1 / named)
-    tastes = h2 - 2 * h2a + a2 * h2 / named
+    squares, q1, qh, h1, h2, h3 = sums
+    # The share of units with names, and the sum of squared shares.
+    named = np.where(h1 > 0, np.minimum(h1 / total, 1.0), 1.0)
+    a2 = h2 / total**2
+    excess = squares - (q1 - 2 * qh / total + a2 * q1 / named)
+    tastes = h2 - 2 * h3 / total + a2 * h2 / named
     tau = max(0.0, float(excess.sum() / tastes.sum())) if tastes.sum() > 0 else 0.0
-    all_w = (q1 + tau * h2) / named
+    tastes, same = tau * (1 - named) * h2, 0.0
+    if tastes.sum() > ROUNDING * q1.sum():
+        by_chance = float((joint - (1 - named) * q1).sum() / tastes.sum())
+        same = min(max(1 - by_chance, 0.0), 1.0)
+    scale = (1 - same) / named + same / named**2
+    all_w = (q1 + tau * h2) / named / total**2
     factors, sums = [], np.zeros((4, P))
-    for cells in blocks:
-        h, a, q = take(cells)
-        w = q + tau * h**2
-        left = w * (1 - 2 * a) + cells.spread(all_w) * a**2
+    for cells in _list_cells(tables, copies):
+        square, a = cells.h**2, cells.h / cells.spread(total)
+        w = cells.q + tau * square
+        left = w * (1 - 2 * a) + cells.spread(all_w) * square
         # Nothing is left of a unit that has all information.
         known = left > ROUNDING * w
         correction = np.divide(w, left, out=np.zeros_like(w), where=known)
-        factors.append(np.sqrt(correction / cells.spread(named)))
+        factors.append(np.sqrt(correction * cells.spread(scale)))
         a *= known
         b = a**2 / (1 - a)
         sums += [cells.add(each, P) for each in (a, a**2, b, b**2)]

@@ -22,6 +22,8 @@ from rankshot.survey.study import Question, Study
 GIVEN = ("answer", "answered_at", "seconds", "shown_at", "screen", "seen")
 # How a skipped question is stored. A skip does not count as an answer.
 NO_ANSWER = "[]"
+# More than the cost of any item of a set.
+NEVER = np.iinfo(np.int64).max
 # Who has agreed and not answered anything yet is expected for this share of the idle time.
 SHARE_BEFORE_ANSWERS = 1 / 6
 
@@ -214,16 +216,18 @@ def draw_sets(
     anybody, and each further one that which was shown least often together with those before it.
     What is equal is chosen at random. Both arrays are changed.
     """
-    sets = []
+    sets, size = [], len(own)
+    # One number per item orders by its own count, then by how often it met the others.
+    span = show * (int(together.max()) + n) + 1
     for _ in range(n):
-        chance = np.array(rng.sample(range(len(own)), len(own)))
-        taken = np.zeros(len(own), bool)
+        chance = np.array(rng.sample(range(size), size))
         met = together.diagonal().copy()
         chosen: list[int] = []
         for _ in range(show):
-            best = int(np.lexsort((chance, met, own, taken))[0])
+            cost = (own * span + met) * size + chance
+            cost[chosen] = NEVER
+            best = int(cost.argmin())
             met = together[best] + (met if chosen else 0)
-            taken[best] = True
             chosen.append(best)
         own[chosen] += 1
         together[np.ix_(chosen, chosen)] += 1

@@ -11,7 +11,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import chain
 from typing import Any
 
@@ -35,20 +35,24 @@ def find_damage(connection: sqlite3.Connection) -> str | None:
         return str(error)
 
 
-def save_rest(damaged: sqlite3.Connection) -> tuple[sqlite3.Connection, list[str]]:
-    """Copy all rows that can be read to a database in memory; return it, and what is lost."""
-    rest = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    for (statement,) in damaged.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"):
-        rest.execute(statement)
-    lost = list(_check_rows(damaged, rest))
-    # Rows whose participant or question is lost.
-    while found := rest.execute("PRAGMA foreign_key_check").fetchall():
-        for table, rowid, parent, _ in found:
-            rest.execute(f"DELETE FROM {table} WHERE rowid = ?", [rowid])
-            lost.append(f"row {rowid} of {table}: its {parent} is lost")
-    if not rest.execute("SELECT count(*) FROM survey").fetchone()[0]:
-        raise RankshotError("the database is damaged, and its secret key is lost: restore a backup")
-    return rest, lost
+def repair(connection: sqlite3.Connection) -> list[str]:
+    """Replace a damaged database by what can be read of it; return what is lost."""
+    if find_damage(connection) is None:
+        return []
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as rest:
+        schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")
+        for (statement,) in schema.fetchall():
+            rest.execute(statement)
+        lost = list(_check_rows(connection, rest))
+        # Rows whose participant or question is lost.
+        while found := rest.execute("PRAGMA foreign_key_check").fetchall():
+            for table, rowid, parent, _ in found:
+                rest.execute(f"DELETE FROM {table} WHERE rowid = ?", [rowid])
+                lost.append(f"row {rowid} of {table}: its {parent} is lost")
+        if not rest.execute("SELECT count(*) FROM survey").fetchone()[0]:
+            raise RankshotError("the database is damaged, without its secret key: restore a backup")
+        rest.backup(connection)
+    return lost
 
 
 def describe_loss(lost: Sequence[str]) -> str | None:

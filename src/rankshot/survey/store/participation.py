@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select
 
 from rankshot.core.errors import RankshotError
-from rankshot.survey.answers import order_from_places
+from rankshot.survey.answers import NamedOrder, parse_order, read_order
 from rankshot.survey.languages import OwnText, ParticipantError
-from rankshot.survey.platforms import pilot_name
+from rankshot.survey.platforms import ID_COLUMNS, pilot_name
 from rankshot.survey.store.assignment import (
     GIVEN,
     NO_ANSWER,
@@ -148,7 +148,10 @@ class ExtraLeft(NamedTuple):
 
 
 class Submission(NamedTuple):
-    """An answer as it was sent: places of the items, the screen, and how many items were on it."""
+    """An answer as it was sent: places of the items, the screen, and how many items were on it.
+
+    Of a best-worst question, ``places`` has the numbers of the first and the last item, from 0.
+    """
 
     rater: str
     number: int
@@ -163,12 +166,11 @@ class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
 
 
-class StartedElsewhereError(Exception):
-    """Somebody has started with this id, and nothing shows that it is the same person."""
-
-
 class StoppedError(Exception):
-    """Somebody cannot start or go on: full, paused, closed, screened, withdrawn or excluded.
+    """Somebody cannot start or go on, for a reason.
+
+    It is full, paused, closed, screened, withdrawn, excluded, or elsewhere: somebody has started
+    with the id, and nothing shows that it is the same person.
 
     ``wait`` is the time in seconds after which a full survey may have a place.
     """
@@ -185,7 +187,7 @@ class StoppedError(Exception):
 class AlreadyAnsweredError(Exception):
     """A different answer to an answered question; ``order`` is the answer that is kept."""
 
-    def __init__(self, order: tuple[str, ...]) -> None:
+    def __init__(self, order: NamedOrder) -> None:
         super().__init__("this question has an answer")
         self.order = order
 
@@ -276,7 +278,7 @@ class Participation:
         ``ids`` are the platform's ids of this person, by column of the database; ``consent`` is the
         text to which the person agrees, and ``screening`` has the answers to the screening. An id
         is not a secret: only somebody who sends the same form again, owns the rater's link or was
-        released by a researcher can resume. For others, it is a `StartedElsewhereError`.
+        released by a researcher can resume. Others are stopped: it has started elsewhere.
         """
         now = self._clock()
         is_accepted = screening is None or all(
@@ -287,7 +289,7 @@ class Participation:
             person = select_participant(connection, rater)
             if person is not None:
                 if not self._is_own(person, form, owned):
-                    raise StartedElsewhereError
+                    raise StoppedError("elsewhere", has_started=True)
                 _check_going_on(person)
             new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
             if person is None:
@@ -324,6 +326,17 @@ class Participation:
         mine = select(PARTICIPANT.c.language).where(PARTICIPANT.c.rater == rater)
         with self._database.begin_read() as connection:
             return connection.execute(mine).scalar()
+
+    def read_ids(self, rater: str) -> dict[str, str]:
+        """Return the platform's ids of a participant by their names, and the completion code."""
+        mine = select(*(PARTICIPANT.c[name] for name in ID_COLUMNS)).where(
+            PARTICIPANT.c.rater == rater
+        )
+        with self._database.begin_read() as connection:
+            found = connection.execute(mine).first() or ()
+        named = zip(self._study.id_names, found, strict=False)
+        ids = {name: value for name, value in named if value is not None}
+        return {**ids, "code": self._identity.code(rater)}
 
     def _find_rater(self, connection: Connection, participant: str) -> str:
         """Return the rater of a visitor. Anyone who took part in the pilot starts again."""
@@ -457,9 +470,9 @@ class Participation:
         if row is None or key is None or shown_at is None:
             raise NotAssignedError
         shown = json.loads(row.shown)
-        order = () if sent.skip else order_from_places(shown, sent.places)
+        order = () if sent.skip else read_order(self._study.rank, shown, sent.places)
         if row.answered_at is not None:
-            kept = tuple(json.loads(row.answer))
+            kept = parse_order(json.loads(row.answer))
             if kept != order:
                 raise AlreadyAnsweredError(kept)
             return

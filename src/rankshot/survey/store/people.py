@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, case, func
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.validation import require_choice
-from rankshot.survey.platforms import participant_name, pilot_name
+from rankshot.survey.platforms import ID_COLUMNS, participant_name, pilot_name
 from rankshot.survey.store.database import (
     ASSIGNMENT,
     EVENT,
@@ -35,8 +35,6 @@ from rankshot.survey.store.database import (
 State = Literal["open", "pilot", "paused", "closed"]
 # The most characters of the reason of an exclusion.
 MOST_REASON = 500
-# The columns with ids by which a platform pays. They are erased when everybody is paid.
-PAYMENT_IDS = ("platform_id", "platform_study", "platform_session")
 # For so long, a withdrawal after the end can be undone.
 UNDO_SECONDS = 24 * 3600.0
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
@@ -176,8 +174,8 @@ def forget_ids(database: Database) -> int:
     with database.begin_assignment() as connection:
         erased = connection.execute(
             PARTICIPANT.update()
-            .where(func.coalesce(*(PARTICIPANT.c[name] for name in PAYMENT_IDS)).is_not(None))
-            .values(dict.fromkeys(PAYMENT_IDS))
+            .where(func.coalesce(*(PARTICIPANT.c[name] for name in ID_COLUMNS)).is_not(None))
+            .values(dict.fromkeys(ID_COLUMNS))
         ).rowcount
         _record(connection, "forget-ids", detail=f"ids of {erased} participants")
     database.erase_deleted()

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError as WaitError
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_path
-from rankshot.survey.store.damage import describe_loss, find_damage, save_rest
+from rankshot.survey.store.damage import describe_loss, repair
 
 # What the column ``serving`` says of a file that has lost its log, until somebody accepts that.
 DOUBTED = 2
@@ -173,11 +173,7 @@ def read_into_memory(path: Path) -> tuple[sqlite3.Connection, list[str]]:
     with _closing_on_error(memory), open_read_only(path) as source:
         require_tables(source, path)
         source.backup(memory)
-        if find_damage(memory) is None:
-            return memory, []
-        rest, lost = save_rest(memory)
-    memory.close()
-    return rest, lost
+        return memory, repair(memory)
 
 
 @contextmanager
@@ -211,13 +207,9 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
     ):
         source.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")
-        lost: list[str] = []
-        if find_damage(copy) is not None:
-            rest, lost = save_rest(copy)
-            with closing(rest):
-                rest.backup(copy)
-            if target.exists():
-                raise RankshotError(f"{target}: not replaced: {describe_loss(lost)}")
+        lost = repair(copy)
+        if lost and target.exists():
+            raise RankshotError(f"{target}: not replaced: {describe_loss(lost)}")
         columns = {row[1] for row in copy.execute("PRAGMA table_info(survey)")}
         is_complete = True
         if "serving" in columns:

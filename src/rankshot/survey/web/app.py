@@ -27,12 +27,7 @@ from starlette.responses import HTMLResponse, Response
 
 from rankshot.survey.answers import MOST_CHARACTERS
 from rankshot.survey.store.database import SURVEY, Database, name_failures
-from rankshot.survey.store.participation import (
-    NotAssignedError,
-    Participation,
-    StartedElsewhereError,
-    StoppedError,
-)
+from rankshot.survey.store.participation import NotAssignedError, Participation, StoppedError
 from rankshot.survey.store.people import forget_withdrawn
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
@@ -92,7 +87,7 @@ def create_app(
     with name_failures("the survey's database"):
         participation = Participation(study, database)
         database.start_serving()
-    pages = Pages(study, addresses, static, participation.language)
+    pages = Pages(study, addresses, static, participation.language, participation.read_ids)
     extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
     rules = Rules(
         RateLimit(requests),
@@ -158,10 +153,6 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
     def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
         return pages.refuse(request, RefusedError(404, "not_started"))
 
-    @app.exception_handler(StartedElsewhereError)
-    def show_started(request: Request, _error: StartedElsewhereError) -> HTMLResponse:
-        return pages.refuse(request, RefusedError(409, "elsewhere"))
-
     @app.exception_handler(DatabaseGoneError)
     @app.exception_handler(DatabaseError)
     @app.exception_handler(InterfaceError)
@@ -196,5 +187,6 @@ def _show_stopped(
     else:
         # Who has started a paused study may go on later, and gets no code that ends it.
         link = None if error.has_started else study.full_url or study.refusal_url
-    status = 503 if error.reason == "paused" else 410
+    status = {"paused": 503, "elsewhere": 409}.get(error.reason, 410)
+    link = pages.way_back(request, link)
     return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)

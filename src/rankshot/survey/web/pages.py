@@ -26,6 +26,7 @@ from rankshot.survey.languages import (
     find_fields,
     make_example,
 )
+from rankshot.survey.platforms import fill_url
 from rankshot.survey.study import Picture, Study
 from rankshot.web.application import File, create_environment
 from rankshot.web.guards import SENT, RefusedError
@@ -48,7 +49,7 @@ PICTURES = {
 # The keys of the texts that the script of a question shows.
 SCRIPT_KEYS = (
     *("up", "down", "first", "remove"),
-    *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked"),
+    *("placed", "moved", "stays", "removed", "skip_again", "nothing_ranked", "exactly"),
     *("sending", "offline"),
 )
 
@@ -62,10 +63,12 @@ class Pages:
         pictures: dict[str, str],
         static: dict[str, File],
         find_language: Callable[[str], str | None],
+        find_ids: Callable[[str], dict[str, str]],
     ) -> None:
         self._environment = create_environment(PACKAGE, static, study=study, pictures=pictures)
         self._study = study
         self._find_language = find_language
+        self._find_ids = find_ids
         self._texts: dict[str, PageTexts] = {}
         self.languages = Languages(study)
 
@@ -100,6 +103,7 @@ class Pages:
     ) -> HTMLResponse:
         """Return a page in the language of a participant; without a reader, in English."""
         texts = self.texts(reader)
+        values["way_back"] = partial(self.way_back, reader)
         headers = {"content-language": texts.tag, "vary": "accept-language"}
         return HTMLResponse(self._render(template, texts, **values), status, headers)
 
@@ -107,6 +111,13 @@ class Pages:
         values |= {"texts": texts, "t": texts.translate, "own": texts.own}
         found = self._environment.get_template(template)
         return Markup(found.render(lang_of=texts.mark_language, **values))  # noqa: S704 (escaped)
+
+    def way_back(self, reader: HTTPConnection | None, url: str | None) -> str | None:
+        """Return the URL of a platform, with the ids of a participant that it names."""
+        if reader is None or url is None or "{" not in url:
+            return url
+        rater = getattr(reader.state, "rater", None)
+        return fill_url(url, self._find_ids(rater) if rater else getattr(reader.state, "ids", {}))
 
     def refuse(self, reader: HTTPConnection, error: RefusedError) -> HTMLResponse:
         """Return the page that says why a request is refused."""
@@ -117,7 +128,8 @@ class Pages:
                 reader.state.language = None
             texts, key = self.texts(reader), f"refused.{error.message}"
             said: dict[str, Any] = {"heading": texts.translate(f"{key}_heading")}
-            said |= {"link": error.link, "again": error.message in TEMPORARY and reader.url}
+            said |= {"link": self.way_back(reader, error.link)}
+            said |= {"again": error.message in TEMPORARY and reader.url}
             sent = reader.scope.get(SENT, b"").decode("latin-1")
             said["sent"] = parse_qsl(sent, keep_blank_values=True)
             template, values = "message.html", {**said, "text": texts.translate(key, **values)}

@@ -96,6 +96,9 @@ class AnswerForm(SentForm):
 
     form: TimedToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
+    # Of a best-worst question: the numbers of two items.
+    first: Place = ""
+    last: Place = ""
     skip: Literal["yes", ""] = ""
     # What the script has measured; empty without it.
     screen: Literal["phone", "tablet", "desktop", ""] = ""
@@ -138,10 +141,10 @@ AVisit = Annotated[Visit, Depends(find_visit)]
 
 
 def _read_extra(
-    questions: Mapping[str, ExtraQuestion], form: StartForm | ExtraForm
+    questions: Mapping[str, ExtraQuestion], form: StartForm | ExtraForm, ids: Sequence[str] = ()
 ) -> tuple[dict[str, str], dict[str, str], dict[str, ParticipantError]]:
     """Return what a form says to extra questions, the values of it, and what is to be changed."""
-    sent = form.model_extra or {}
+    sent = {name: text for name, text in (form.model_extra or {}).items() if name not in ids}
     if not sent.keys() <= questions.keys():
         raise RefusedError(422, "malformed")
     return sent, *check_extra_answers(questions, sent)
@@ -268,14 +271,13 @@ class ParticipantRoutes:
         sent: Mapping[str, str] | None = None,
         errors: Mapping[str, ParticipantError] | None = None,
     ) -> Response:
-        name = self._participant_name(self._read_visitor(arrival))
+        name = self._participant_name(self._read_visitor(request, arrival))
         person = name and self._participation.find_own(name, "", self._find_owned(request))
         if person and person.finished_at is not None:
             return RedirectResponse(f"/p/{self._identity.link(person.rater)}", 303)
         pilot = bool(person.pilot) if person else self._participation.require_place()
         language = self._pages.texts(request).tag
-        named = Arrival.model_validate(arrival, from_attributes=True)
-        arrived = named.model_dump(exclude_defaults=True)
+        arrived = arrival.find_ids(self._study)
         return self._pages.render(
             "consent.html",
             422 if errors else 200,
@@ -295,7 +297,7 @@ class ParticipantRoutes:
 
     def declined(self, request: Request, arrival: Annotated[Arrival, Query()]) -> Response:
         """Say good-bye to somebody who does not agree. Nothing is stored."""
-        arrived = arrival.model_dump(exclude_defaults=True)
+        arrived = request.state.ids = arrival.find_ids(self._study)
         query = _make_query(arrived, self._pages.texts(request).tag)
         return self._pages.render("declined.html", reader=request, query=query)
 
@@ -303,10 +305,10 @@ class ParticipantRoutes:
         """Start, or resume at the current question."""
         if not self._identity.is_nonce(form.form, "start"):
             raise RefusedError(403, "form")
-        who = self._read_visitor(form)
+        who = self._read_visitor(request, form)
         # Without an id, each copy of the consent page is one participant.
         name = self._participant_name(who) or f"{self._study.platform}:anonymous:{form.form}"
-        sent, values, errors = _read_extra(self._screening, form)
+        sent, values, errors = _read_extra(self._screening, form, self._study.id_names)
         language = form.language if form.language in self._pages.languages.offered else None
         request.state.language = language
         own: Any = {"form": form.form, "owned": self._find_owned(request)}
@@ -322,8 +324,9 @@ class ParticipantRoutes:
             # A browser may be that of many, for example in a laboratory.
             others = [other for other in self._read_cookie(request) if other != link]
             links = ".".join([link, *others][:MOST_LINKS])
-            about: Any = {"path": "/", "seconds": COOKIE_SECONDS, "is_for_links": True}
-            set_cookie(response, request, COOKIE, links, **about)
+            # It is also sent to who follows a link of the platform.
+            kept: Any = {"max_age": COOKIE_SECONDS, "samesite": "lax"}
+            set_cookie(response, request, COOKIE, links, **kept)
         return response
 
     def _read_cookie(self, request: Request) -> list[str]:
@@ -352,10 +355,11 @@ class ParticipantRoutes:
         """Return the name of a participant; None without an id."""
         return who.participant and participant_name(self._study.platform, who.participant)
 
-    def _read_visitor(self, arrival: Arrival) -> Visitor:
+    def _read_visitor(self, request: Request, arrival: Arrival) -> Visitor:
         """Read who has come, and refuse who may not start."""
+        request.state.ids = arrival.find_ids(self._study)
         try:
-            who = read_visitor(self._study.platform, arrival)
+            who = read_visitor(self._study, arrival)
         except ParticipantError as error:
             raise RefusedError(400, error.key.removeprefix("refused."), **error.fields) from None
         if self._study.allowed is not None and who.participant not in self._study.allowed:
@@ -376,7 +380,7 @@ class ParticipantRoutes:
         """Show the current question; after the last one, the page with the completion code."""
         if isinstance(now, CurrentQuestion):
             visit.request.state.language = now.language
-            return self._ask(visit, now, [""] * len(now.shown))
+            return self._ask(visit, now, [])
         if isinstance(now, ExtraLeft):
             return RedirectResponse(f"{visit.home}/extra", 303)
         if now.n_counted == 0 and now.n_skipped == 0:
@@ -398,7 +402,7 @@ class ParticipantRoutes:
                 visit.rater,
                 int(number),
                 form.form,
-                form.place,
+                self._find_places(form),
                 skip=form.skip == "yes",
                 screen=form.screen or None,
                 n_seen=int(form.seen) if form.seen else None,
@@ -407,6 +411,9 @@ class ParticipantRoutes:
         if problem is None:
             return visit.go_home()
         return await run_sync(self._explain, visit, form, problem)
+
+    def _find_places(self, form: AnswerForm) -> list[str]:
+        return [form.first, form.last] if self._study.rank == "best-worst" else form.place
 
     def _explain(self, visit: Visit, form: AnswerForm, problem: Exception) -> Response:
         """Say why an answer was not stored."""
@@ -417,13 +424,16 @@ class ParticipantRoutes:
             self._find_current(visit)
             raise RefusedError(403, "closed", visit.home)
         if isinstance(problem, AlreadyAnsweredError):
-            raise RefusedError(409, template="answered.html", order=problem.order, home=visit.home)
+            kept = [name for name in problem.order if isinstance(name, str)]
+            raise RefusedError(409, template="answered.html", order=kept, home=visit.home)
         raise problem
 
     def _ask(
         self, visit: Visit, now: CurrentQuestion, places: list[str], error: str | None = None
     ) -> Response:
         texts = self._pages.texts(visit.request)
+        chosen = places if len(places) == len(now.shown) else [""] * len(now.shown)
+        is_best_worst = self._study.rank == "best-worst"
         return self._render(
             "question.html",
             visit,
@@ -431,7 +441,8 @@ class ParticipantRoutes:
             now=now,
             target=now.question.target,
             target_name=texts.own.name(now.question.target),
-            rows=texts.make_rows(now.shown, places),
+            rows=None if is_best_worst else texts.make_rows(now.shown, chosen),
+            chosen=places,
             error=error,
         )
 
@@ -442,8 +453,7 @@ class ParticipantRoutes:
         if isinstance(now, CurrentQuestion):
             key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
             if self._identity.read_timed_token(form.form, *key) is not None:
-                chosen = form.place if len(form.place) == len(now.shown) else [""] * len(now.shown)
-                return self._ask(visit, now, chosen, text)
+                return self._ask(visit, now, self._find_places(form), text)
         # The question has an answer, or was assigned to somebody else.
         raise RefusedError(422, "no_ranking", visit.home, error=text)
 

@@ -24,6 +24,7 @@ from rankshot.survey.export import (
     participant_records,
     payment_records,
     ranking_records,
+    wide_records,
 )
 from rankshot.survey.overview import Overview, read_overview
 from rankshot.survey.quality import is_right
@@ -46,11 +47,15 @@ HOME = "/researcher"
 LOGIN_SECONDS = 12 * 3600
 # Participants in the table of the page; a file has all.
 MOST_ROWS = 1_000
-# What the id of a participant is, for each platform.
-ID_HEADINGS = {"prolific": "Prolific id", "none": "Code"}
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 FileName = Literal[
-    "rankings.jsonl", "answers.csv", "participants.csv", "payments.csv", "consents.csv"
+    "rankings.jsonl",
+    "answers.csv",
+    "wide.csv",
+    "codebook.csv",
+    "participants.csv",
+    "payments.csv",
+    "consents.csv",
 ]
 
 
@@ -157,7 +162,8 @@ class ResearcherRoutes:
         # It needs the token and the survey's secret key. So a cookie is invalid after a change of
         # the token, and a guessed token can only be tested by sending it to the server.
         cookie = self._identity.timed_token(time.time(), "login", self._token)
-        set_cookie(response, request, COOKIE, cookie, path=HOME, seconds=LOGIN_SECONDS)
+        kept: Any = {"path": HOME, "max_age": LOGIN_SECONDS, "samesite": "strict"}
+        set_cookie(response, request, COOKIE, cookie, **kept)
         return response
 
     def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
@@ -192,7 +198,7 @@ class ResearcherRoutes:
             fields=self._fields(session),
             view=view,
             people=people,
-            id_heading=ID_HEADINGS[view.study.platform],
+            id_heading="Code" if self._study.platform == "none" else self._study.id_names[0],
             at=time.time(),
             **_FORMATS,
         )
@@ -218,6 +224,8 @@ class ResearcherRoutes:
             _refuse(404, "Nothing to download", "Nobody has started yet.")
         make: dict[str, Any] = {
             "answers.csv": answer_records,
+            "wide.csv": lambda view: wide_records(view)[0],
+            "codebook.csv": lambda view: wide_records(view)[1],
             "consents.csv": consent_records,
             "participants.csv": partial(participant_records, with_ids=query.with_ids),
             "payments.csv": payment_records,

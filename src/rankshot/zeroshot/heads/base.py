@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from inspect import signature
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,6 +34,7 @@ from rankshot.zeroshot.runner import Candidates, Top, predict_names, predict_top
 from rankshot.zeroshot.scores import (
     KINDS,
     LARGEST_SCORE,
+    ROUNDING_UNITS,
     Kind,
     Scores,
     as_scores,
@@ -108,9 +108,21 @@ class BaseHead(ABC):
         ``c`` has the constants of this head, with a prefix; NumPy arrays need none.
         """
         if xp is not np:
-            return self._formula(f, kind, without_prefix(prefix, c), xp, lost)
+            return self._full_formula(f, kind, without_prefix(prefix, c), xp, lost)
         # Sums of infinite numbers are not known.
-        return np.maximum(self._log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
+        return np.maximum(self._full_log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
+
+    def _full_constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+        """Return the arrays of the formula with what examples and evidence add."""
+        return self._constants(kind, dtype)
+
+    def _full_formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        """Return the formula with what examples and evidence add."""
+        return self._formula(f, kind, c, xp, lost)
+
+    def _full_log_posterior(self, values: Floats, kind: Kind) -> Floats:
+        """Return the same for NumPy arrays, with one row per class."""
+        return self._log_posterior(values, kind)
 
     @property
     def n_features_(self) -> int:
@@ -367,23 +379,6 @@ def require_temperature(temperature: float | None) -> None:
         require_number("temperature", temperature, above=0, below=np.inf)
 
 
-def takes_reference(head: Any) -> bool:
-    """Return whether a head can be fitted with a reference."""
-    # The sum over rankings has its own scale.
-    return (
-        "reference" in signature(head.fit).parameters and getattr(head, "posterior", None) != "sum"
-    )
-
-
-def require_taken(head: Any, **more: Any) -> None:
-    """Raise if a head cannot be fitted with something that is given."""
-    for name, given in more.items():
-        if given is not None and name not in signature(head.fit).parameters:
-            raise RankshotError(
-                f"{type(head).__name__} takes no {name}: leave it out, or use WeightedMean"
-            )
-
-
 def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.object_]]:
     """Return the names of the sources and that of each ranking; of one source, those of raters."""
     labels = rankings.sources
@@ -443,8 +438,6 @@ def group_equal_classes(rankings: Rankings) -> list[list[str]]:
 
 LEAST_INPUTS = 10
 """The smallest number of inputs for means and standard deviations."""
-ROUNDING_UNITS = 16
-"""Numbers that differ by less than this number of units in the last place are equal."""
 
 
 @dataclass(frozen=True, eq=False)

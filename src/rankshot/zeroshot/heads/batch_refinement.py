@@ -24,10 +24,18 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
 from rankshot.core.validation import require_choice
-from rankshot.zeroshot.evidence import as_examples, find_log_factor
-from rankshot.zeroshot.heads.base import ROUNDING_UNITS, BaseHead, require_temperature
+from rankshot.zeroshot.evidence import find_log_factor
+from rankshot.zeroshot.examples import as_examples
+from rankshot.zeroshot.heads.base import BaseHead, require_temperature
 from rankshot.zeroshot.runner import most_probable
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
+from rankshot.zeroshot.scores import (
+    ROUNDING_UNITS,
+    Kind,
+    Scores,
+    as_scores,
+    class_scores,
+    pair_constants,
+)
 
 Floats = NDArray[np.float64]
 ClassPrior = Literal["equal", "estimated"]
@@ -295,7 +303,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         return 1.0 if self.fell_back_ else self.calibration_temperature_
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants = with_prefix("head", self.head._constants(kind, dtype))
+        constants = with_prefix("head", self.head._full_constants(kind, dtype))
         return constants | pair_constants(len(self.items_), kind) | self._own_constants()
 
     def _own_constants(self) -> Constants:

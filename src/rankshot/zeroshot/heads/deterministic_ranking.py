@@ -15,12 +15,13 @@ from rankshot.ranking.distances import ListDistances, mean_kendall_distance
 from rankshot.ranking.matrices import listed_orders, restrict_items, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
-from rankshot.zeroshot.heads.base import BaseHead, require_k, require_targets, require_temperature
+from rankshot.zeroshot.heads.base import require_k, require_targets, require_temperature
 from rankshot.zeroshot.heads.probabilistic_ranking import (
     RankingModel,
     consensus_rankings,
     fit_priors,
 )
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
 
 Floats = NDArray[np.floating]
@@ -28,7 +29,7 @@ LEAST_ROWS = 64
 """Inputs that are computed together, also if there are thousands of classes."""
 
 
-class DeterministicRanking(BaseHead, BaseEstimator):
+class DeterministicRanking(SemanticHead, BaseEstimator):
     r"""The paper's deterministic method (DR), equation 3.
 
     .. math:: z(x) = \arg\min_z d_K(\pi(x), \pi_z)
@@ -85,16 +86,10 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         self.prior = prior
         self.temperature = temperature
 
-    def fit(self, rankings: Rankings) -> DeterministicRanking:
-        """Find the consensus of the rankings of each new class.
-
-        Parameters
-        ----------
-        rankings : Rankings
-            Rankings of the seen classes, at least one for each new class.
-        """
+    def _fit(self, semantics: Rankings, reference: Any, labels: Any) -> None:  # noqa: ARG002
+        """Find the consensus of the rankings of each new class."""
         require_temperature(self.temperature)
-        rankings = require_targets(rankings)
+        rankings = require_targets(semantics)
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
         # Places after the end of the longest ranking carry no information.
@@ -102,7 +97,6 @@ class DeterministicRanking(BaseHead, BaseEstimator):
         priors = fit_priors(rankings, self.prior, self._k)
         self.consensus_ = consensus_rankings(rankings, priors, self._k)
         self._prepare()
-        return self
 
     def _prepare(self) -> None:
         self._parts = _group_by_items(self.consensus_, self._k)

@@ -31,7 +31,6 @@ from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
 from rankshot.zeroshot.heads.base import (
-    BaseHead,
     Reference,
     as_reference,
     mean_and_std,
@@ -42,6 +41,7 @@ from rankshot.zeroshot.heads.base import (
     sources_or_raters,
     standardize,
 )
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.heads.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
 from rankshot.zeroshot.likelihoods.formulas import (
     ArrayFormula,
@@ -228,7 +228,7 @@ classifiers each, rounded. They are .08 to .52."""
 POSTERIORS = ("consensus", "mean", "sum")
 
 
-class ProbabilisticRanking(BaseHead, BaseEstimator):
+class ProbabilisticRanking(SemanticHead, BaseEstimator):
     r"""The paper's method (PR): a new class is as probable as its ranking, given the scores.
 
     The scores of a classifier define a model of rankings: Plackett-Luce for one score per class
@@ -336,30 +336,30 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
         self.n_samples = n_samples
         self.random_state = random_state
 
-    def fit(
-        self, rankings: Rankings, reference: Scores | ArrayLike | None = None
-    ) -> ProbabilisticRanking:
+    @property
+    def takes_reference(self) -> bool:
+        """Whether `fit` can use a reference: the sum over rankings has its own scale."""
+        return self.posterior != "sum"
+
+    def _fit(
+        self,
+        semantics: Rankings,
+        reference: Scores | ArrayLike | None,
+        labels: Any,  # noqa: ARG002
+    ) -> None:
         """Fit the priors and the consensus of the new classes.
 
-        Parameters
-        ----------
-        rankings : Rankings
-            Rankings of the seen classes, at least one for each new class. Their weights count.
-        reference : Scores or array-like, optional
-            Scores of varied inputs of seen classes that the classifier was not trained on; no
-            labels are needed. The scores, and then log P(z|x) of each new class,
-            are standardised by their means and standard deviations over the reference. So the
-            result no longer depends on seen classes that always have high scores, on new classes
-            whose rankings always fit, and on the scale of the scores.
+        With a reference, the scores, and then log P(z|x) of each new class, are standardised by
+        their means and standard deviations over it. So the result no longer depends on seen classes
+        that always have high scores, on new classes whose rankings always fit, and on the scale of
+        the scores.
         """
         require_choice("posterior", self.posterior, POSTERIORS)
-        rankings = require_targets(rankings)
+        rankings = require_targets(semantics)
         k = require_k(self.k, rankings.n_items)
         require_number("decay", self.decay, least=0, below=np.inf)
         require_temperature(self.temperature)
         is_sum = self.posterior == "sum"
-        if is_sum and reference is not None:
-            raise RankshotError("posterior='sum' cannot use a reference: use another posterior")
         if not is_sum:
             # Places after the end of the longest ranking carry no information, and a tie of all
             # remaining items takes long.
@@ -384,7 +384,6 @@ class ProbabilisticRanking(BaseHead, BaseEstimator):
             # The mean contributions are needed for explanations and files only, and take long.
             self._reference_values = table.values
             self._usual_contributions: NDArray[np.float64] | None = None
-        return self
 
     def _draw_numbers(self, k: int) -> None:
         """Draw the random numbers of a sum over too many rankings; they are part of the head."""

@@ -18,7 +18,6 @@ from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.heads.base import (
-    ROUNDING_UNITS,
     BaseHead,
     Reference,
     as_reference,
@@ -26,13 +25,18 @@ from rankshot.zeroshot.heads.base import (
     standardize,
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.weighted_mean import (
+from rankshot.zeroshot.heads.weighted_mean import measure_coverage
+from rankshot.zeroshot.runner import iterate_rows
+from rankshot.zeroshot.scores import (
+    ROUNDING_UNITS,
+    Kind,
+    Scores,
+    as_scores,
+    class_scores,
     count_predictions,
-    measure_coverage,
+    pair_constants,
     standardize_rows,
 )
-from rankshot.zeroshot.runner import iterate_rows
-from rankshot.zeroshot.scores import Kind, Scores, as_scores, class_scores, pair_constants
 
 Coefficients = tuple[float, float, float]
 RIDGE = 100.0
@@ -423,9 +427,11 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return constants | self.reference_.constants() | usual
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants = with_prefix("head", self.head._constants(kind, dtype))
+        constants = with_prefix("head", self.head._full_constants(kind, dtype))
         if self._share < 1:
-            constants |= with_prefix("rankings", self._rankings._constants("multiclass", dtype))
+            constants |= with_prefix(
+                "rankings", self._rankings._full_constants("multiclass", dtype)
+            )
         return constants | self._own_constants(kind) | pair_constants(len(self.items_), kind)
 
     def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +14,14 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.heads.base import BaseHead, require_temperature
+from rankshot.zeroshot.heads.base import require_temperature
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
 Floats = NDArray[np.floating]
 
 
-class DirectSimilarity(BaseHead, BaseEstimator):
+class DirectSimilarity(SemanticHead, BaseEstimator):
     r"""Direct Similarity (DS) of Rohrbach et al. (2010), the paper's equation 18.
 
     .. math:: P(z|x) \propto \prod_k \left(\frac{P(y_k|x)}{P(y_k)}\right)^{y_k^z},
@@ -72,16 +74,9 @@ class DirectSimilarity(BaseHead, BaseEstimator):
         self.n_similar = n_similar
         self.class_prior = class_prior
 
-    def fit(self, similarity: Similarity) -> DirectSimilarity:
-        """Compute the exponents from the similarities of new and seen classes.
-
-        Parameters
-        ----------
-        similarity : Similarity
-            Every new class needs one that is not negative. A seen class with an unknown
-            similarity is not among the most similar ones.
-        """
-        similarity = require_similarity(similarity)
+    def _fit(self, semantics: Similarity, reference: Any, labels: Any) -> None:  # noqa: ARG002
+        """Compute the exponents; a seen class of unknown similarity is not among the similar."""
+        similarity = require_similarity(semantics)
         require_temperature(self.temperature)
         n = require_whole_number("n_similar", self.n_similar)
         largest = np.nanmax(similarity.values, axis=1)
@@ -100,7 +95,6 @@ class DirectSimilarity(BaseHead, BaseEstimator):
             for item in self.items_
         ]
         self._log_prior = np.log(prior)
-        return self
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
@@ -159,7 +153,7 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-class ConSE(BaseHead, BaseEstimator):
+class ConSE(SemanticHead, BaseEstimator):
     r"""ConSE of Norouzi et al. (2014): another method that needs no retraining.
 
     An input is mapped to the mean of the word vectors s of its T most probable seen classes,
@@ -194,11 +188,11 @@ class ConSE(BaseHead, BaseEstimator):
         self.n_classes = n_classes
         self.temperature = temperature
 
-    def fit(self, similarity: Similarity) -> ConSE:
-        """Store ``similarity``, cosines; seen classes without a vector are left out."""
+    def _fit(self, semantics: Similarity, reference: Any, labels: Any) -> None:  # noqa: ARG002
+        """Store the cosines; seen classes without a vector are left out."""
         require_whole_number("n_classes", self.n_classes)
         require_temperature(self.temperature)
-        similarity = require_similarity(similarity)
+        similarity = require_similarity(semantics)
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
         self._has_vector = ~np.isnan(similarity.values).any(axis=0)
@@ -208,7 +202,6 @@ class ConSE(BaseHead, BaseEstimator):
                 f"each of {quote_names(self.items_)} has no similarity to some new class"
             )
         self._cosines = similarity.values[:, self._has_vector]
-        return self
 
     def _default_temperature(self) -> float:
         return 0.1

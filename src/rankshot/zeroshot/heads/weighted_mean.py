@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -20,25 +19,20 @@ from rankshot.core.arrays import (
     Constants,
     Library,
     Lost,
-    largest,
-    log_softmax,
     row_blocks,
-    row_norm,
 )
-from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.evidence import (
-    USUAL_WEIGHTS,
-    as_examples,
-    center_evidence,
-    refine,
-    weigh_evidence,
+from rankshot.zeroshot.examples import (
+    EXPLAINED_BY_RATERS,
+    EXPLAINED_BY_TABLES,
+    SIGNAL_OF_SOFTMAX,
+    SLOPE,
+    Prototypes,
+    Signal,
 )
 from rankshot.zeroshot.heads.base import (
-    ROUNDING_UNITS,
-    BaseHead,
     Reference,
     as_reference,
     require_k,
@@ -47,7 +41,16 @@ from rankshot.zeroshot.heads.base import (
     sources_of,
     sources_or_raters,
 )
-from rankshot.zeroshot.scores import Kind, Scores, class_scores, pair_constants
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
+from rankshot.zeroshot.scores import (
+    Kind,
+    Scores,
+    center_rows,
+    class_scores,
+    count_predictions,
+    pair_constants,
+    standardize_rows,
+)
 from rankshot.zeroshot.source_weights import (
     choose_source_weights,
     measure_coherence,
@@ -73,8 +76,6 @@ COVERING_INPUTS = 10
 COVERAGE_BY_OTHERS = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
 """How far a reference of very many classes covers those that it lacks. The scores of one softmax
 depend on each other, so that inputs of some classes tell what is usual for the others."""
-TIED_SCORES = 1e-5
-"""Standardised scores that differ by less are equal: then both classes are predicted by half."""
 ROUNDING = 1e-12
 """Weights that are smaller than this are zeros with a rounding error."""
 UNCERTAINTY = 0.1
@@ -82,7 +83,7 @@ UNCERTAINTY = 0.1
 variances. From .05 to .2, the accuracy on held-out seen classes is the same."""
 
 
-class WeightedMean(BaseHead, BaseEstimator):
+class WeightedMean(SemanticHead, BaseEstimator):
     r"""A new class is probable if the seen classes in its rankings have high scores.
 
     .. math:: \log P(z|x) = \frac{1}{T} \sum_i w_{zi} f_i(x) + \text{const}
@@ -109,18 +110,10 @@ class WeightedMean(BaseHead, BaseEstimator):
     of one softmax depend on each other, so that m classes cover all others at least by half of m /
     (m + 10). A reference that lacks most classes changes little.
 
-    With labelled examples of new classes,
-
-    .. math:: \log P(z|x) = a \log P_{rankings}(z|x) + b \, g_z(x) + \text{const}
-
-    where g is a ridge regression on the features of the examples, or else on their standardised
-    scores. How much the rankings and the examples count, a and b, follows from the examples: each
-    is predicted from the others. With one example per class, a = .8 and b = .2, unless a rehearsal
-    found other numbers.
-
-    Evidence of another model, as rows of numbers e, where larger means more likely, adds
-    c (e - mean e) / s, where s is the standard deviation over all inputs of `fit`. Its weight c is
-    at most 1, and follows from how often the head and the evidence agree.
+    With labelled examples of new classes, the rankings say where the mean scores of a class are
+    expected, and the examples where they are: see `rankshot.zeroshot.examples.fit_class_means`. How
+    far each is to be trusted is measured on the examples. Rankings that do not agree with them do
+    not count.
 
     All this is one matrix product, so the head is as fast as a linear classifier. On held-out
     seen classes of three data sets, it is slightly more accurate than `ProbabilisticRanking` with
@@ -137,15 +130,16 @@ class WeightedMean(BaseHead, BaseEstimator):
         are the same. By default .9 without a reference, .5 with one that covers all seen classes,
         and more if there are more than 100 of them. `Rehearsal` finds a better value.
     evidence_weight : float or None
-        c. By default it is found without labels; a rehearsal finds a better value.
+        The weight of another model's evidence. By default it is found without labels; a rehearsal
+        finds a better value.
     source_weights : dict of str to float, optional
         By which the weights of the rankings of each source are multiplied, instead of the rule
         above; "" for rankings without a source. A source with the weight 0, or that is not named,
         fills in. A rehearsal finds good values.
 
     example_prior : two numbers, optional
-        The usual a, and b for one example per class. By default .8 and .2; a rehearsal finds
-        better values.
+        β and ρ of examples of new classes (see ``examples_``), as a rehearsal measured them on
+        held-out seen classes. They count while there are few examples.
 
     Attributes
     ----------
@@ -157,10 +151,10 @@ class WeightedMean(BaseHead, BaseEstimator):
         The weights w.
     coverage_ : ndarray of shape (seen classes,)
         How far the reference covers each seen class, from 0 to 1; zeros without a reference.
-    example_weights_ : tuple of two numbers, or None
-        a and b, if there were examples.
+    examples_ : ExampleFacts or None
+        What was learned from examples.
     evidence_weight_ : float or None
-        c, if there was evidence.
+        The weight of evidence, if there was any.
     missing_ : dict of str to list of str
         For each source that counts and does not rank all new classes, those that it lacks. The
         weights of such a class are the mean over the other sources.
@@ -180,7 +174,7 @@ class WeightedMean(BaseHead, BaseEstimator):
 
     _learned = (
         *("rankings_", "source_weights_", "weights_", "reference_", "coverage_", "_factor"),
-        *("example_weights_", "evidence_weight_", "_slopes", "_offsets", "_feature_slopes"),
+        *("_slopes", "_offsets"),
     )
 
     def __init__(
@@ -200,46 +194,24 @@ class WeightedMean(BaseHead, BaseEstimator):
         self.source_weights = source_weights
         self.example_prior = example_prior
 
-    def fit(
-        self,
-        rankings: Rankings,
-        reference: Scores | ArrayLike | None = None,
-        examples: tuple[Scores | ArrayLike, ArrayLike] | None = None,
-        evidence: Scores | None = None,
-    ) -> WeightedMean:
-        """Compute the weights of the seen classes.
+    @property
+    def takes_reference(self) -> bool:
+        """Whether `fit` can use a reference."""
+        return True
 
-        Parameters
-        ----------
-        rankings : Rankings
-            Rankings of the seen classes, at least one for each new class. Their weights count.
-        reference : Scores or array-like, optional
-            Scores of varied inputs of seen classes that the classifier was not trained on; no
-            labels are needed.
-        examples : scores and labels, optional
-            Scores of inputs of new classes, and the class of each. There may be any number of them,
-            even for classes that have no ranking. If these are `Scores` with ``features``, all
-            scores to be classified must have such features.
-        evidence : Scores, optional
-            Scores with ``evidence``, of inputs as they will be classified; no labels are needed.
-            All scores to be classified must have evidence of the same model.
-        """
-        rankings = require_targets(rankings)
+    def _fit(
+        self, semantics: Rankings, reference: Scores | ArrayLike | None, labels: Sequence[str]
+    ) -> None:
+        """Compute the weights of the seen classes."""
+        rankings = require_targets(semantics)
         require_temperature(self.temperature)
         require_number("decay", self.decay, least=0, below=np.inf)
         if self.evidence_weight is not None:
             require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
         for number in self.example_prior or ():
-            require_number("example_prior", number, above=0, below=np.inf)
-        if evidence is not None and not isinstance(evidence, Scores):
-            raise RankshotError(
-                "evidence must be Scores(values, items, evidence=...) of inputs to be classified, "
-                f"not {short_repr(evidence)}"
-            )
+            require_number("example_prior", number, least=0, below=np.inf)
         self.items_ = items = rankings.items
         names = rankings.target_names
-        labelled = None if examples is None else as_examples(examples, items, names)
-        labels = [] if labelled is None else labelled[1].tolist()
         self.classes_ = np.unique([*names, *labels])
         self.coverage_ = np.zeros(len(items))
         usual = None if reference is None else self._find_usual(as_reference(reference, items))
@@ -252,32 +224,35 @@ class WeightedMean(BaseHead, BaseEstimator):
         self._slopes, self._offsets = self.weights_, np.zeros(len(self.classes_))
         if usual is not None:
             self._fit_reference(*usual)
-        # A class without rankings is as probable as the others on average: their log-posteriors
-        # have variance 1.
-        unranked = ~np.isin(self.classes_, names)
-        self._offsets[unranked] = 0.5 / self.temperature_
-        self.example_weights_: tuple[float, float] | None = None
-        self._feature_slopes = np.zeros((len(self.classes_), 0))
-        if labelled is not None:
-            self._fit_examples(*labelled)
-        self.evidence_weight_: float | None = None
-        if evidence is not None:
-            self._fit_evidence(evidence.with_items(self.items_))
         self._prepare()
-        return self
 
     def _prepare(self) -> None:
         self.missing_ = _find_missing(self.rankings_, self.source_weights_)
         usual = self.reference_
         self._target_std: Any = 1.0 if usual is None else usual.target_std[:, None]
-        if self.example_weights_ is not None:
-            # A file has a list.
-            self.example_weights_ = (self.example_weights_[0], self.example_weights_[1])
         # Cast once: there are many blocks of scores.
-        self._cast: dict[np.dtype[np.floating], tuple[Floats, Floats]] = {
-            np.dtype(dtype): (self._slopes.astype(dtype), self._feature_slopes.astype(dtype))
-            for dtype in (np.float32, np.float64)
+        self._cast: dict[np.dtype[np.floating], Floats] = {
+            np.dtype(dtype): self._slopes.astype(dtype) for dtype in (np.float32, np.float64)
         }
+
+    def _prototypes(self) -> Prototypes:
+        directions = self.weights_ - self.weights_.mean(axis=1, keepdims=True)
+        length = np.linalg.norm(directions, axis=1, keepdims=True)
+        directions /= np.where(length > ROUNDING, length, np.inf)
+        by_raters = bool(self.rankings_.rater_names)
+        explained = EXPLAINED_BY_RATERS if by_raters else EXPLAINED_BY_TABLES
+        slope = SLOPE, SLOPE
+        if self.example_prior is not None:
+            slope = self.example_prior[0], SLOPE
+        return Prototypes(directions, slope, explained)
+
+    def _usual_signal(self) -> Signal | None:
+        if self.example_prior is None:
+            return None
+        return Signal(max(self.example_prior[1], ROUNDING), SIGNAL_OF_SOFTMAX[1])
+
+    def _coverage(self) -> Doubles:
+        return self.coverage_
 
     def _mean_weights(self, rankings: Rankings) -> Doubles:
         """Return the weights of the classes by some of the rankings; NaN for a class without."""
@@ -342,45 +317,6 @@ class WeightedMean(BaseHead, BaseEstimator):
         self._slopes = slopes / target_std[:, None] / usual.score_std
         self._offsets = -self._slopes @ usual.score_mean
 
-    def _fit_examples(self, table: Scores, labels: NDArray[np.str_]) -> None:
-        """Add to slopes and offsets what labelled examples tell."""
-        f = standardize_rows(table.values, table.kind, len(self.items_))
-        log_proba = log_softmax((f @ self._slopes.T + self._offsets) / self.temperature_, np, 1)
-        usual = USUAL_WEIGHTS if self.example_prior is None else self.example_prior
-        columns = np.searchsorted(self.classes_, labels)
-        found = refine(log_proba, self.features_of(table), columns, usual)
-        self.example_weights_ = found.head_weight, found.example_weight
-        slopes = self.temperature_ * found.slopes.T
-        self._slopes = found.head_weight * self._slopes
-        self._offsets = found.head_weight * self._offsets - slopes @ found.center
-        if table.features is None:
-            self._slopes += slopes
-        else:
-            self._feature_slopes = slopes
-
-    def features_of(self, table: Scores) -> Any:
-        """Return what is learned from examples: their features, or else their standardised scores.
-
-        Used by `Rehearsal`. The features of a ``table`` may be sparse.
-        """
-        if table.features is not None:
-            return table.features
-        return standardize_rows(table.values, table.kind, len(self.items_))
-
-    def _fit_evidence(self, table: Scores) -> None:
-        """Add slopes of evidence: one column per class, of which the mean is subtracted."""
-        L = len(self.classes_)
-        names = tuple(self.classes_.tolist())
-        given, scale = center_evidence(np.asarray(table._evidence_of(names), np.float64))
-        self._prepare()
-        weight = self.evidence_weight
-        if weight is None:
-            log_proba = np.asarray(self.predict_log_proba(table), np.float64)
-            weight = weigh_evidence(log_proba, given / scale)
-        slopes = self.temperature_ * weight / scale * (np.eye(L) - 1 / L)
-        self._feature_slopes = np.hstack([self._feature_slopes, slopes])
-        self.evidence_weight_ = float(weight)
-
     def _decorrelate(self, rows: Floats) -> Doubles:
         """Return rows times (R + u C I)^-1."""
         factor = np.zeros((len(self.items_),) * 2, order="F")
@@ -393,30 +329,14 @@ class WeightedMean(BaseHead, BaseEstimator):
         return float(usual * max(1, len(self.items_) / MANY_CLASSES) ** TEMPERATURE_POWER)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        slopes, feature_slopes = self._cast[dtype]
-        constants: Constants = {"slopes": slopes.T, "offsets": self._offsets}
-        if self.n_features_:
-            constants["feature_slopes"] = feature_slopes.T
+        constants: Constants = {"slopes": self._cast[dtype].T, "offsets": self._offsets}
         return constants | pair_constants(len(self.items_), kind)
-
-    @property
-    def n_features_(self) -> int:
-        """The number of columns that inputs need besides their scores: features, then evidence."""
-        return int(self._feature_slopes.shape[1])
-
-    @property
-    def evidence_classes_(self) -> tuple[str, ...]:
-        """The classes of the evidence that inputs need in addition to their scores."""
-        return () if self.evidence_weight_ is None else tuple(self.classes_.tolist())
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         if self.reference_ is not None:
             self.reference_.require_kind(kind)
         scores, std = center_rows(class_scores(f, kind, len(self.items_), c, xp), xp)
-        log_posterior = scores @ c["slopes"] / std + c["offsets"]
-        if self.n_features_:
-            log_posterior += f[:, -self.n_features_ :] @ c["feature_slopes"]
-        return log_posterior
+        return scores @ c["slopes"] / std + c["offsets"]
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         # In single precision if the scores are.
@@ -433,7 +353,7 @@ class WeightedMean(BaseHead, BaseEstimator):
         f: Doubles = standardize_rows(values, kind, len(self.items_))
         if self.reference_ is not None:
             f = self._decorrelate(self.reference_.standardize_scores(f, kind))
-        return f if self.example_weights_ is None else self.example_weights_[0] * f
+        return f
 
     def item_contributions(self, values: Floats, kind: Kind) -> Doubles:
         """Return what the rankings add to the log-posteriors of ``values``, scores of a ``kind``.
@@ -482,49 +402,6 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     rows = rankings.entry_rows
     listed -= np.where(rankings.is_subset, 1 / rankings.n_listed, 0.0)[rows]
     return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
-
-
-def center_rows(f: Array, xp: Library = np) -> tuple[Array, Array]:
-    """Return scores with mean 0 in each row, and their standard deviations.
-
-    The scores of a row may have been divided by a number: only their ratio to the standard
-    deviation counts. Where all scores are equal, the standard deviation is infinite.
-    """
-    mean = xp.mean(f, axis=1, keepdims=True)
-    centered = f - mean
-    limits = xp.finfo(f.dtype)
-    is_safe = False
-    if xp is np:
-        # Mostly, squares neither underflow nor overflow.
-        with np.errstate(over="ignore"):
-            squares = np.vecdot(centered, centered)[:, None]
-        is_safe = bool(((squares > limits.tiny / limits.eps) & (squares < np.inf)).all())
-        norm = np.sqrt(squares)
-    if not is_safe:
-        top = largest(xp.abs(centered), xp, 1)
-        scale = xp.where(top > 0, top, 1.0)
-        centered, mean = centered / scale, mean / scale
-        norm = row_norm(centered, xp)
-    std = norm / sqrt(f.shape[1])
-    is_rounding = std <= ROUNDING_UNITS * float(limits.eps) * xp.abs(mean)
-    return centered, xp.where(is_rounding, np.inf, std)
-
-
-def standardize_rows(
-    values: Array, kind: Kind, n_items: int, c: Constants | None = None, xp: Library = np
-) -> Array:
-    """Return one score per seen class, with mean 0 and variance 1 in each row.
-
-    NumPy arrays become float64. For other libraries, ``c`` has the constants of `pair_constants`.
-    """
-    f, std = center_rows(class_scores(values, kind, n_items, c or {}, xp), xp)
-    return np.asarray(f / std, np.float64) if xp is np else f / std
-
-
-def count_predictions(f: Floats) -> Doubles:
-    """Return how often each class has the highest of standardised scores."""
-    first = f >= f.max(axis=1, keepdims=True) - TIED_SCORES
-    return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
 def measure_coverage(counts: Any) -> Any:

@@ -19,6 +19,10 @@
   let order = []; // the ranked items, best first
   let held = null; // the item that a pointer drags, and where
   const seen = new Set(); // the items that were on the screen, at least half of each
+  // Sentences have one column, and buttons on the active row alone: a tap or the focus activates it.
+  const isWide = names.some((name) => name.length > 40);
+  form.classList.toggle('wide', isWide);
+  if (isWide) rows.forEach((row) => row.setAttribute('tabindex', '0'));
 
   function text(key, values = {}) {
     // Unicode's marks of isolation: a name may have another direction than the text around it.
@@ -71,11 +75,6 @@
       }
       // The empty slot stays: the next tap may be on its way to another item of the pool.
       choices[item].classList.toggle('slot', at >= 0);
-      if (at < 0 && choices[item].hidden) {
-        // Its row has gone: at the end of the pool it moves no other item.
-        choices[item].hidden = false;
-        element('choices').append(choices[item]);
-      }
       choices[item].setAttribute('aria-hidden', at >= 0);
       selects[item].value = at < 0 ? '' : String(at + 1);
     });
@@ -84,38 +83,22 @@
     element('all-ranked').classList.toggle('slot', order.length < names.length);
   }
 
-  // Rows of the pool without any item go when nobody has touched the page for a while.
-  const QUIET = 1500; // milliseconds
-  let quiet = 0;
-  let tidied = -QUIET; // when the pool moved last
-
-  function tidy() {
-    if (held) return;
-    const shown = choices.filter((node) => !node.hidden);
-    const full = new Set(
-      shown.filter((node) => !node.classList.contains('slot')).map((node) => node.offsetTop),
-    );
-    const empty = shown.filter((node) => !full.has(node.offsetTop));
-    if (empty.length === 0) return;
-    keepHeight();
-    empty.forEach((node) => {
-      node.hidden = true;
-    });
-    tidied = performance.now();
+  function activate(item) {
+    rows.forEach((row, other) => row.classList.toggle('latest', other === item));
   }
 
-  function waitForQuiet() {
-    clearTimeout(quiet);
-    quiet = setTimeout(tidy, QUIET);
-  }
-  ['pointerdown', 'pointermove', 'pointerup', 'keydown', 'click', 'scroll'].forEach((kind) =>
-    window.addEventListener(kind, waitForQuiet, { capture: true, passive: true }),
-  );
+  // Nothing moves by itself. Who wants to see more of the ranking folds the pool.
+  element('fold').addEventListener('click', () => {
+    const isFolded = byHand.classList.toggle('folded');
+    element('fold').setAttribute('aria-expanded', !isFolded);
+  });
 
   // Scrolls the ranking only, never the page.
   function reveal(item) {
     if (!order.includes(item)) return;
-    const { top, bottom, height } = rows[item].getBoundingClientRect();
+    const { top, height } = rows[item].getBoundingClientRect();
+    // The buttons of a sentence are below it.
+    const bottom = top + height + (isWide ? rows[item].querySelector('.tools').offsetHeight : 0);
     const view = ranking.getBoundingClientRect();
     if (top < view.top || height > view.height) ranking.scrollTop += top - view.top;
     else if (bottom > view.bottom) ranking.scrollTop += bottom - view.bottom;
@@ -193,6 +176,7 @@
       change(item, without(item));
       const neighbour = order[Math.min(place, order.length - 1)];
       if (neighbour === undefined) return choices[item].firstElementChild;
+      activate(neighbour);
       return rows[neighbour].querySelector('[data-action="remove"]');
     },
   };
@@ -205,20 +189,22 @@
     const action = event.target.closest('[data-action]')?.dataset.action;
     if (!action || (dragged && event.detail > 0)) {
       last = {};
+      const row = event.target.closest('#ranking .row');
+      if (row && !dragged) activate(itemOf(row));
       return;
     }
     // A double click means one row, even if another row is now under the pointer. Two quick taps on
     // different points, which a browser also counts as double, mean two; so do two in the pool,
     // where nothing moves.
     const { clientX: x, clientY: y } = event;
-    // The pool has just moved: this tap was aimed at what was there before.
-    if (action === 'choose' && event.detail > 0 && performance.now() - tidied < 300) return;
     const isNear = Math.hypot(x - last.x, y - last.y) < 16;
     const isAgain = event.detail > 1 && last.action !== undefined && isNear && action !== 'choose';
     if (isAgain && last.action !== action) return;
     last = { action, item: isAgain ? last.item : itemOf(event.target), x, y };
     actions[action](last.item)?.focus({ preventScroll: event.detail > 0 });
   });
+
+  ranking.addEventListener('focusin', (event) => activate(itemOf(event.target)));
 
   const KEYS = { ArrowUp: 'up', ArrowDown: 'down', Home: 'first', Delete: 'remove', Backspace: 'remove' };
   ranking.addEventListener('keydown', (event) => {
@@ -408,7 +394,9 @@
     const isSkip = event.submitter?.name === 'skip';
     form.elements.screen.value = classOfScreen();
     form.elements.seen.value = seen.size;
-    if (!sending && (isSkip ? order.length === 0 || askedToSkip : order.length > 0)) {
+    const wanted = Number(form.dataset.wanted ?? order.length);
+    const isWhole = order.length > 0 && order.length === wanted;
+    if (!sending && (isSkip ? order.length === 0 || askedToSkip : isWhole)) {
       setSending(true);
       // The request may have been stopped. The same answer sent twice is stored once.
       setTimeout(setSending, 10000, false);
@@ -420,7 +408,8 @@
       askedToSkip = true;
       say(text('skip_again', { n: order.length }), true);
     } else {
-      complain(text('nothing_ranked'));
+      const problem = order.length ? 'exactly' : 'nothing_ranked';
+      complain(text(problem, { expected: wanted, n: order.length }));
       element('ranked').focus();
     }
   });
@@ -450,7 +439,6 @@
   );
   choices.forEach((choice) => eye.observe(choice));
   draw(order.at(-1));
-  tidy();
   reveal(order.at(-1));
   element('error')?.focus();
 })();

@@ -1,0 +1,421 @@
+"""Labelled examples of new classes: what they and the rankings say of the means of the classes.
+
+How much each of them counts is measured on the examples themselves, from the first one on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from rankshot.core.arrays import row_blocks
+from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+SLOPE = 0.35
+"""The slope β of rankings before any example is seen, with a standard deviation of the same size.
+It decides only while two or three classes have examples."""
+SIGNAL = 0.35, 0.5
+"""ρ without a reference, and the standard deviation of its logarithm: .12 to .48 on held-out seen
+classes of four data sets."""
+SIGNAL_OF_BINARY_SCORES = 0.5, 0.3
+"""The same with a reference of scores that are not those of one softmax: ρ as a share of the
+reference's own value, whose classes are the predicted ones."""
+SIGNAL_OF_SOFTMAX = 1.0, 0.25
+"""The same for the scores of a softmax, which says how probable each class is."""
+SIGNAL_OF_FEATURES = 0.5, 0.35
+"""The same for features: ρ as a share of that of the scores."""
+EXPLAINED_BY_RATERS = 0.45, 0.2
+"""The share of ρ that rankings of people and language models explain, β² / ρ, and the standard
+deviation of its logarithm."""
+EXPLAINED_BY_TABLES = 0.12, 0.5
+"""The same for rankings of tables, such as WordNet and word vectors."""
+HEAD_WEIGHT = 1.0
+"""The standard deviation of the logarithm of the weight of a head beside examples."""
+CALIBRATION = 0.5
+"""The standard deviation of the logarithm of the factor that calibrates log-odds."""
+N_FOLDS = 5
+"""Examples are left out in this number of groups, to calibrate."""
+PAIRS = 1.0
+"""Classes with fewer pairs of inputs in a reference do not tell what these have in common."""
+ISOTROPIC = 0.75
+"""The share of the noise that is the same in all directions."""
+
+
+def as_examples(
+    examples: tuple[Scores | ArrayLike, ArrayLike], items: tuple[str, ...], ranked: Sequence[str]
+) -> tuple[Scores, NDArray[np.str_]]:
+    """Return the scores and labels of examples of new classes.
+
+    A class may have examples and no ranking, unless its name looks like that of a ranked class.
+    """
+    try:
+        given, names = examples
+    except (TypeError, ValueError):
+        raise RankshotError("examples must be a pair: scores, and the class of each row") from None
+    scores = as_scores(given, items)
+    labels = np.asarray(names).astype(str)
+    if labels.shape != (len(scores),) or len(scores) == 0:
+        raise RankshotError(
+            f"examples: {len(scores)} rows of scores need as many labels, not {labels.shape}"
+        )
+    for name in sorted(set(labels.tolist())):
+        if name in items:
+            raise RankshotError(
+                f"examples: {name!r} is a seen class; examples are inputs of new classes"
+            )
+        if name not in ranked and (close := suggest_name(name, ranked)):
+            raise RankshotError(f"examples: no ranking of {name!r}{close}")
+    return scores, labels
+
+
+class Signal(NamedTuple):
+    """What is known of ρ, the mean squared length of the means of classes, before any example.
+
+    ``spread`` is the standard deviation of the logarithm of ``size``.
+    """
+
+    size: float
+    spread: float
+
+    def combine(self, other: Signal) -> Signal:
+        """Return what two independent estimates say together."""
+        own, others = self.spread**-2, other.spread**-2
+        log_size = (own * np.log(self.size) + others * np.log(other.size)) / (own + others)
+        return Signal(float(np.exp(log_size)), float((own + others) ** -0.5))
+
+
+class Noise(NamedTuple):
+    """What a reference says of inputs: the noise within classes, and the covariance of all of them.
+
+    The noise has variances along ``axes`` (columns), as shares of all noise.
+    """
+
+    axes: Floats
+    shares: Floats
+    total: Floats
+
+
+class Prototypes(NamedTuple):
+    """What the rankings say of the means of the classes.
+
+    ``directions`` has one row per class, of length 1, or 0 for a class without rankings.
+    ``slope`` is β with its standard deviation, and ``explained`` the share of ρ that β² is, with
+    the standard deviation of its logarithm.
+    """
+
+    directions: Floats
+    slope: tuple[float, float]
+    explained: tuple[float, float]
+
+
+class Discriminant(NamedTuple):
+    """Linear log-odds of classes: x · slopes + offsets, with one row of slopes per class.
+
+    ``slope`` and ``signal`` are β and ρ.
+    """
+
+    slopes: Floats
+    offsets: Floats
+    slope: float
+    signal: float
+
+
+def fit_class_means(
+    x: Floats,
+    labels: Codes,
+    n_classes: int,
+    signal: Signal,
+    noise: Noise | None = None,
+    prototypes: Prototypes | None = None,
+) -> Discriminant:
+    r"""Learn from examples, and from what rankings say, the means of the classes.
+
+    An input of the class z is x = μ_z + noise with the covariance S, and the mean is
+    μ_z = c + β w_z + a normal residual with the variance τ² = (ρ - β²) / d in each of the d
+    directions. Here w_z are the directions of the rankings, and the shift c is common to all
+    classes. All of it is measured: β by a regression of the means of the examples of each class,
+    c and ρ by the products of pairs of examples, of different classes and of the same class. While
+    there are few examples, what is known beforehand counts as well.
+
+    The means are those of the posterior distribution. An input is judged with the covariance
+    S + V, where V is the mean posterior covariance of the means of the classes. Finally, the values
+    of all classes are scaled to one standard deviation over inputs of other classes. So classes
+    with few examples are neither preferred nor neglected.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+        The examples; their mean squared length is about 1.
+    labels : ndarray of int
+        Their classes.
+    n_classes : int
+    signal : Signal
+        What is known of ρ.
+    noise : Noise, optional
+        By a reference. By default S is the same in all directions.
+    prototypes : Prototypes, optional
+        By rankings.
+    """
+    d = x.shape[1]
+    counts = np.bincount(labels, minlength=n_classes)
+    has = counts > 0
+    means = np.zeros((n_classes, d))
+    np.add.at(means, labels, x)
+    means[has] /= counts[has, None]
+    size = float(np.vecdot(x, x).mean())
+    common = _measure_common(means[has], size)
+    directions = np.zeros_like(means) if prototypes is None else prototypes.directions
+    ranked: NDArray[np.bool_] = np.vecdot(directions, directions) > 0
+    beta = explained = 0.0
+    if prototypes is not None and ranked.any():
+        # What all rankings have in common does not distinguish classes.
+        explained = float(directions[ranked].var(axis=0).sum())
+        beta, error = _measure_slope(
+            means, directions, has & ranked, prototypes.slope, size / d / np.maximum(counts, 1)
+        )
+        share, spread = prototypes.explained
+        if beta > 0 and explained > 0:
+            by_slope = Signal(beta**2 * explained / share, np.hypot(spread, 2 * error / beta))
+            signal = signal.combine(by_slope)
+    rho = _measure_signal(x, labels, means, counts, common, signal)
+    # Some of the scores is noise, and some of the means is not what the rankings say.
+    least, most = max(1.05 * beta**2 * explained, 1e-6 * size), 0.95 * (size - common)
+    rho = max(min(rho, most), least)
+    residual = np.where(ranked, rho - beta**2 * explained, rho)[:, None] / d
+
+    left = max(size - common - rho, 1e-3 * size)
+    expected, observed, variance = beta * directions, means, np.full(d, left / d)
+    if noise is not None:
+        expected, observed = expected @ noise.axes, observed @ noise.axes
+        variance = left * noise.shares
+    m, uncertain = posterior_means(observed, counts, expected, residual, variance, common / d)
+    center = m.mean(axis=0)
+    m -= center
+    slopes = m / (variance + uncertain.mean(axis=0))
+    own = np.vecdot(m, slopes)
+    if noise is not None:
+        slopes, center = slopes @ noise.axes.T, noise.axes @ center
+    std = np.sqrt(_measure_spread(x - center, labels, slopes, noise, directions))
+    strength = own / std
+    typical = float(np.sqrt(np.mean(strength**2)))
+    slopes *= (typical / std)[:, None]
+    return Discriminant(slopes, -slopes @ center - 0.5 * typical * strength, beta, rho)
+
+
+def posterior_means(
+    observed: Floats,
+    counts: Codes,
+    expected: Floats,
+    residual: Floats,
+    variance: Floats,
+    common: float,
+) -> tuple[Floats, Floats]:
+    """Return the posterior means of the means of classes, and their variances given the shift.
+
+    All directions are independent. The mean of a class is a shift that is common to all classes,
+    plus what is expected of the class, plus a residual.
+
+    Parameters
+    ----------
+    observed : ndarray of shape (classes, d)
+        Means over the examples of each class.
+    counts : ndarray of int
+        The number of examples of each class, 0 for none.
+    expected : ndarray of shape (classes, d)
+        By the rankings.
+    residual : ndarray of shape (classes, 1)
+        The variance of the residual in each direction.
+    variance : ndarray of shape (d,)
+        The variance of an example about the mean of its class.
+    common : float
+        The variance of the shift in each direction.
+    """
+    n = counts[:, None]
+    precision = (n > 0) / (residual + variance / np.maximum(n, 1))
+    shift = (precision * (observed - expected)).sum(axis=0) * common
+    shift /= 1 + precision.sum(axis=0) * common
+    prior = expected + shift
+    gain = n * residual / (n * residual + variance)
+    found = prior + gain * np.where(n > 0, observed - prior, 0.0)
+    return found, residual * variance / (variance + n * residual)
+
+
+def _measure_common(means: Floats, size: float) -> float:
+    """Return |c|², by the products of means of different classes."""
+    k = len(means)
+    if k < 2:
+        # One class does not tell what it has in common with others.
+        return 0.0
+    products = means @ means.T
+    found = (products.sum() - np.trace(products)) / (k * (k - 1))
+    return float(min(max(found, 0.0), 0.9 * size))
+
+
+def _measure_slope(
+    means: Floats,
+    directions: Floats,
+    known: NDArray[np.bool_],
+    usual: tuple[float, float],
+    variance: Floats,
+) -> tuple[float, float]:
+    """Return β, not below 0, and its standard error, from the classes that have examples."""
+    k = int(known.sum())
+    prior, std = usual
+    if k < 2:
+        return prior, std
+    w = directions[known] - directions[known].mean(axis=0)
+    weight = np.vecdot(w, w)
+    total = weight.sum()
+    if total <= 0:
+        return prior, std
+    each = np.vecdot(w, means[known] - means[known].mean(axis=0))
+    found = each.sum() / total
+    residual = each - found * weight
+    # Of few classes, residuals are small by chance.
+    by_model = (weight * variance[known]).sum()
+    error = np.sqrt(max(residual @ residual * k / (k - 1), by_model)) / total
+    precision = std**-2 + error**-2
+    beta = (prior / std**2 + found / error**2) / precision
+    return max(float(beta), 0.0), float(precision**-0.5)
+
+
+def _measure_signal(
+    x: Floats, labels: Codes, means: Floats, counts: Codes, common: float, usual: Signal
+) -> float:
+    """Return ρ, by the products of pairs of examples of one class."""
+    # The most probable value: too large a value costs more than one that is too small.
+    before = usual.size * np.exp(-(usual.spread**2))
+    many = counts > 1
+    if many.sum() < 3:
+        return float(before)
+    squares = np.bincount(labels, np.vecdot(x, x), minlength=len(counts))[many]
+    n = counts[many]
+    found = (n**2 * np.vecdot(means, means)[many] - squares) / (n * (n - 1)) - common
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    own, others = (before * usual.spread) ** -2, max(error, 1e-9) ** -2
+    return float((own * before + others * found.mean()) / (own + others))
+
+
+def _find_noise(within: Floats, total: Floats) -> Noise:
+    """Return the noise with a covariance of this shape, and a share in all directions."""
+    d = len(within)
+    shape = (1 - ISOTROPIC) * within / max(np.trace(within), 1e-300)
+    shape.flat[:: d + 1] += ISOTROPIC / d
+    shares, axes = np.linalg.eigh(shape)
+    return Noise(axes, shares, total)
+
+
+def _measure_spread(
+    x: Floats, labels: Codes, slopes: Floats, noise: Noise | None, prototypes: Floats
+) -> Floats:
+    """Return the variance of the values of each class over inputs of other classes."""
+    if noise is not None:
+        return np.asarray(np.maximum(np.vecdot(slopes @ noise.total, slopes), 1e-300))
+    length = np.vecdot(slopes, slopes)
+    there = np.unique(labels)
+    if len(there) < 2:
+        # What the rankings say of the other classes stands in for their inputs.
+        x, labels = prototypes, np.arange(len(prototypes))
+    k = max(len(there), 2)
+    values = (x @ slopes.T) ** 2 / np.where(length > 0, length, 1.0)
+    others = labels[:, None] != np.arange(len(slopes))
+    ratio = float(values[others].mean()) * k / (k - 1)
+    return np.asarray(np.maximum(ratio * length, 1e-300))
+
+
+def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, Noise, Signal]:
+    """Return what a reference says: means and standard deviations of scores, their noise, and ρ.
+
+    Scores have mean 0 and variance 1 over the seen classes. All holds as far as the reference
+    covers each seen class.
+    """
+    C = len(table.items)
+    is_softmax = table.kind == "multiclass"
+    total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
+    sums, shares, weighed = np.zeros((C, C)), np.zeros((2, C)), np.zeros((C, C))
+    for rows in row_blocks(len(table), table.values.shape[1]):
+        f = standardize_rows(table.values[rows], table.kind, C)
+        predicted = f.argmax(axis=1)
+        total += f.sum(axis=0)
+        products += f.T @ f
+        counts += np.bincount(predicted, minlength=C)
+        np.add.at(sums, predicted, f)
+        if is_softmax:
+            p = softmax(table.values[rows].astype(np.float64), axis=1)
+            weighed += p.T @ f
+            shares += p.sum(axis=0), (p**2).sum(axis=0)
+    n = len(table)
+    if not is_softmax:
+        weighed, shares = sums, np.array([counts, counts])
+    mean = coverage * total / n
+    variance = np.diagonal(products) / n - (total / n) ** 2
+    std = np.sqrt(np.where(variance > 1e-12, variance, 1.0)) ** coverage
+    scale = std * np.sqrt(C)
+    trust = np.sqrt(np.outer(coverage, coverage))
+    np.fill_diagonal(trust, 1.0)
+    between = (sums.T / np.maximum(counts, 1)) @ sums
+    own = np.outer(scale, scale)
+    within, spread_of_all = products - between, products - np.outer(total, total) / n
+    noise = _find_noise(within / own * trust, spread_of_all / n / own * trust)
+    # Pairs of inputs of one class: all pairs less each input with itself, whose length is about 1.
+    centered = (weighed - shares[0][:, None] * mean) / scale
+    pairs = shares[0] ** 2 - shares[1]
+    known = pairs > PAIRS
+    share, spread = SIGNAL_OF_SOFTMAX if is_softmax else SIGNAL_OF_BINARY_SCORES
+    if not known.any():
+        return mean, std, noise, Signal(*SIGNAL)
+    products_of_pairs = (np.vecdot(centered, centered) - shares[1])[known] / pairs[known]
+    found = max(share * float(products_of_pairs.mean()), 1e-3)
+    return mean, std, noise, Signal(found, spread)
+
+
+def fit_factor(log_proba: Floats, labels: Codes, spread: float) -> float:
+    """Return the factor of log-probabilities that makes labels most probable.
+
+    Few labels change little: the factor is 1 beforehand, and ``spread`` is the standard deviation
+    of its logarithm.
+    """
+    rows = np.arange(len(labels))
+
+    def loss(log_factor: float) -> float:
+        found = log_softmax(np.exp(log_factor) * log_proba, axis=1)[rows, labels]
+        return float(0.5 * (log_factor / spread) ** 2 - found.sum())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 3.0), method="bounded").x))
+
+
+def assign_folds(labels: Codes) -> Codes:
+    """Return a fold for each example, so that the examples of a class are in different folds."""
+    order = np.argsort(labels, kind="stable")
+    fold = np.empty_like(labels)
+    fold[order] = np.arange(len(labels)) % N_FOLDS
+    return fold
+
+
+def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
+    """Return the factor of the sum of two log-odds that share what they see of an input.
+
+    Both are tables of labelled inputs. With strengths a and b and the correlation r over inputs of
+    other classes, it is (a² + b²) / (a² + b² + 2 a b r).
+    """
+    others = labels[:, None] != np.arange(one.shape[1])
+    if len(np.unique(labels)) < 2:
+        return 0.5
+    x, y = one[others] - one[others].mean(), other[others] - other[others].mean()
+    xx, yy = float(x @ x), float(y @ y)
+    return (xx + yy) / max(xx + yy + 2 * max(float(x @ y), 0.0), 1e-300) if xx + yy > 0 else 1.0
+
+
+def center_features(features: Any, labels: Codes) -> Floats:
+    """Return the mean of features over the classes of examples."""
+    there = np.unique(labels)
+    means = [np.asarray(features[labels == z]).mean(axis=0) for z in there]
+    return np.asarray(np.mean(means, axis=0))

@@ -1,0 +1,314 @@
+"""Labelled examples of new classes: means of classes, weights, and what heads do with them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_matrix
+from scipy.special import log_softmax, softmax
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+from rankshot.zeroshot.examples import (
+    EXPLAINED_BY_RATERS,
+    Prototypes,
+    Signal,
+    assign_folds,
+    fit_class_means,
+    fit_factor,
+    measure_reference,
+    posterior_means,
+)
+
+CLASSES = ["a", "b", "c", "d"]
+ITEMS = [f"seen{i}" for i in range(12)]
+HEADS = [rs.WeightedMean, rs.ProbabilisticRanking, rs.DeterministicRanking]
+
+
+# ------------------------------------------------------------------ the means of the classes
+
+
+def test_posterior_means_are_those_of_the_joint_normal_distribution():
+    rng = np.random.default_rng(0)
+    counts = np.array([3, 0, 1, 2])
+    expected, residual = rng.normal(size=(4, 2)), np.array([[0.5], [0.5], [0.2], [0.9]])
+    variance, common = np.array([0.7, 1.9]), 0.4
+    observed = np.where(counts[:, None] > 0, rng.normal(size=(4, 2)), 0.0)
+    found, spread = posterior_means(observed, counts, expected, residual, variance, common)
+    for i in range(2):
+        prior = common * np.ones((4, 4)) + np.diag(residual[:, 0])
+        seen = np.flatnonzero(counts)
+        noisy = prior[np.ix_(seen, seen)] + np.diag(variance[i] / counts[seen])
+        surprise = observed[seen, i] - expected[seen, i]
+        truth = expected[:, i] + prior[:, seen] @ np.linalg.solve(noisy, surprise)
+        np.testing.assert_allclose(found[:, i], truth)
+        # Given the shift, classes are independent.
+        known = 1 / (1 / residual[:, 0] + counts / variance[i])
+        np.testing.assert_allclose(spread[:, i], known)
+
+
+def draw_classes(rng, n_classes, d, beta, rho):
+    """Return directions of rankings, and means of classes that follow them this much."""
+    w = rng.normal(size=(n_classes, d))
+    w /= np.linalg.norm(w, axis=1, keepdims=True)
+    rest = rng.normal(size=(n_classes, d)) * np.sqrt((rho - beta**2) / d)
+    return w, 0.2 * np.ones(d) / np.sqrt(d) + beta * w + rest
+
+
+@pytest.mark.parametrize(("beta", "rho"), [(0.5, 0.5), (0.0, 0.3), (0.3, 0.2)])
+def test_slope_and_signal_are_measured(beta, rho):
+    rng = np.random.default_rng(1)
+    w, means = draw_classes(rng, 60, 40, beta, rho)
+    labels = np.repeat(np.arange(60), 8)
+    x = means[labels] + rng.normal(size=(480, 40)) * np.sqrt((1 - rho) / 40)
+    prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED_BY_RATERS)
+    found = fit_class_means(x, labels, 60, Signal(0.4, 0.5), None, prototypes)
+    assert found.slope == pytest.approx(beta, abs=0.04)
+    assert found.signal == pytest.approx(rho, abs=0.03)
+
+
+def accuracy_of(rng, n_examples, *, wrong, size=10):
+    """Return the accuracy of both, of rankings alone and of examples alone, for drawn classes."""
+    w, means = draw_classes(rng, size, 30, 0.45, 0.35)
+    labels, test = (np.repeat(np.arange(size), n) for n in (n_examples, 40))
+    x, inputs = (
+        means[y] + rng.normal(size=(len(y), 30)) * np.sqrt(0.65 / 30) for y in (labels, test)
+    )
+    given = np.roll(w, 1, axis=0) if wrong else w
+    prototypes = Prototypes(given, (0.35, 0.35), EXPLAINED_BY_RATERS)
+    found = fit_class_means(x, labels, size, Signal(0.35, 0.5), None, prototypes)
+    means_of_examples = np.array([x[labels == z].mean(axis=0) for z in range(size)])
+    nearest = inputs @ means_of_examples.T - 0.5 * np.vecdot(means_of_examples, means_of_examples)
+    values = (inputs @ found.slopes.T + found.offsets, inputs @ given.T, nearest)
+    return [np.mean(one.argmax(axis=1) == test) for one in values]
+
+
+@pytest.mark.parametrize("n_examples", [1, 2, 5])
+def test_both_are_better_than_either_and_wrong_rankings_cost_nothing(n_examples):
+    rng = np.random.default_rng(2)
+    both, rankings, examples = np.mean(
+        [accuracy_of(rng, n_examples, wrong=False) for _ in range(20)], axis=0
+    )
+    assert both > max(rankings, examples) + 0.02
+    both, _, examples = np.mean(
+        [accuracy_of(rng, n_examples, wrong=True) for _ in range(20)], axis=0
+    )
+    assert both > examples - 0.01
+
+
+def test_the_factor_makes_labels_most_probable():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=50)
+    log_proba = log_softmax(0.4 * np.eye(3)[labels] + rng.normal(size=(50, 3)), axis=1)
+
+    def loss(v):
+        own = log_softmax(np.exp(v) * log_proba, axis=1)[np.arange(50), labels]
+        return 0.5 * (v / 0.7) ** 2 - own.sum()
+
+    best = minimize_scalar(loss, method="golden").x
+    assert fit_factor(log_proba, labels, 0.7) == pytest.approx(np.exp(best), rel=1e-4)
+    assert fit_factor(log_proba, labels, 1e-9) == pytest.approx(1)
+
+
+def test_examples_of_a_class_are_in_different_folds():
+    labels = np.array([0, 1, 0, 0, 2, 1, 0, 0])
+    fold = assign_folds(labels)
+    assert len(set(fold[labels == 0].tolist())) == 5
+    assert len(set(fold[labels == 1].tolist())) == 2
+
+
+def test_a_reference_says_what_its_inputs_have_in_common():
+    rng = np.random.default_rng(3)
+    label = rng.integers(6, size=300)
+    values = 3 * np.eye(6)[label] + rng.normal(size=(300, 6))
+    mean, std, noise, signal = measure_reference(rs.Scores(values, list("abcdef")), np.ones(6))
+    f = values - values.mean(axis=1, keepdims=True)
+    f /= f.std(axis=1, keepdims=True)
+    np.testing.assert_allclose(mean, f.mean(axis=0))
+    np.testing.assert_allclose(std, f.std(axis=0))
+    u = (f - mean) / std / np.sqrt(6)
+    np.testing.assert_allclose(noise.total, np.cov(u.T, bias=True))
+    predicted = f.argmax(axis=1)
+    within = u - np.array([u[predicted == c].mean(axis=0) for c in range(6)])[predicted]
+    shape = 0.25 * within.T @ within / (within**2).sum() + 0.75 * np.eye(6) / 6
+    np.testing.assert_allclose((noise.axes * noise.shares) @ noise.axes.T, shape)
+    p = softmax(values, axis=1)
+    pairs = [
+        (np.outer(p[:, c], p[:, c]) * (u @ u.T) * ~np.eye(300, dtype=bool)).sum()
+        / (np.outer(p[:, c], p[:, c]) * ~np.eye(300, dtype=bool)).sum()
+        for c in range(6)
+    ]
+    assert signal.size == pytest.approx(np.mean(pairs), abs=0.02)
+
+
+# ------------------------------------------------------------------ heads
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """Scores whose rankings say something, and features that say more."""
+    rng = np.random.default_rng(1)
+    y = np.repeat(np.arange(4), 40)
+    centers = rng.normal(size=(4, 12))
+    values = centers[y] + 1.5 * rng.normal(size=(160, 12))
+    guess = centers + 1.5 * rng.normal(size=centers.shape)
+    rankings = rs.Rankings.from_scores(guess, items=ITEMS, targets=CLASSES).top(5)
+    features = 2 * rng.normal(size=(4, 20))[y] + 2 * rng.normal(size=(160, 20))
+    return rankings, rs.Scores(values, ITEMS, features=features), np.array(CLASSES)[y]
+
+
+def split(problem, n=5):
+    rankings, scores, labels = problem
+    rows = np.concatenate([np.flatnonzero(labels == name)[:n] for name in CLASSES])
+    rest = np.setdiff1d(np.arange(len(labels)), rows)
+    return rankings, replace(scores, features=None), scores, labels, rows, rest
+
+
+@pytest.mark.parametrize("kind", HEADS)
+@pytest.mark.parametrize("with_features", [False, True])
+def test_any_head_learns_from_examples(problem, kind, with_features):
+    rankings, plain, scores, labels, rows, rest = split(problem)
+    given = scores if with_features else plain
+    alone = kind().fit(rankings)
+    head = kind().fit(rankings, examples=(given[rows], labels[rows]))
+    before, after = (np.mean(h.predict(given[rest]) == labels[rest]) for h in (alone, head))
+    assert after > before + (0.3 if with_features else 0.0)
+    assert head.examples_.n_examples == len(rows)
+    assert head.n_features_ == (20 if with_features else 0)
+    # What is added does not depend on the other inputs.
+    np.testing.assert_allclose(
+        head.predict_log_proba(given[7:8]), head.predict_log_proba(given)[7:8], atol=1e-9
+    )
+    if kind is not rs.WeightedMean:
+        added = head._additions
+        f = plain.values - plain.values.mean(axis=1, keepdims=True)
+        f /= f.std(axis=1, keepdims=True)
+        total = added.head_weight * alone.predict_log_proba(plain)
+        total += f @ added.slopes + added.offsets
+        if with_features:
+            phi = scores.features - added.feature_center
+            phi /= np.linalg.norm(phi, axis=1, keepdims=True)
+            total += phi @ added.feature_slopes
+        expected = log_softmax(total, axis=1)
+        np.testing.assert_allclose(head.predict_log_proba(given), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_files_and_explanations_have_the_examples(problem, kind, tmp_path):
+    rankings, plain, scores, labels, rows, _ = split(problem)
+    for given in (plain, scores):
+        head = kind().fit(rankings, examples=(given[rows], labels[rows]))
+        head.save(tmp_path / "head.rankshot")
+        again = rs.load_head(tmp_path / "head.rankshot")
+        np.testing.assert_array_equal(again.predict_proba(given), head.predict_proba(given))
+        assert again.examples_ == head.examples_
+    if kind is rs.DeterministicRanking:
+        return
+    why = rs.explain(head, scores[:3], against="a")
+    total = head.decision_function(scores[:3]) / head.temperature_
+    for row, one in enumerate(why):
+        said = sum(c for _, c in one.items) + one.examples
+        difference = total[row, CLASSES.index(one.target)] - total[row, 0]
+        np.testing.assert_allclose(said, difference, atol=1e-9)
+    assert "labelled examples" in str(why[0])
+
+
+@pytest.mark.slow
+def test_exports_and_heads_around_it_have_the_examples(problem, tmp_path):
+    torch = pytest.importorskip("torch")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    rankings, plain, scores, labels, rows, _ = split(problem)
+    for given in (plain, scores):
+        for kind in (rs.WeightedMean, rs.ProbabilisticRanking):
+            head = kind().fit(rankings, plain[::3], (given[rows], labels[rows]))
+            expected = head.predict_proba(given)
+            inputs = {"scores": given.values.astype(np.float32)}
+            if given.features is not None:
+                inputs["features"] = given.features.astype(np.float32)
+            module = head.to_torch()
+            found = module(*map(torch.from_numpy, inputs.values())).exp()
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+            rs.export_onnx(head, tmp_path / "head.onnx")
+            session = onnxruntime.InferenceSession(str(tmp_path / "head.onnx"))
+            found = session.run(["probabilities"], inputs)[0]
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+            both = rs.SeenAndNew(head).fit(plain[::3] if given is plain else scores[::3])
+            share = both.predict_proba(given)[:, ~both.seen_]
+            share /= share.sum(axis=1, keepdims=True)
+            np.testing.assert_allclose(share, expected, atol=1e-9)
+
+
+def test_examples_keep_their_classes_in_a_batch(problem):
+    rankings, plain, _, labels, rows, rest = split(problem, n=20)
+    head = rs.WeightedMean().fit(rankings)
+    # Known classes that contradict the head: the means follow them.
+    wrong = np.roll(np.array(CLASSES), 1)[np.searchsorted(CLASSES, labels[rows])]
+    free = rs.BatchRefinement(head).fit(plain[rest])
+    tied = rs.BatchRefinement(head).fit(plain[rest], (plain[rows], wrong))
+    right = rs.BatchRefinement(head).fit(plain[rest], (plain[rows], labels[rows]))
+    accuracy = [np.mean(h.predict(plain[rest]) == labels[rest]) for h in (tied, free, right)]
+    assert accuracy[0] < accuracy[1] <= accuracy[2]
+
+
+def test_classes_without_examples_without_rankings_and_sparse_features(problem, tmp_path):
+    rankings, plain, scores, labels, rows, _ = split(problem)
+    for n in (1, 5, 10, 15):
+        # Examples of one class, of two, of three.
+        head = rs.WeightedMean().fit(rankings, examples=(plain[rows[:n]], labels[rows[:n]]))
+        assert head.classes_.tolist() == CLASSES
+        assert set(head.predict(plain)) == set(CLASSES)
+    fewer = rankings[np.array([z != "d" for z in rankings.targets])]
+    unranked = rs.WeightedMean().fit(fewer, examples=(scores[rows], labels[rows]))
+    found = unranked.predict(scores) == labels
+    assert found[labels == "d"].mean() > 0.5
+    with pytest.raises(RankshotError, match="nothing but examples of 'd'"):
+        rs.ProbabilisticRanking().fit(fewer, examples=(scores[rows], labels[rows]))
+    sparse = replace(scores, features=csr_matrix(scores.features))
+    same = rs.WeightedMean().fit(fewer, examples=(sparse[rows], labels[rows]))
+    np.testing.assert_allclose(same.predict_proba(sparse), unranked.predict_proba(scores))
+    unranked.save(tmp_path / "unranked.rankshot")
+    assert rs.load_head(tmp_path / "unranked.rankshot").predict(scores).tolist() == (
+        unranked.predict(scores).tolist()
+    )
+
+
+def test_a_rehearsed_prior_counts_while_examples_are_few(problem):
+    rankings, plain, _, labels, rows, _ = split(problem)
+    one = plain[rows[:1]], labels[rows[:1]]
+    slopes = [
+        rs.WeightedMean(example_prior=(beta, 0.3)).fit(rankings, examples=one).examples_.slope
+        for beta in (0.1, 0.6)
+    ]
+    assert slopes == [0.1, 0.6]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda s, y: (s, np.where(y == "a", "seen1", y)), "'seen1' is a seen class"),
+        (lambda s, y: (s, y[1:]), "need as many labels"),
+        (lambda s, y: s, "must be a pair"),
+        (lambda s, y: (s[:0], y[:0]), "need as many labels"),
+    ],
+)
+def test_examples_that_do_not_fit_are_refused(problem, change, message):
+    rankings, plain, _, labels, rows, _ = split(problem)
+    with pytest.raises(RankshotError, match=message):
+        rs.WeightedMean().fit(rankings, examples=change(plain[rows], labels[rows]))
+
+
+def test_features_that_do_not_fit_are_refused(problem):
+    rankings, plain, scores, labels, rows, _ = split(problem)
+    head = rs.WeightedMean().fit(rankings, examples=(scores[rows], labels[rows]))
+    for given in (plain, replace(scores, features=scores.features[:, :3])):
+        with pytest.raises(RankshotError, match="20 features"):
+            head.predict(given)
+    with pytest.raises(RankshotError, match="one row for each of 160"):
+        replace(plain, features=scores.features[:9])
+    names = [["tram", "bus"], ["leopard", "fox"]]
+    rankings = rs.Rankings.from_orders(
+        names, items=["bus", "fox", "leopard", "tram"], targets=["truck", "gerenuk"]
+    )
+    with pytest.raises(RankshotError, match=r"no ranking of 'gerenouk'.*'gerenuk'"):
+        rs.WeightedMean().fit(rankings, examples=([[3.0, 0, 0, 1]], ["gerenouk"]))
