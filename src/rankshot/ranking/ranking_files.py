@@ -24,7 +24,6 @@ from rankshot.core.tables import (
     find_column,
     import_pyarrow,
     open_parquet,
-    read_columns,
     require_number_types,
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
@@ -185,7 +184,10 @@ def read_with_layout(
 def _has_rankings(path: Path, ending: str) -> bool:
     """Whether a file has one ranking per line or row, and is not a table of votes or ballots."""
     if ending == ".parquet":
-        return "ranking" in read_columns(path, strip=True)[0]
+        with open_parquet(path) as file:
+            schema = file.schema_arrow
+        # A table has other columns than lists.
+        return "ranking" in map(str.strip, schema.names) or all(map(_is_list, schema.types))
     if ending.removesuffix(PACKED) not in JSONL_ENDINGS:
         return False
     with closing(read_lines(path)) as lines:
