@@ -1,55 +1,24 @@
 """The page in a real browser: keys alone, two tabs, what is hostile, and what axe finds."""
 
 import sys
-import threading
-import time
-from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import uvicorn
 from PIL import Image
-from small_review import open_review
+from small_review import RANKINGS, make_scores, serve_review
 
+import rankshot as rs
 from chromium import launch_chromium
-from rankshot.review.app import create_app
-from rankshot.review.inputs import ShownInputs
-from rankshot.review.results import Results
-from rankshot.web.server import open_port
+from rankshot.review.learning import Learner
 
 sys.path.append(str(Path(__file__).parents[1] / "survey_pages"))
 from axe import check, load_axe
 
 pytestmark = pytest.mark.slow
 
-TOKEN = "a token of the tests, long enough"
 BAD = "<img src=x onerror=document.body.remove()>"
 COLOURS = {0: "orange", 1: "brown", 2: "blue"}
-
-
-@contextmanager
-def serve(folder, n=130, **more):
-    """Serve a review of small images while the block runs."""
-    ids = [f"{i:03}.png" for i in range(n - 1)] + [f"{BAD}.png".replace("/", "")]
-    (folder / "images").mkdir()
-    for i, name in enumerate(ids):
-        Image.new("RGB", (64, 48), COLOURS[i % 3]).save(folder / "images" / name)
-    with open_review(folder, n=n, ids=ids) as review, open_port("127.0.0.1", 0) as port:
-        inputs = ShownInputs(ids, review.learner.scores, folder / "images")
-        results = Results(review, inputs, folder, "logits")
-        review.start(results.write_all)
-        app = create_app(review, inputs, results, token=TOKEN, title="images")
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [port]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        address = f"http://127.0.0.1:{port.getsockname()[1]}/"
-        yield SimpleNamespace(url=address, review=review, ids=ids)
-        server.should_exit = True
-        thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +29,14 @@ def browser():
 
 @pytest.fixture
 def served(tmp_path):
-    with serve(tmp_path) as found:
+    """A review of 130 small images, one of them with a hostile name."""
+    ids = [*(f"{i:03}.png" for i in range(129)), f"{BAD}.png"]
+    images = tmp_path / "images"
+    images.mkdir()
+    for i, name in enumerate(ids):
+        Image.new("RGB", (64, 48), COLOURS[i % 3]).save(images / name)
+    learner = Learner(make_scores(130)[0], rs.WeightedMean(), RANKINGS)
+    with serve_review(tmp_path, learner, ids, images) as found:
         yield found
 
 
@@ -76,7 +52,7 @@ def open_page(browser, served):
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
-        page.goto(f"{served.url}?token={TOKEN}")
+        page.goto(served.url)
         page.wait_for_selector(".card")
         return page
 
