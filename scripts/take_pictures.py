@@ -123,10 +123,11 @@ def take_review(browser):
     )
     ids = [f"{row:04}.png" for row in rows]
     with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 800}) as page:
-        place = Path(folder)
+        place = Path(folder, "photos")
+        place.mkdir()
         for name, pixels in zip(ids, images, strict=True):
             Image.fromarray(pixels).save(place / name)
-        with serve_review(place, learner, ids, place) as served:
+        with serve_review(Path(folder), learner, ids, place) as served:
             page.goto(served.url)
             page.locator(".card").nth(1).click()
             # A few cards that are seen, and some more, so that much changes.
