@@ -42,6 +42,8 @@ from rankshot.zeroshot.heads.base import BaseHead, as_reference
 from rankshot.zeroshot.scores import (
     Kind,
     Scores,
+    center_rows,
+    class_scores,
     n_columns,
     pair_constants,
     standardize_rows,
@@ -98,13 +100,13 @@ class Additions:
     feature_slopes: Doubles
     evidence_slopes: Doubles
 
-    def constants(self) -> Constants:
+    def constants(self, dtype: Any = np.float64) -> Constants:
         """Return the arrays of the formula."""
-        return dict(vars(self))
+        return {name: value.astype(dtype, copy=False) for name, value in vars(self).items()}
 
-    def apply(self, f: Array, extra: Array, c: Constants, xp: Library) -> Array:
-        """Return what is added for standardised scores ``f``, features and then evidence."""
-        total = f @ c["slopes"] + c["offsets"]
+    def apply(self, f: Array, std: Array, extra: Array, c: Constants, xp: Library) -> Array:
+        """Return what is added for scores with mean 0 and their ``std``, features and evidence."""
+        total = f @ c["slopes"] / std + c["offsets"]
         n = self.feature_slopes.shape[0]
         if n:
             total = total + _scale(extra[:, :n], c["feature_center"], xp) @ c["feature_slopes"]
@@ -114,7 +116,7 @@ class Additions:
 
     def evaluate(self, known: _Known) -> Doubles:
         """Return the log-odds of some inputs."""
-        total = self.apply(known.f, known.features, self.constants(), np)
+        total = self.apply(known.f, 1.0, known.features, self.constants(), np)
         return np.asarray(total + self.head_weight * known.by_head)
 
     def multiply(self, factor: float) -> Additions:
@@ -345,8 +347,8 @@ class SemanticHead(BaseHead):
             return self._formula(f, kind, c, xp, lost)
         n = n_columns(len(self.items_), kind)
         own = without_prefix(ADDED, c)
-        scores = standardize_rows(f[:, :n], kind, len(self.items_), c, xp)
-        total = self._additions.apply(scores, f[:, n:], own, xp)
+        scores = center_rows(class_scores(f[:, :n], kind, len(self.items_), c, xp), xp)
+        total = self._additions.apply(*scores, f[:, n:], own, xp)
         if self._additions.head_weight:
             by_head = self._formula(f[:, :n], kind, c, xp, lost) / own["temperature"]
             total = total + own["head_weight"] * log_softmax(by_head, xp, 1)
@@ -356,8 +358,10 @@ class SemanticHead(BaseHead):
         if self._additions is None:
             return self._log_posterior(values, kind)
         n = n_columns(len(self.items_), kind)
-        f = np.asarray(standardize_rows(values[:, :n], kind, len(self.items_)))
-        total = self._additions.apply(f, values[:, n:], self._additions.constants(), np)
+        # In single precision if the scores are.
+        c = self._additions.constants(values.dtype)
+        scores = center_rows(class_scores(values[:, :n], kind, len(self.items_), {}, np), np)
+        total = self._additions.apply(*scores, values[:, n:], c, np)
         if self._additions.head_weight:
             by_head = self._log_posterior(np.ascontiguousarray(values[:, :n]), kind).T
             total += self._additions.head_weight * log_softmax(by_head / self.temperature_, np, 1)
