@@ -39,7 +39,7 @@ from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import RowChecks, is_votes, read_votes
+from rankshot.ranking.votes import is_votes, read_votes
 
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
@@ -607,21 +607,8 @@ def _read_table(
             raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
         votes = read_votes(table, items, **columns)
         return Rankings.of_votes(votes), "votes"
-    (first,) = table.read_texts(table.columns[:1])
-    checks = RowChecks(table, first.codes.size)
-    chosen = _split_names(ignore)
-    for name in (*(chosen or ()), *columns.values()):
-        find_column(table.columns, name, str(table))
-    return read_ballots(
-        table,
-        items,
-        kind,
-        layout,
-        checks,
-        ignore=chosen,
-        has_missing=missing is not None,
-        **columns,
-    )
+    options: dict[str, Any] = {"ignore": _split_names(ignore), "has_missing": missing is not None}
+    return read_ballots(table, items, kind, layout, columns, **options)
 
 
 def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
