@@ -56,6 +56,15 @@ class Coded(NamedTuple):
         """Return the text of each row, or ``missing`` for empty cells."""
         return np.array([label or missing for label in self.labels] or [""], object)[self.codes]
 
+    @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Which rows are empty."""
+        return np.array([label == "" for label in self.labels], bool)[self.codes]
+
+    def text(self, row: int) -> str:
+        """Return the text of one row."""
+        return self.labels[int(self.codes[row])]
+
     def select(self, rows: Any) -> Coded:
         """Return some of the rows."""
         return self._replace(codes=self.codes[rows])

@@ -24,7 +24,6 @@ from rankshot.core.tables import (
     find_column,
     import_pyarrow,
     open_parquet,
-    read_columns,
     require_number_types,
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
@@ -40,7 +39,7 @@ from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import RowChecks, is_votes, read_votes
+from rankshot.ranking.votes import is_votes, read_votes
 
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
@@ -185,7 +184,10 @@ def read_with_layout(
 def _has_rankings(path: Path, ending: str) -> bool:
     """Whether a file has one ranking per line or row, and is not a table of votes or ballots."""
     if ending == ".parquet":
-        return "ranking" in read_columns(path, strip=True)[0]
+        with open_parquet(path) as file:
+            schema = file.schema_arrow
+        # A table has other columns than lists.
+        return "ranking" in map(str.strip, schema.names) or all(map(_is_list, schema.types))
     if ending.removesuffix(PACKED) not in JSONL_ENDINGS:
         return False
     with closing(read_lines(path)) as lines:
@@ -605,21 +607,8 @@ def _read_table(
             raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
         votes = read_votes(table, items, **columns)
         return Rankings.of_votes(votes), "votes"
-    (first,) = table.read_texts(table.columns[:1])
-    checks = RowChecks(table, first.codes.size)
-    chosen = _split_names(ignore)
-    for name in (*(chosen or ()), *columns.values()):
-        find_column(table.columns, name, str(table))
-    return read_ballots(
-        table,
-        items,
-        kind,
-        layout,
-        checks,
-        ignore=chosen,
-        has_missing=missing is not None,
-        **columns,
-    )
+    options: dict[str, Any] = {"ignore": _split_names(ignore), "has_missing": missing is not None}
+    return read_ballots(table, items, kind, layout, columns, **options)
 
 
 def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
