@@ -427,3 +427,23 @@ def test_examples_of_the_inputs(requests):
     done = rankshot(f"{requests} --examples labels.csv")
     assert "labels.csv:2: 'c' not found in " in done.err
     assert Path("p.csv").read_bytes() == before
+
+
+# ---- what `rankshot review` reads
+
+
+@pytest.mark.parametrize("more", ["", "--classes new-or-none", "--batch yes"])
+def test_a_review_begins_with_the_predictions_of_the_run(place, more):
+    from rankshot.cli.heads import HeadOptions
+    from rankshot.cli.review import _read_run
+
+    run_well([*RUN, *more.split()])
+    found = _read_run(FOLDER, HeadOptions.from_command())
+    predicted = found.learner.fit({}, {})
+    rows = {row["id"]: row for row in read_csv("p.csv")}
+    assert found.ids == list(rows)
+    assert predicted.labels.tolist() == [row["label"] for row in rows.values()]
+    np.testing.assert_allclose(
+        predicted.proba, [float(row["probability"]) for row in rows.values()], rtol=1e-5
+    )
+    assert (found.inputs, found.takes) == (place / "photos", "pictures")

@@ -1,13 +1,23 @@
 """A small review: inputs of three new classes, whose scores tell them roughly apart."""
 
+import threading
+import time
 from contextlib import closing, contextmanager
+from types import SimpleNamespace
 
 import numpy as np
+import uvicorn
 
 import rankshot as rs
+from rankshot.review.app import create_app
+from rankshot.review.inputs import ShownInputs
 from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
+from rankshot.review.results import Results
 from rankshot.review.session import Review
+from rankshot.web.server import open_port
+
+TOKEN = "a token of the tests, long enough"
 
 SEEN = ("bus", "fox", "leopard", "tiger", "tram")
 NEW = ("cat", "dog", "truck")
@@ -38,3 +48,26 @@ def open_review(folder, n=40, given=None, rankings=RANKINGS, ids=None):
         closing(Review(learner, ids or make_ids(n), journal, given)) as found,
     ):
         yield found
+
+
+@contextmanager
+def serve_review(folder, learner, ids, images):
+    """Serve a review of images while the block runs; its files are in a folder."""
+    with (
+        closing(Journal(folder / "review.jsonl")) as journal,
+        closing(Review(learner, ids, journal)) as review,
+        open_port("127.0.0.1", 0) as port,
+    ):
+        inputs = ShownInputs(ids, learner.scores, images)
+        results = Results(review, inputs, folder, "logits")
+        review.start(results.write_all)
+        app = create_app(review, inputs, results, token=TOKEN, title=images.name)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [port]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        address = f"http://127.0.0.1:{port.getsockname()[1]}/?token={TOKEN}"
+        yield SimpleNamespace(url=address, review=review)
+        server.should_exit = True
+        thread.join()

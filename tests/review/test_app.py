@@ -9,14 +9,13 @@ from types import SimpleNamespace
 import pytest
 from asgi import Client
 from PIL import Image
-from small_review import SEEN, make_scores, open_review
+from small_review import SEEN, TOKEN, make_scores, open_review
 
 import rankshot as rs
 from rankshot.review.app import create_app
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.results import Results
 
-TOKEN = "a token of the tests, long enough"
 HOST = "127.0.0.1:8000"
 BAD = "<img src=x onerror=alert(1)>"
 NAMES = [BAD + ".png", "../secret.png", "/etc/passwd", "link.png", 'b/ü &amp; ".png', "clip.wav"]

@@ -115,7 +115,7 @@ class Learner:
         """Return a head with the settings of another one, fitted to rankings and examples."""
         if isinstance(template, BatchRefinement):
             head = self._fit(template.head, rankings, examples)
-            return refine_batch(head, self._sample(), examples)[0]
+            return refine_batch(head, self._sample(), examples, "yes")[0]
         if isinstance(template, SeenAndNew):
             inner = self._fit(template.head, rankings, examples)
             settings = template.get_params(deep=False) | {"head": inner}
