@@ -24,13 +24,13 @@ from rankshot.core.tables import (
     Rule,
     as_frame,
     find_column,
-    find_separator,
     frame_to_matrix,
     import_pyarrow,
     iterate_rows,
     open_parquet,
     read_columns,
     read_matrix,
+    read_separator,
     read_table,
     require_numbers,
 )
@@ -59,7 +59,8 @@ class Coded(NamedTuple):
     @property
     def is_empty(self) -> NDArray[np.bool_]:
         """Which rows are empty."""
-        return np.array([label == "" for label in self.labels], bool)[self.codes]
+        empty = self.labels.index("") if "" in self.labels else -1
+        return np.asarray(self.codes == empty)
 
     def text(self, row: int) -> str:
         """Return the text of one row."""
@@ -133,9 +134,7 @@ class ColumnReader:
             self._by_name.setdefault(plain_name(column), []).append(column)
         self.separator = ","
         if self._path and ending.removesuffix(PACKED) in {".csv", ".tsv"}:
-            with open_bytes(self._path) as stream:
-                first = next((line for line in stream if line.strip()), b"")
-            self.separator = find_separator(first.decode(errors="replace"))
+            self.separator = read_separator(self._path)
 
     def __str__(self) -> str:
         """Return the name of the table, for messages."""

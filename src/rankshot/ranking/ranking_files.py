@@ -164,21 +164,49 @@ def read_with_layout(
             f"{name}= is unknown{suggest_name(name, COLUMN_ARGUMENTS)}; a table has "
             f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}"
         )
-    options = (layout, ignore, missing, on_error, columns)
-    if not isinstance(path, (str, Path)):
-        return _read_table(path, items, kind or "top", *options)
-    path = Path(path)
-    ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
-    if ending not in PREFLIB_ENDINGS and not _has_rankings(path, ending):
-        return _read_table(path, items, kind or "top", *options)
-    if layout is not None or columns or ignore is not None:
-        what = "layout" if layout is not None else min(columns, default="ignore")
-        raise RankshotError(f"{path}: {what}= is for tables of votes and ballots, not rankings")
-    if ending == ".parquet":
-        return _read_parquet(path, items, kind or "top"), None
+    if isinstance(path, (str, Path)):
+        path = Path(path)
+        ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
+        if ending in PREFLIB_ENDINGS or _has_rankings(path, ending):
+            if layout is not None or columns or ignore is not None:
+                what = "layout" if layout is not None else min(columns, default="ignore")
+                raise RankshotError(
+                    f"{path}: {what}= is for tables of votes and ballots, not rankings"
+                )
+            return _read_file(path, ending, items, kind), None
+    table = ColumnReader(path, _split_names(missing) or (), on_error)
+    of_votes = {*columns} & VOTE_ARGUMENTS
+    if layout == "votes" or of_votes or (layout is None and is_votes(table)):
+        if layout not in {None, "votes"}:
+            raise RankshotError(f"{min(of_votes)}= is for votes, not for layout={layout!r}")
+        if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
+            raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
+        votes = read_votes(table, items, **columns)
+        return Rankings.of_votes(votes), "votes"
+    options: dict[str, Any] = {"ignore": _split_names(ignore), "has_missing": missing is not None}
+    return read_ballots(table, items, kind or "top", layout, columns, **options)
+
+
+def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
+    """Return names that are separated by commas, or listed."""
+    if names is None or not isinstance(names, str):
+        return None if names is None else [*names]
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _read_file(path: Path, ending: str, items: Iterable[Any] | None, kind: Kind | None) -> Rankings:
+    """Read a file of rankings, which is not a table of votes or ballots."""
     if ending in PREFLIB_ENDINGS:
-        return read_preflib(path, items, kind or "top"), None
-    return _read_jsonl(path, items, kind), None
+        return read_preflib(path, items, kind or "top")
+    if ending != ".parquet":
+        with closing(read_lines(path)) as lines:
+            return parse_jsonl(lines, items, path, kind)
+    names = None if items is None else as_names(items)
+    with open_parquet(path, dictionaries=True) as file:
+        names = names or read_item_names(file, path)
+        groups = range(file.num_row_groups)
+        parts = list(iterate_row_groups(file, groups, names, path, kind or "top"))
+    return join_portions(parts, names, path)
 
 
 def _has_rankings(path: Path, ending: str) -> bool:
@@ -250,12 +278,6 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 # ---- JSON lines
 
 
-def _read_jsonl(path: Path, items: Iterable[Any] | None, kind: Kind | None) -> Rankings:
-    """Read rankings, one JSON object per line; blank lines are skipped."""
-    with closing(read_lines(path)) as lines:
-        return parse_jsonl(lines, items, path, kind)
-
-
 def parse_jsonl(
     lines: Iterator[tuple[int, str]],
     items: Iterable[Any] | None,
@@ -302,8 +324,7 @@ def _read_portion(
         _require_kinds(records, {*rankings.items}, where)
     if not any("k" in record for record in records):
         return rankings
-    numbers = [record.get("k", n) for record, n in zip(records, rankings.lengths, strict=True)]
-    return _with_cut_ties(rankings, numbers, where)
+    return _with_cut_ties(rankings, [record.get("k") for record in records], where)
 
 
 def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
@@ -365,16 +386,6 @@ def refuse_misspelt_field(field: str, where: str) -> None:
     """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
     if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
         raise RankshotError(f"{where}: field {short_repr(field)}: did you mean {close[0]!r}?")
-
-
-def _read_parquet(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
-    """Read all rankings of a Parquet file."""
-    names = None if items is None else as_names(items)
-    with open_parquet(path, dictionaries=True) as file:
-        names = names or read_item_names(file, path)
-        groups = range(file.num_row_groups)
-        parts = list(iterate_row_groups(file, groups, names, path, kind))
-    return join_portions(parts, names, path)
 
 
 def join_portions(
@@ -582,37 +593,3 @@ def _to_lists(rankings: Rankings) -> Any:
     groups = arrow.LargeListArray.from_arrays(arrow.array(np.flatnonzero(is_first)), values)
     group_number = np.cumsum(is_first) - 1
     return arrow.LargeListArray.from_arrays(arrow.array(group_number[rankings.starts]), groups)
-
-
-# ---- Tables: votes between two items, and ballots
-
-
-def _read_table(
-    source: Any,
-    items: Iterable[Any] | None,
-    kind: Kind,
-    layout: str | None,
-    ignore: str | Iterable[str] | None,
-    missing: str | Iterable[str] | None,
-    on_error: str,
-    columns: dict[str, str],
-) -> tuple[Rankings, str]:
-    """Read votes between two items, or ballots; return also the layout."""
-    table = ColumnReader(source, _split_names(missing) or (), on_error)
-    of_votes = {*columns} & VOTE_ARGUMENTS
-    if layout == "votes" or of_votes or (layout is None and is_votes(table)):
-        if layout not in {None, "votes"}:
-            raise RankshotError(f"{min(of_votes)}= is for votes, not for layout={layout!r}")
-        if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
-            raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
-        votes = read_votes(table, items, **columns)
-        return Rankings.of_votes(votes), "votes"
-    options: dict[str, Any] = {"ignore": _split_names(ignore), "has_missing": missing is not None}
-    return read_ballots(table, items, kind, layout, columns, **options)
-
-
-def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
-    """Return names that are separated by commas, or listed."""
-    if names is None or not isinstance(names, str):
-        return None if names is None else [*names]
-    return [name.strip() for name in names.split(",") if name.strip()]
