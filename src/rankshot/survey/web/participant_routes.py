@@ -57,7 +57,6 @@ LOGGER = logging.getLogger("rankshot.survey")
 EXTRA = "/extra"
 # The only field that a form has several times.
 PLACE = b"place"
-HOUR = 3600.0
 # The cookie with the links of those who have started in a browser, the latest first. Without it,
 # they go on by their link alone.
 COOKIE = "rankshot_participant"
@@ -203,8 +202,7 @@ class ParticipantRoutes:
     def __init__(
         self, study: Study, participation: Participation, database: Database, pages: Pages
     ) -> None:
-        self._starts = RateLimit(study.starts_per_hour, seconds=HOUR)
-        self._warnings = RateLimit(1, seconds=HOUR)
+        self._starts = RateLimit(study.starts_per_hour, seconds=3600.0)
         self._study = study
         self._participation = participation
         self._n_threads = database.n_threads
@@ -245,7 +243,7 @@ class ParticipantRoutes:
         if self._n_threads == 1 and (now := self._participation.read_current(visit.rater)):
             return self._show(visit, now)
         readers, _ = self._find_threads()
-        return await run_sync(self._show_current, visit, limiter=readers)
+        return await run_sync(self._show, visit, limiter=readers)
 
     def _find_threads(self) -> tuple[CapacityLimiter, WriteQueue]:
         """Return what reads and what writes in this event loop, which no other can wake up."""
@@ -341,12 +339,11 @@ class ParticipantRoutes:
         """Refuse a new participant if too many have started from the same address."""
         address = find_address(request.scope)
         if wait := self._starts.wait(address):
-            if not self._warnings.wait(address):
-                LOGGER.warning(
-                    "one address has reached %d starts per hour: raise starts_per_hour for a "
-                    "lecture hall",
-                    self._study.starts_per_hour,
-                )
+            LOGGER.warning(
+                "one address has reached %d starts per hour: raise starts_per_hour for a "
+                "lecture hall",
+                self._study.starts_per_hour,
+            )
             headers = {"retry-after": str(ceil(wait))}
             link = self._study.full_url or self._study.refusal_url
             raise RefusedError(429, "starts", link, headers=headers, minutes=ceil(wait / 60))
@@ -373,11 +370,9 @@ class ParticipantRoutes:
         self._participation.require_going_on(visit.rater)
         return self._render("instructions.html", visit)
 
-    def _show_current(self, visit: Visit) -> Response:
-        return self._show(visit, self._participation.current_question(visit.rater))
-
-    def _show(self, visit: Visit, now: CurrentQuestion | ExtraLeft | Finished) -> Response:
+    def _show(self, visit: Visit, read: CurrentQuestion | Finished | None = None) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
+        now = read or self._participation.current_question(visit.rater)
         if isinstance(now, CurrentQuestion):
             visit.request.state.language = now.language
             return self._ask(visit, now, [])
@@ -421,7 +416,7 @@ class ParticipantRoutes:
             return self._ask_again(visit, form, problem)
         if isinstance(problem, NotAssignedError):
             # Who has withdrawn, for example in another tab, reads that.
-            self._find_current(visit)
+            self._participation.current_question(visit.rater)
             raise RefusedError(403, "closed", visit.home)
         if isinstance(problem, AlreadyAnsweredError):
             kept = [name for name in problem.order if isinstance(name, str)]
@@ -448,7 +443,7 @@ class ParticipantRoutes:
 
     def _ask_again(self, visit: Visit, form: AnswerForm, error: ParticipantError) -> Response:
         """Show the question again, with the error and the chosen places."""
-        now = self._find_current(visit)
+        now = self._participation.current_question(visit.rater)
         text = self._pages.texts(visit.request).translate_error(error)
         if isinstance(now, CurrentQuestion):
             key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
@@ -472,14 +467,14 @@ class ParticipantRoutes:
             self._participation.submit_extra(visit.rater, form.form, values)
         except NotAssignedError:
             # Who has withdrawn, for example in another tab, reads that.
-            self._find_current(visit)
+            self._participation.current_question(visit.rater)
             raise RefusedError(403, "form") from None
         return visit.go_home()
 
     def _ask_extra(
         self, visit: Visit, sent: Mapping[str, str], errors: Mapping[str, ParticipantError]
     ) -> Response:
-        now = self._find_current(visit)
+        now = self._participation.current_question(visit.rater)
         if not isinstance(now, ExtraLeft):
             # Other questions come first, or these were answered in another tab.
             return visit.go_home()
@@ -518,13 +513,6 @@ class ParticipantRoutes:
         """Refuse a form that is not from a page of this participant."""
         if not self._identity.is_form_token(form.form, visit.rater, purpose):
             raise RefusedError(403, "page_form", visit.home)
-
-    def _find_current(self, visit: Visit) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return what a participant has to do now."""
-        now = self._participation.current_question(visit.rater)
-        if isinstance(now, CurrentQuestion):
-            visit.request.state.language = now.language
-        return now
 
     def _render(
         self, template: str, visit: Visit, status: int = 200, **values: Any
