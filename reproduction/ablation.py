@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.demo import K
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, balancing_offsets
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (
@@ -229,6 +229,14 @@ def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
     return np.asarray(log_softmax(log_proba + log_prior, axis=1))
 
 
+def balance_frequencies(log_proba: Floats, n_rounds: int = 1000) -> Floats:
+    """Return log-probabilities with constants that give all targets the same share (Sinkhorn)."""
+    for _ in range(n_rounds):
+        log_proba = log_softmax(log_proba, axis=1)
+        log_proba = log_proba - np.log(np.exp(log_proba).mean(axis=0))
+    return log_proba
+
+
 def _frequency_steps(
     evaluator: Evaluator, chosen: Configuration, announce: AnnounceStep
 ) -> Iterator[Step]:
@@ -243,7 +251,7 @@ def _frequency_steps(
 
     changes: dict[str, Callable[[Floats], Floats]] = {
         "frequencies of targets, by EM": adjust_for_frequencies,
-        "equal frequencies of targets": lambda p: p + balancing_offsets(p),
+        "equal frequencies of targets": balance_frequencies,
     }
     for idea, change in changes.items():
         announce(idea)

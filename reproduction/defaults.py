@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -34,7 +33,6 @@ from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources import prompts
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
@@ -48,7 +46,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "defaults.md"
 N_INPUTS = 30
 """Inputs of each held-out class."""
 N_DRAWS = 1
-"""Draws of examples and of batches: the classes vary much more than the draws."""
+"""Draws of examples: the classes vary much more than the draws."""
 ENOUGH_BETTER = 2.0
 """Standard errors: with five to nine values, the best one is often better by one."""
 
@@ -195,31 +193,6 @@ def _without_features(scores: Scores) -> Scores:
     return Scores(scores.values, scores.items, scores.kind)
 
 
-def in_batches(task: ScoredTask) -> Floats:
-    """Measure the accuracy of batches of all classes, of some, and of unequal frequencies."""
-    head = _fit(task, reference=task.reference)
-    names = np.unique(task.labels)
-    found: list[list[float]] = [[] for _ in names]
-    for draw in range(N_DRAWS):
-        rng = np.random.default_rng(draw)
-        for shares in (
-            np.ones(len(names)),
-            rng.permutation(len(names)) < len(names) / 2,
-            1 / rng.permutation(np.arange(1, len(names) + 1)),
-        ):
-            kept = rng.random(len(task.labels)) < shares[np.searchsorted(names, task.labels)]
-            scores, labels = _without_features(task.scores[kept]), task.labels[kept]
-            with warnings.catch_warnings():
-                # A batch that is left alone is an outcome like others.
-                warnings.filterwarnings("ignore", "the refined answers")
-                refined = BatchRefinement(head).fit(scores)
-            for name, share in zip(
-                np.unique(labels), _accuracy(refined, scores, labels), strict=True
-            ):
-                found[np.searchsorted(names, name)].append(share)
-    return np.array([np.mean(shares) if shares else 0.0 for shares in found])
-
-
 def by_the_gate(task: ScoredTask) -> Floats:
     """Measure the log-probability of the right group: seen or new; and seen, new or none of these.
 
@@ -346,7 +319,6 @@ def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
     plain, likelihood = WeightedMean(), ProbabilisticRanking()
     examples = "accuracy, panel with 1, 2 and 5 examples"
-    batches = "accuracy, batches of all classes, of half of them, of unequal frequencies"
     gate = "log-loss of seen, new or none"
     random_lists = "accuracy, panel and random lists, few classes"
     factors = (0.5, 0.7, 1.4, 2.0)
@@ -415,10 +387,6 @@ def list_numbers() -> tuple[Number, ...]:
                 "EXPLAINED_BY_RATERS",
             )
         ),
-        tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
-        tried(f"{BATCH}.LEAST_SHRINKAGE", in_batches, batches),
-        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)),
-        tried(f"{BATCH}.MOST_LOST", in_batches, batches),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
         tried(f"{GATE}.LARGEST_FEATURE", by_the_gate, gate),
         *(
@@ -454,11 +422,9 @@ UNMEASURED = {
     f"{GATE}.SCALE_WITHOUT_REFERENCE": "follows from the default gate",
     f"{GATE}.SHIFT_WITHOUT_REFERENCE": "follows from the default gate",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used without being asked for",
-    f"{BATCH}.DIRECTIONS_PER_CLASS": "directions of the scores in a batch",
-    f"{BATCH}.INPUTS_PER_DIRECTION": "directions of the scores in a batch",
     f"{BATCH}.N_ITERATIONS": "iterations of the EM algorithm",
-    f"{BATCH}.LEAST_AGREEMENT": "when a batch is left alone",
-    f"{BATCH}.CONFIDENCE": "the confidence in a batch",
+    f"{BATCH}.DENSITY_WEIGHT": "the weight of the scores' density in a batch",
+    f"{BATCH}.LEAST_VARIETY": "when classes of a batch are taken to be equally frequent",
     "zeroshot.held_out.LOG_ODDS_STD": "the width of predicted accuracies",
     "zeroshot.held_out.LEAST_CLASSES": "how classes are held out",
     "zeroshot.held_out.USUAL_FOLDS": "how classes are held out",
@@ -483,7 +449,8 @@ FIXED = {
             "zeroshot.scores.ROUNDING_UNITS",
             "zeroshot.examples.PAIRS",
             f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
-            f"{BATCH}.MOST_EXCESS",
+            f"{BATCH}.LEAST_SPREAD",
+            f"{BATCH}.CONCENTRATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
             "zeroshot.runner.TIED",
             "zeroshot.scores.LEAST_PROBABILITY",
@@ -503,6 +470,7 @@ FIXED = {
     **dict.fromkeys(
         (
             f"{HEADS}.base.LEAST_INPUTS",
+            f"{BATCH}.MOST_DIRECTIONS",
             f"{HEADS}.sum_over_rankings.MAX_RANKINGS",
             "zeroshot.runner.ARRAY_CELLS",
             "zeroshot.likelihoods.formulas.FEW_CELLS",

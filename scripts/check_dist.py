@@ -40,6 +40,7 @@ NEEDED = [
     r"rankshot/__init__\.pyi",
     r"rankshot/ranking/__init__\.pyi",
     r"rankshot/report/templates/.+",
+    r"rankshot/review/templates/.+",
     r"rankshot/survey/web/templates/.+",
     r"rankshot/datasets/data/.+\.npz",
     r"rankshot/datasets/data/.+\.md",
@@ -134,6 +135,7 @@ EXAMPLES = {
     "plot": "rankshot.plots.rankings",
     "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
+    "review": "rankshot.review.audit rankshot.review.app",
     "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
     "postgresql": """
         >>> from rankshot.survey import Database

@@ -5,6 +5,7 @@
 - report.png, confusions.png: two parts of the report of ``rankshot demo``, which takes a minute
 - survey.png: a question half answered, on a phone and on a desktop
 - researcher.png: the researcher's page of a survey with simulated answers
+- review.png: the page that checks and corrects predictions
 - pictures of the gallery, copied from docs/gallery: build the site first, with ``make docs``
 
 The pages are shown by the system's Chromium, as in the tests, and served as in the tests. Each file
@@ -23,16 +24,20 @@ from tempfile import TemporaryDirectory
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+from sklearn.linear_model import RidgeClassifier
 
 import rankshot
-from rankshot.datasets import CIFAR_SENSES, class_names
+from rankshot.datasets import CIFAR_SENSES, class_names, load_cifar, load_panel, load_thumbnails
+from rankshot.review.learning import Learner
 from rankshot.survey import new_study
 from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "survey_pages")]
+TESTS = ROOT / "tests"
+sys.path[:0] = map(str, (TESTS, TESTS / "survey_pages", TESTS / "review"))
 
 from pages import begin, choose, serve_study  # noqa: E402
+from small_review import serve_review  # noqa: E402
 
 from chromium import launch_chromium  # noqa: E402
 
@@ -57,6 +62,7 @@ def main() -> None:
         take_question(browser)
         take_researcher(browser)
         take_report(browser)
+        take_review(browser)
 
 
 def save(name, picture):
@@ -101,6 +107,37 @@ def take_report(browser):
         for name, part in parts.items():
             clip = dict(zip(("x", "y", "width", "height"), part, strict=True))
             save(name, photograph(page, full_page=True, clip=clip))
+
+
+# ---- The review
+
+
+def take_review(browser):
+    """Show the page of a review of photographs, after some labels."""
+    images, truth, rows = load_thumbnails()
+    data = load_cifar()
+    model = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
+    scores = rankshot.scores_of(model, data.new[rows])
+    learner = Learner(
+        replace(scores, features=data.new[rows]), rankshot.WeightedMean(), load_panel()
+    )
+    ids = [f"{row:04}.png" for row in rows]
+    with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 800}) as page:
+        place = Path(folder, "photos")
+        place.mkdir()
+        for name, pixels in zip(ids, images, strict=True):
+            Image.fromarray(pixels).save(place / name)
+        with serve_review(Path(folder), learner, ids, place) as served:
+            page.goto(served.url)
+            page.locator(".card").nth(1).click()
+            # A few cards that are seen, and some more, so that much changes.
+            shown = page.locator(".card").evaluate_all("all => all.map(card => card.dataset.row)")
+            chosen = [int(row) for row in [*shown[:5], *shown[20::3]]]
+            served.review.set_labels({row: str(truth[row]) for row in chosen})
+            page.get_by_text("changed").wait_for()
+            page.locator(".card").nth(6).click()
+            page.wait_for_timeout(500)
+            save("review", photograph(page))
 
 
 # ---- The survey

@@ -18,9 +18,11 @@ from sphinx.environment import BuildEnvironment
 
 import rankshot
 
-# The command has a page of its own, and nothing in web is public.
+# The command has a page of its own, and nothing in web and review is public.
 FLOORS = [
-    found.name for found in iter_modules(rankshot.__path__) if found.name not in {"cli", "web"}
+    found.name
+    for found in iter_modules(rankshot.__path__)
+    if found.name not in {"cli", "review", "web"}
 ]
 # scikit-learn's own affairs: they are in its documentation.
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")

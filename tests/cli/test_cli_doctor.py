@@ -9,6 +9,7 @@ import pytest
 
 import rankshot as rs
 from command_line import check_refused, run_well, write_scores, write_small_run
+from rankshot.zeroshot.rehearsal import list_doubts
 
 NAMES = [f"class{i:02}" for i in range(24)]
 NEW = ["new1", "new2", "new3"]
@@ -73,6 +74,8 @@ def test_all_that_can_be_given(folder):
     rehearsal = rs.Rehearsal().fit(*read_seen(folder), rs.read_rankings("rehearsal.jsonl"))
     predicted = rehearsal.predict_accuracy(rs.read_rankings("rankings.jsonl", items=NAMES))
     assert f"predicted accuracy, with the sources as rehearsed: {predicted}" in out
+    for doubt in list_doubts(rehearsal, rs.read_rankings("rankings.jsonl", items=NAMES)):
+        assert f"  {doubt}\n" in out
     assert (
         "seen.csv: 96 inputs, which the model assigns to 24 of the 24 seen classes, 4 each" in out
     )

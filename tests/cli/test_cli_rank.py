@@ -216,12 +216,18 @@ def test_a_language_model_gets_the_words(folder, monkeypatch):
         )
 
     monkeypatch.setattr(LanguageModel, "rankings", rankings)
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
     (folder / "names.csv").write_text("class,look_up\nwater_lilly,water lily\ncrane_2,a heron\n")
     words = "--source llm:m --names names.csv"
     # The number of calls is printed, and without an answer none is made.
     done = rankshot(f"{RANK} {words}")
     assert (done.status, "15 calls" in done.out) == (1, True)
     assert asked == []
+    with monkeypatch.context() as without:
+        without.delenv("OPENAI_API_KEY")
+        done = rankshot(f"{RANK} {words}")
+    assert "set the environment variable OPENAI_API_KEY" in done.err
+    assert (done.status, "Continue?" in done.out) == (2, False)
     rank(f"{words} --yes")
     assert asked == [(("cat", "truck", "water lily"), (*SEEN[:-1], "a heron"))]
     assert read_file()["m", "water_lilly"]["ranking"] == ["crane_2", "bus"]

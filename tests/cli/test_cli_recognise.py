@@ -79,7 +79,8 @@ def test_one_command_does_what_four_do(place):
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
     lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
-    doctor, explain, suggest, export = lines
+    review, doctor, explain, suggest, export = lines
+    assert review == f"  rankshot review {FOLDER}"
     assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))
@@ -170,7 +171,7 @@ def test_two_runs_at_once_are_refused(place):
     handle = os.open(FOLDER, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
     done = rankshot(RUN)
-    assert f"{FOLDER}: is in use by another run; wait" in done.err
+    assert f"{FOLDER}: is in use by another process; wait" in done.err
     assert done.status == 2
     assert list(FOLDER.iterdir()) == []
     os.close(handle)
@@ -426,3 +427,23 @@ def test_examples_of_the_inputs(requests):
     done = rankshot(f"{requests} --examples labels.csv")
     assert "labels.csv:2: 'c' not found in " in done.err
     assert Path("p.csv").read_bytes() == before
+
+
+# ---- what `rankshot review` reads
+
+
+@pytest.mark.parametrize("more", ["", "--classes new-or-none", "--batch yes"])
+def test_a_review_begins_with_the_predictions_of_the_run(place, more):
+    from rankshot.cli.heads import HeadOptions
+    from rankshot.cli.review import _read_run
+
+    run_well([*RUN, *more.split()])
+    found = _read_run(FOLDER, HeadOptions.from_command())
+    predicted = found.learner.fit({}, {})
+    rows = {row["id"]: row for row in read_csv("p.csv")}
+    assert found.ids == list(rows)
+    assert predicted.labels.tolist() == [row["label"] for row in rows.values()]
+    np.testing.assert_allclose(
+        predicted.proba, [float(row["probability"]) for row in rows.values()], rtol=1e-5
+    )
+    assert (found.inputs, found.takes) == (place / "photos", "pictures")

@@ -59,6 +59,7 @@ def test_summarize(rankings, k):
     assert dict(one.disagreement) == approx(dict(two.disagreement))
 
 
+@pytest.mark.filterwarnings("ignore:.* pairs of items were never compared:UserWarning")
 @pytest.mark.parametrize("merge", [rs.borda, lambda votes: rs.kemeny(votes, "exact")])
 @settings(max_examples=12, deadline=None)
 @given(rankings=weighted())

@@ -243,7 +243,7 @@ def test_items_tell_columns_apart(tmp_path):
     assert found.orders() == [["tea", "beer", "juice"], ["beer", "tea"]]
     assert found.items == ("juice", "tea", "beer")
     path = write(tmp_path / "ballots.csv", "1,2\ntea,beer\nbeer,north\n")
-    message = r"ballots\.csv:3, column '2': unknown item 'north'"
+    message = r"ballots\.csv:3: unknown item 'north'"
     with pytest.raises(RankshotError, match=message):
         rs.read_rankings(path, items=["juice", "tea", "beer"])
 

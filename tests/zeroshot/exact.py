@@ -10,8 +10,6 @@ from math import factorial
 
 import mpmath
 import numpy as np
-from scipy.optimize import root
-from scipy.special import softmax
 
 mp = mpmath.mp.clone()
 mp.dps = 30
@@ -222,15 +220,3 @@ def shares_of_places(row, n):
         >= max((row[i] for i in range(len(row)) if i not in chosen), default=-mp.inf)
     ]
     return [mpf(sum(i in chosen for chosen in picks)) / len(picks) for i in range(len(row))]
-
-
-def equally_frequent(joint):
-    """Offsets that make all columns equally frequent, by a solver of equations; the first is 0."""
-    L = joint.shape[1]
-
-    def excess(added):
-        return softmax(joint + np.append(0, added), axis=1).mean(axis=0)[1:] - 1 / L
-
-    found = root(excess, np.zeros(L - 1), tol=1e-13)
-    assert np.abs(found.fun).max() < 1e-10
-    return np.append(0, found.x)

@@ -312,3 +312,21 @@ def test_features_that_do_not_fit_are_refused(problem):
     )
     with pytest.raises(RankshotError, match=r"no ranking of 'gerenouk'.*'gerenuk'"):
         rs.WeightedMean().fit(rankings, examples=([[3.0, 0, 0, 1]], ["gerenouk"]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("kind", HEADS)
+def test_features_of_examples_of_one_class_say_nothing_of_the_others(kind, n):
+    """They are centred by the examples: whatever is far from these would be unlike the class."""
+    rng = np.random.default_rng(0)
+    orders = [ITEMS[3 * i : 3 * i + 3] for i in range(4)]
+    rankings = rs.Rankings.from_orders(orders, items=ITEMS, targets=CLASSES)
+    codes = np.arange(200) % 4
+    values = np.kron(np.eye(4), np.ones(3))[codes] * 2 + rng.normal(size=(200, 12))
+    features = np.eye(4)[codes] + 0.3 * rng.normal(size=(200, 4))
+    scores = rs.Scores(values, ITEMS, features=features)
+    rows = np.flatnonzero(codes == 0)[:n]
+    with_them = kind().fit(rankings, examples=(scores[rows], ["a"] * n))
+    without = kind().fit(rankings, examples=(replace(scores, features=None)[rows], ["a"] * n))
+    expected = without.predict_proba(replace(scores, features=None))
+    np.testing.assert_allclose(with_them.predict_proba(scores), expected)

@@ -42,6 +42,7 @@ from rankshot.cli.rank import rank
 from rankshot.cli.recognise import recognise
 from rankshot.cli.rehearse import rehearse
 from rankshot.cli.report import explain, report
+from rankshot.cli.review import review
 from rankshot.cli.score import score
 from rankshot.cli.suggest import suggest
 from rankshot.core.errors import RankshotError
@@ -53,6 +54,7 @@ COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
     rank: (),
     ask: (rank,),
     rehearse: (classify,),
+    review: (classify,),
     doctor: (classify,),
     consensus: (score,),
     leaderboard: (consensus,),

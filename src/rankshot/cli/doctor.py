@@ -194,6 +194,7 @@ def _examine_network(
 def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
     from rankshot.zeroshot.metrics import format_share
+    from rankshot.zeroshot.rehearsal import list_doubts
 
     new = rankings.target_names
     n_new = format_count(len(new), "new class")
@@ -205,6 +206,7 @@ def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | N
         lines += [f"predicted accuracy of {name} alone: {found}" for name, found in alone.items()]
         together = rehearsal.predict_accuracy(rankings)
         lines.append(f"predicted accuracy, with the sources as rehearsed: {together}")
+        lines += list_doubts(rehearsal, rankings)
     _print(f"rankings (random guessing: {format_share(1 / len(new))})", lines)
 
 

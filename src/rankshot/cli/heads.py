@@ -293,7 +293,7 @@ def fit_head(
     semantics: Any = read(options.rankings, scores)
     if settings.source_weights is not None:
         _check_sources(semantics, settings.source_weights, options.rankings)
-    reference, given, score_type = _read_more(options, scores, score_type, semantics)
+    reference, given, score_type = read_more(options, scores, score_type, semantics)
     model = zeroshot.build_head(settings)
     if settings.posterior == "sum":
         model.set_params(random_state=SEED)
@@ -314,7 +314,7 @@ def fit_head(
     return both, score_type
 
 
-def _read_more(
+def read_more(
     options: HeadOptions, scores: ScoreTable, score_type: ScoreType, semantics: Any
 ) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreType]:
     """Return the reference, what a head is fitted to beside rankings, and the score type."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import sys
@@ -35,7 +34,7 @@ from rankshot.cli.rank import (
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
-from rankshot.core.files import remove_leftovers, replace_file
+from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
@@ -180,6 +179,14 @@ def recognise(
         save_head(found.head, run.head, options, score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
         classify_table(table, found.head, score_type, output, reject_below)
+        run.describe(
+            inputs=inputs.resolve(),
+            takes=plan.model.takes,
+            predictions=output.resolve(),
+            head=run.head.resolve(),
+            score_type=score_type,
+            **{name: path.resolve() for name, path in options.files.items()},
+        )
         how = [] if preprocessing is None else ["--preprocessing", preprocessing]
         _print_end(run, options, [model, *how], made=about is not None)
 
@@ -387,9 +394,9 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
     export = ["export", run.head, "-o", "head.onnx"]
     if network[0].endswith(".onnx"):
         export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
-    say("to see what would help most, why an input got its class, which ones to label, and to use")
-    say("the head elsewhere:")
-    for words in (["doctor", run.path], explain, suggest, export):
+    say("to check and correct the predictions on a page, to see what would help most, why an input")
+    say("got its class, which ones to label, and to use the head elsewhere:")
+    for words in (["review", run.path], ["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 
@@ -414,6 +421,7 @@ class RunFolder:
         self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.parquet"
         self._made: dict[str, str] = {}
+        self._about: dict[str, str] = {}
 
     @property
     def default_sources(self) -> list[str]:
@@ -428,7 +436,7 @@ class RunFolder:
         check_folder(self.path)
         is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
-        with _lock(self.path):
+        with lock_folder(self.path, "wait until that has ended, or give another --folder"):
             self._begin(plan)
             try:
                 yield
@@ -457,6 +465,11 @@ class RunFolder:
         self._made[name] = fingerprint
         self._write()
 
+    def describe(self, **about: Any) -> None:
+        """Record where the inputs and the results are, for `rankshot review`."""
+        self._about = {name: str(value) for name, value in about.items()}
+        self._write()
+
     def _begin(self, plan: ScoringPlan) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
         from rankshot.jobs.score_parts import require_same_plan
@@ -482,28 +495,6 @@ class RunFolder:
         self._write()
 
     def _write(self) -> None:
-
+        kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
         with replace_file(self.path / MANIFEST) as stream:
-            kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
-            json.dump(kept, stream, indent=1)
-
-
-@contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Lock a folder; the lock of a process that ends, in whatever way, ends with it."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: one process at a time
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    except BlockingIOError:
-        raise RankshotError(
-            f"{folder}: is in use by another run; wait until that has ended, or give another "
-            "--folder"
-        ) from None
-    finally:
-        os.close(handle)
+            json.dump({**kept, "review": self._about}, stream, indent=1)

@@ -24,13 +24,13 @@ from rankshot.core.tables import (
     Rule,
     as_frame,
     find_column,
-    find_separator,
     frame_to_matrix,
     import_pyarrow,
     iterate_rows,
     open_parquet,
     read_columns,
     read_matrix,
+    read_separator,
     read_table,
     require_numbers,
 )
@@ -55,6 +55,15 @@ class Coded(NamedTuple):
     def expand(self, missing: Any = "") -> NDArray[np.object_]:
         """Return the text of each row, or ``missing`` for empty cells."""
         return np.array([label or missing for label in self.labels] or [""], object)[self.codes]
+
+    @property
+    def is_empty(self) -> NDArray[np.bool_]:
+        """Which rows are empty."""
+        return np.array([label == "" for label in self.labels], bool)[self.codes]
+
+    def text(self, row: int) -> str:
+        """Return the text of one row."""
+        return self.labels[int(self.codes[row])]
 
     def select(self, rows: Any) -> Coded:
         """Return some of the rows."""
@@ -124,9 +133,7 @@ class ColumnReader:
             self._by_name.setdefault(plain_name(column), []).append(column)
         self.separator = ","
         if self._path and ending.removesuffix(PACKED) in {".csv", ".tsv"}:
-            with open_bytes(self._path) as stream:
-                first = next((line for line in stream if line.strip()), b"")
-            self.separator = find_separator(first.decode(errors="replace"))
+            self.separator = read_separator(self._path)
 
     def __str__(self) -> str:
         """Return the name of the table, for messages."""

@@ -176,3 +176,24 @@ def remove_leftovers(folder: Path, name: str = "") -> None:
     for path in folder.iterdir():
         if re.fullmatch(pattern, path.name) and path.is_file():
             path.unlink()
+
+
+@contextmanager
+def lock_folder(folder: Path, remedy: str) -> Iterator[None]:
+    """Lock a folder; the lock of a process that ends, in whatever way, ends with it.
+
+    ``remedy`` is how the message goes on if another process has the lock.
+    """
+    try:
+        import fcntl  # noqa: PLC0415
+    except ImportError:  # Windows: one process at a time
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise RankshotError(f"{folder}: is in use by another process; {remedy}") from None
+    finally:
+        os.close(handle)

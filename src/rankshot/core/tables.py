@@ -296,11 +296,11 @@ def iterate_until_header(lines: Iterator[str]) -> Iterator[str]:
             return
 
 
-def has_decimal_commas(path: Path) -> bool:
-    """Tell whether numbers have decimal commas: where semicolons separate columns, they may."""
+def read_separator(path: Path) -> str:
+    """Return what separates the columns of a file; beside semicolons, commas may be decimal."""
     with open_bytes(path) as stream:
         begin = list(iterate_until_header(text for _, text in decode_lines(stream, path)))
-    return bool(begin) and find_separator(begin[-1]) == ";"
+    return find_separator(begin[-1]) if begin else ","
 
 
 def _read_csv(
@@ -329,7 +329,7 @@ def _read_csv(
                     values.extend(map(float, take_numbers(row)))
                 except ValueError:
                     del values[len(lines) * len(places) :]
-                    commas = has_decimal_commas(path) if commas is None else commas
+                    commas = read_separator(path) == ";" if commas is None else commas
                     values.extend(
                         _parse_number(
                             row[j], rule, f"{path}:{line}: {name!r}", decimal_commas=commas

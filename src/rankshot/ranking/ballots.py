@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 
 from rankshot.core.columns import Coded, ColumnReader, plain_name
 from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.tables import find_column
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import Kind, number_items, validate_columns, validate_entries
 from rankshot.ranking.entries import Entries, find_first, number_rows, row_starts
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import NAMED, RowChecks, combine_weights, find_raters, read_weights
+from rankshot.ranking.votes import (
+    COUNTS,
+    NAMED,
+    WEIGHTS,
+    RowChecks,
+    find_raters,
+    read_weights,
+)
 
 LAYOUTS = {
     "votes": "votes between two items",
@@ -31,7 +39,6 @@ LAYOUTS = {
 ITEMS = (*NAMED, "alternative", "product", "item_name", "item_id")
 RANKS = ("rank", "place", "position", "ranking")
 SCORES = ("score", "rating", "points", "grade")
-TARGETS = ("target",)
 BESIDE = {
     *("age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode"),
     *("income", "education", "occupation", "party", "date", "time", "timestamp", "duration"),
@@ -83,54 +90,43 @@ def read_ballots(
     items: Iterable[Any] | None,
     kind: Kind,
     layout: str | None,
-    checks: RowChecks,
+    columns: dict[str, str],
     *,
-    ignore: Iterable[str] | None,
+    ignore: list[str] | None,
     has_missing: bool,
-    rater: str | None = None,
-    target: str | None = None,
-    weight: str | None = None,
-    count: str | None = None,
-    item: str | None = None,
-    rank: str | None = None,
-    score: str | None = None,
 ) -> tuple[Rankings, str]:
     """Read ballots, one row per rater or per item of a rater; return also the layout."""
-    raters = [rater] if rater else find_raters(table, ("name", "id"))
-    target = target or table.find_one(TARGETS, "target")
-    n = checks.kept.size
-    weights = combine_weights(*read_weights(table, weight, count, n, checks))
-    used = [*raters, target, weight or table.find_one(("weight",), "weight")]
-    used.append(count or table.find_one(("count", "freq", "frequency"), "count"))
+    for name in (*(ignore or ()), *columns.values()):
+        find_column(table.columns, name, str(table))
+    raters = [columns["rater"]] if "rater" in columns else find_raters(table, ("name", "id"))
+    target = columns.get("target") or table.find_one(("target",), "target")
+    weight = columns.get("weight") or table.find_one(WEIGHTS, "weight")
+    count = columns.get("count") or table.find_one(COUNTS, "count")
+    checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
+    weights = read_weights(table, weight, count, checks)
     known = None if items is None else as_names(items)
-    by_rater = _read_labels(table, raters[:1])
-    by_target = _read_labels(table, [target] if target else [])
-    item = item or table.find_one(ITEMS, "item")
-    values = [x for x in (rank, score) if x] or table.find((*RANKS, *SCORES))
+    named = {"raters": raters[:1], "targets": [target] if target else []}
+    labels = {what: table.read_texts(names)[0] for what, names in named.items() if names}
+    item = columns.get("item") or table.find_one(ITEMS, "item")
+    values = [columns[x] for x in ("rank", "score") if x in columns]
+    values = values or table.find((*RANKS, *SCORES))
     if item and len(values) > 1:
         raise RankshotError(
             f"{table}: {quote_names(values)} may be ranks (1 is best) or scores (the highest is "
             "best): choose with rank= or score="
         )
-    value = values[0] if values else None
-    if item and value and item != value:
-        named = score or plain_name(value) in {plain_name(x) for x in SCORES}
-        layout = layout or ("scores" if named and not rank else "places")
-        long = _LongTable(table, item, value, layout, (by_rater, by_target), weights)
-        return long.read(known, kind, checks), layout
-    ignored = [*ignore] if ignore is not None else []
-    columns = [x for x in table.columns if x not in used and x not in ignored]
-    wide = _WideTable(table, columns, layout, known, ignore is not None, has_missing)
-    beside = {"raters": _expand(by_rater), "targets": _expand(by_target), "weights": weights}
-    return wide.read(kind, beside), wide.layout
-
-
-def _read_labels(table: ColumnReader, names: list[str]) -> Coded | None:
-    return table.read_texts(names)[0] if names else None
-
-
-def _expand(labels: Coded | None) -> NDArray[np.object_] | None:
-    return None if labels is None else labels.expand(None)
+    if item and values and item != values[0]:
+        is_score = plain_name(values[0]) in {plain_name(name) for name in SCORES}
+        is_score = "score" in columns or (is_score and "rank" not in columns)
+        layout = layout or ("scores" if is_score else "places")
+        found = _read_long(table, item, values[0], layout, labels, weights, known, kind, checks)
+        return found, layout
+    used = {*raters, target, weight, count, *(ignore or ())}
+    cells = [name for name in table.columns if name not in used]
+    wide = _WideTable(table, cells, layout, known, are_chosen=ignore is not None)
+    beside = {what: column.expand(None) for what, column in labels.items()}
+    found = wide.read(kind, has_missing=has_missing, weights=weights, **beside)
+    return found, wide.layout
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
@@ -159,12 +155,11 @@ class _WideTable:
         columns: list[str],
         layout: str | None,
         known: tuple[str, ...] | None,
-        columns_are_chosen: bool,  # noqa: FBT001
-        missing_is_chosen: bool,  # noqa: FBT001
+        *,
+        are_chosen: bool,
     ) -> None:
         self._table, self._known = table, known
-        self._is_decided = columns_are_chosen or known is not None
-        self._knows_missing, self._is_inferred = missing_is_chosen, layout is None
+        self._is_decided, self._is_inferred = are_chosen or known is not None, layout is None
         if known and layout != "orders" and {*known} <= {*columns}:
             columns = list(known)
         read = dict(zip(columns, table.read_texts(columns), strict=True)) if columns else {}
@@ -175,33 +170,37 @@ class _WideTable:
             )
         self.layout = layout or self._recognise()
 
-    def read(self, kind: Kind, beside: dict[str, Any]) -> Rankings:
+    def read(self, kind: Kind, *, has_missing: bool, **beside: Any) -> Rankings:
         if self.layout == "orders":
-            return self._read_orders(kind, beside)
+            orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
+            beside |= {"items": self._known, "where": self._table.where}
+            return Rankings.from_orders(orders, kind=[kind] * len(orders), **beside)
         numbers = self._read_numbers()
-        self._refuse_columns([x for x in self._cells if plain_name(x) in BESIDE])
-        self._require_alike(numbers)
-        self._refuse_codes(numbers)
-        names = list(self._cells)
+        self._refuse_columns()
+        if not self._is_decided:
+            self._require_alike(numbers)
+        if not has_missing:
+            self._refuse_codes(numbers)
+        beside["items"] = list(self._cells)
         if self.layout == "places":
-            found = Rankings.from_positions(numbers, items=names, kind=kind, **beside)
+            found = Rankings.from_positions(numbers, kind=kind, **beside)
         else:
             kind = "subset" if np.isnan(numbers).any() else kind
-            found = Rankings.from_scores(numbers, items=names, kind=kind, **beside)
+            found = Rankings.from_scores(numbers, kind=kind, **beside)
         return found.with_items(self._known) if self._known else found
 
     # ---- What the cells are
 
     def _recognise(self) -> str:
         """Return the layout; raise if the table may be read in two ways."""
-        is_number = {name: self._is_number(cells) for name, cells in self._cells.items()}
+        parse = self._table.parse_numbers
+        texts = [name for name, cells in self._cells.items() if parse(cells)[1].any()]
+        numbers = [name for name in self._cells if name not in texts]
         places = [parse_place(name) for name in self._cells]
-        if not all(is_number.values()):
-            if all(map(self._has_ordinals, self._cells.values())) and not all(places):
+        if texts:
+            if all(map(_has_ordinals, self._cells.values())) and not all(places):
                 return "places"
-            if any(is_number.values()) and not any(places):
-                numbers = [name for name, is_one in is_number.items() if is_one]
-                texts = [name for name in is_number if name not in numbers]
+            if numbers and not any(places):
                 found = f"there are numbers in {quote_names(numbers, 3)}, and text in"
                 self._refuse(f"{found} {quote_names(texts, 3)}", texts, f" {OTHER_TABLES}")
             return "orders"
@@ -213,15 +212,9 @@ class _WideTable:
             may = f"the items of the places {names} (layout='orders'), {may}"
         raise RankshotError(f"{self._table}: the numbers may be {may}: say which")
 
-    def _is_number(self, cells: Coded) -> bool:
-        return not self._table.parse_numbers(cells)[1].any()
-
-    def _has_ordinals(self, cells: Coded) -> bool:
-        """Whether the cells are places in words, such as 1st or "second choice"."""
-        return all(not x or (parse_place(x) or (0, False))[1] for x in cells.labels)
-
-    def _refuse_columns(self, odd: list[str]) -> None:
+    def _refuse_columns(self) -> None:
         """Raise for columns that may be something else than items."""
+        odd = [name for name in self._cells if plain_name(name) in BESIDE]
         if odd and not self._is_decided:
             self._refuse(f"{quote_names(odd, 20)} may be items, or something else", odd)
 
@@ -233,12 +226,6 @@ class _WideTable:
         )
 
     # ---- Items in order
-
-    def _read_orders(self, kind: Kind, beside: dict[str, Any]) -> Rankings:
-        table = self._table
-        orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
-        beside = {**beside, "items": self._known, "where": table.where}
-        return Rankings.from_orders(orders, kind=[kind] * len(orders), **beside)
 
     def _read_places(self) -> list[list[Any]]:
         """Return the items of each row, in the order of the columns of places."""
@@ -255,12 +242,10 @@ class _WideTable:
                 "If they are places, from the best on the left, give layout='orders'. For one "
                 f"column per item, the cells must be numbers. {OTHER_TABLES}"
             )
-        self._refuse_columns([x for x in cells if plain_name(x) in BESIDE])
+        self._refuse_columns()
         if len({*places.values()}) < len(places):
             raise RankshotError(f"{self._table}: two of {quote_names(cells)} are the same place")
         order = sorted(cells, key=lambda name: places.get(name, 0))
-        if self._known:
-            self._require_items()
         ties = self._find_ties()
         rows = zip(*(cells[name].expand() for name in order), strict=True)
         return [[ties.get(name, name) for name in row if name] for row in rows]
@@ -275,15 +260,6 @@ class _WideTable:
                 f"{quote_names(same)} as well: add a header above the first ballot, such as 1,2,3 "
                 "or rater,1,2,3"
             )
-
-    def _require_items(self) -> None:
-        """Raise for a name that is not an item; the message has its row and its column."""
-        assert self._known is not None  # noqa: S101 (for mypy)
-        for column, (codes, labels) in self._cells.items():
-            split = [self._known[0] if "=" in x and x not in self._known else x for x in labels]
-            names = [name or self._known[0] for name in split]
-            where = self._table.where
-            number_items(names, codes, self._known, lambda row: f"{where(row)}, column {column!r}")  # noqa: B023
 
     def _find_ties(self) -> dict[str, Any]:
         """Return the ties that cells such as ``tea=beer`` stand for."""
@@ -326,14 +302,14 @@ class _WideTable:
         columns = []
         for name, cells in self._cells.items():
             numbers, is_text = self._table.parse_numbers(cells)
-            if is_text.any() and self.layout == "places" and self._has_ordinals(cells):
+            if is_text.any() and self.layout == "places" and _has_ordinals(cells):
                 found = [parse_place(x) for x in cells.labels]
                 numbers = np.array([x[0] if x else np.nan for x in found])[cells.codes]
             elif is_text.any():
                 row = int(np.argmax(is_text))
                 raise RankshotError(
                     f"{self._table.where(row)}: {self.layout} must be numbers, and {name!r} is "
-                    f"{short_repr(cells.labels[cells.codes[row]])}. Leave out a column that is "
+                    f"{short_repr(cells.text(row))}. Leave out a column that is "
                     f"not an item with ignore={name!r}, and name that of the raters with rater=; "
                     "if the cells are names in order, give layout='orders'"
                 )
@@ -347,7 +323,7 @@ class _WideTable:
         """
         names, n_columns = list(self._cells), numbers.shape[1]
         low, high = np.fmin.reduce(numbers), np.fmax.reduce(numbers)
-        if np.isfinite(low).sum() < 3 or self._is_decided:
+        if np.isfinite(low).sum() < 3:
             return
         j, odd = int(np.nanargmax(high)), []
         if self.layout == "places" and high[j] > n_columns:
@@ -367,13 +343,18 @@ class _WideTable:
             rest = values[~np.isin(values, [*CODES[0], *CODES[1]])]
             top = rest.max(initial=0.0)
             is_odd = rest.min(initial=0.0) >= 0 if code < 0 else CODE_RATIO * top < code
-            if rest.size and is_odd and not self._knows_missing:
+            if rest.size and is_odd:
                 row, j = np.argwhere(numbers == code)[0]
                 raise RankshotError(
                     f"{self._table.where(int(row))}: {[*self._cells][j]!r} is {code:g}, which may "
                     f"be a number or a missing value: give missing='{code:g}', or missing='' if "
                     "all are numbers"
                 )
+
+
+def _has_ordinals(cells: Coded) -> bool:
+    """Whether the cells are places in words, such as 1st or "second choice"."""
+    return all(not x or (parse_place(x) or (0, False))[1] for x in cells.labels)
 
 
 def _are_row_numbers(name: str, cells: Coded) -> bool:
@@ -391,77 +372,62 @@ def _are_places(numbers: NDArray[np.float64]) -> bool:
     return bool(counted.all() and not np.any(numbers < 0))
 
 
-class _LongTable:
-    """Ballots with one row for each item of a rater, and its rank or score."""
-
-    def __init__(
-        self,
-        table: ColumnReader,
-        item: str,
-        value: str,
-        layout: str,
-        groups: tuple[Coded | None, Coded | None],
-        weights: NDArray[np.float64],
-    ) -> None:
-        self._table, self._item, self._value, self._layout = table, item, value, layout
-        self._groups, self._weights = groups, weights
-        if layout not in {"places", "scores"}:
-            raise RankshotError(
-                f"{table}: a row for each item of a rater has places or scores, not {layout}"
-            )
-        if all(group is None for group in groups):
-            raise RankshotError(
-                f"{table}: each row has one item, {item!r}, and its {value!r}: name the column "
-                "that says whose ranking it belongs to with rater= or target="
-            )
-
-    def read(self, known: tuple[str, ...] | None, kind: Kind, checks: RowChecks) -> Rankings:
-        table = self._table
-        items, cells = table.read_texts([self._item, self._value])
-        numbers, is_text = table.parse_numbers(cells)
-
-        def describe(row: int) -> str:
-            cell = short_repr(cells.labels[cells.codes[row]])
-            return f"{self._value!r} is {cell}; expected a number"
-
-        checks.check(is_text | np.isinf(numbers), describe)
-        is_empty = np.array([label == "" for label in items.labels])[items.codes]
-        checks.check(is_empty, lambda _: f"{self._item!r} is empty")
-        keys = [group.codes for group in self._groups if group is not None]
-        group = number_rows(keys, items.codes.size)
-        listed = checks.kept & ~np.isnan(numbers)
-        if self._layout == "places":
-            checks.check(numbers < 0, lambda _: f"{self._value!r} is below 0; 1 is the best place")
-            listed &= numbers != 0
-        rows = np.flatnonzero(listed & checks.kept)
-        checks.finish()
-        if not rows.size:
-            raise RankshotError(f"{table}: {self._value!r} is empty in all rows")
-        sign = 1 if self._layout == "places" else -1
-        # Groups in the order in which they begin.
-        begin = find_first(group)[group]
-        rows = rows[np.lexsort((sign * numbers[rows], begin[rows]))]
-        starts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
-        names, codes = number_items(
-            items.labels, items.codes[rows], known, lambda i: table.where(int(rows[i]))
+def _read_long(
+    table: ColumnReader,
+    item: str,
+    value: str,
+    layout: str,
+    groups: dict[str, Coded],
+    weights: NDArray[np.float64],
+    known: tuple[str, ...] | None,
+    kind: Kind,
+    checks: RowChecks,
+) -> Rankings:
+    """Read ballots with one row for each item of a rater, and its place or score."""
+    if layout == "orders":
+        raise RankshotError(
+            f"{table}: a row for each item of a rater has places or scores, not {layout}"
         )
-        sizes = np.diff(np.append(starts, rows.size))
-        step = np.diff(numbers[rows], prepend=np.nan) != 0
-        step[starts] = False
-        run = np.cumsum(step)
-        places = (run - np.repeat(run[starts], sizes)).astype(np.int32)
-        firsts = rows[starts]
-        entries = Entries(codes, places, row_starts(sizes))
-        entries = validate_entries(entries, names, lambda i: self._describe(int(firsts[i])))
-        labels = [None if x is None else x.select(firsts).expand(None) for x in self._groups]
-        if self._layout == "scores" and np.any(sizes < len(names)):
-            kind = "subset"
-        beside = validate_columns(
-            firsts.size, labels[1], None, labels[0], self._weights[firsts], kind
+    if not groups:
+        raise RankshotError(
+            f"{table}: each row has one item, {item!r}, and its {value!r}: name the column "
+            "that says whose ranking it belongs to with rater= or target="
         )
-        return Rankings(names, *entries, entries.sizes, *beside)
+    items, cells = table.read_texts([item, value])
+    numbers, is_text = table.parse_numbers(cells)
+    checks.check_cells(is_text | np.isinf(numbers), value, cells, "expected a number")
+    checks.check(items.is_empty, lambda _: f"{item!r} is empty")
+    listed = ~np.isnan(numbers)
+    if layout == "places":
+        checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
+        listed &= numbers != 0
+    rows = np.flatnonzero(listed & checks.kept)
+    checks.finish()
+    if not rows.size:
+        raise RankshotError(f"{table}: {value!r} is empty in all rows")
+    # Groups in the order in which they begin.
+    group = number_rows([labels.codes for labels in groups.values()], numbers.size)
+    begin = find_first(group)[group]
+    sign = 1 if layout == "places" else -1
+    rows = rows[np.lexsort((sign * numbers[rows], begin[rows]))]
+    starts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
+    names, codes = number_items(
+        items.labels, items.codes[rows], known, lambda i: table.where(int(rows[i]))
+    )
+    sizes = np.diff(np.append(starts, rows.size))
+    step = np.diff(numbers[rows], prepend=np.nan) != 0
+    step[starts] = False
+    run = np.cumsum(step)
+    places = (run - np.repeat(run[starts], sizes)).astype(np.int32)
+    firsts = rows[starts]
 
-    def _describe(self, row: int) -> str:
-        """Return the rater and target of a row, for a message."""
-        words = [x.labels[x.codes[row]] for x in self._groups if x is not None]
-        return f"{self._table}: {quote_names(words)} (name what tells rankings apart with target=)"
+    def where(i: int) -> str:
+        words = [labels.text(firsts[i]) for labels in groups.values()]
+        return f"{table}: {quote_names(words)} (name what tells rankings apart with target=)"
+
+    entries = validate_entries(Entries(codes, places, row_starts(sizes)), names, where)
+    if layout == "scores" and np.any(sizes < len(names)):
+        kind = "subset"
+    beside: dict[str, Any] = {what: x.select(firsts).expand(None) for what, x in groups.items()}
+    columns = validate_columns(firsts.size, weights=weights[firsts], kind=kind, **beside)
+    return Rankings(names, *entries, entries.sizes, *columns)

@@ -142,9 +142,8 @@ def encode_orders(
     orders: Sequence[Order], items: Iterable[Any] | None, where: Where
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
-    if not all(isinstance(order, LIST_TYPES) for order in orders):
-        rule = "expected a list of items, not {} (a single ranking is a list in a list)"
-        refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
+    rule = "expected a list of items, not {} (a single ranking is a list in a list)"
+    refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
     places = count_places(starts)
@@ -320,38 +319,28 @@ def read_item_table(
     """
     frame = as_frame(values)
     if frame is not None:
-        return _read_frame(frame, items, what, square=square)
-    if items is None:
+        columns = as_names(frame.columns, f"the columns of {what}")
+        names = columns if items is None else as_names(items)
+        table = np.asarray(frame_to_matrix(frame), np.float64)
+        table = table[:, _match_names(columns, names, f"the columns of {what}")]
+    elif items is None:
         raise RankshotError(f"{what} have no names of columns: name them with items=")
-    names = as_names(items)
-    refuse_masked(what, values)
-    try:
-        table = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError, OverflowError) as error:
-        raise RankshotError(f"{what} must be a table of numbers: {error}") from None
-    _require_shape(table, len(names), what, square=square)
-    return names, table
-
-
-def _require_shape(table: NDArray[Any], n_items: int, what: str, *, square: bool) -> None:
-    if table.ndim != 2 or table.shape[1] != n_items or (square and len(table) != n_items):
+    else:
+        names = as_names(items)
+        refuse_masked(what, values)
+        try:
+            table = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise RankshotError(f"{what} must be a table of numbers: {error}") from None
+    if table.ndim != 2 or table.shape[1] != len(names) or (square and len(table) != len(names)):
         lines = "row and one column" if square else "column"
         raise RankshotError(
-            f"{what} must have one {lines} for each of the {n_items} items, not shape {table.shape}"
+            f"{what} must have one {lines} for each of the {len(names)} items, not shape "
+            f"{table.shape}"
         )
+    if frame is not None and square:
+        import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
 
-
-def _read_frame(
-    frame: Any, items: Iterable[Any] | None, what: str, *, square: bool
-) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-    import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
-
-    columns = as_names(frame.columns, f"the columns of {what}")
-    names = columns if items is None else as_names(items)
-    table = np.asarray(frame_to_matrix(frame), np.float64)
-    table = table[:, _match_names(columns, names, f"the columns of {what}")]
-    if square:
-        _require_shape(table, len(names), what, square=True)
         index: Any = nw.maybe_get_index(frame)
         numbered = index is None or list(index) == list(range(len(table)))
         rows = columns if numbered else as_names(index, f"the index of {what}")

@@ -24,7 +24,6 @@ from rankshot.core.tables import (
     find_column,
     import_pyarrow,
     open_parquet,
-    read_columns,
     require_number_types,
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
@@ -40,7 +39,7 @@ from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.votes import RowChecks, is_votes, read_votes
+from rankshot.ranking.votes import is_votes, read_votes
 
 LINES_AT_ONCE = 20_000
 """Lines are converted to arrays in portions, so that a large file is never held as objects."""
@@ -165,27 +164,58 @@ def read_with_layout(
             f"{name}= is unknown{suggest_name(name, COLUMN_ARGUMENTS)}; a table has "
             f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}"
         )
-    options = (layout, ignore, missing, on_error, columns)
-    if not isinstance(path, (str, Path)):
-        return _read_table(path, items, kind or "top", *options)
-    path = Path(path)
-    ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
-    if ending not in PREFLIB_ENDINGS and not _has_rankings(path, ending):
-        return _read_table(path, items, kind or "top", *options)
-    if layout is not None or columns or ignore is not None:
-        what = "layout" if layout is not None else min(columns, default="ignore")
-        raise RankshotError(f"{path}: {what}= is for tables of votes and ballots, not rankings")
-    if ending == ".parquet":
-        return _read_parquet(path, items, kind or "top"), None
+    if isinstance(path, (str, Path)):
+        path = Path(path)
+        ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
+        if ending in PREFLIB_ENDINGS or _has_rankings(path, ending):
+            if layout is not None or columns or ignore is not None:
+                what = "layout" if layout is not None else min(columns, default="ignore")
+                raise RankshotError(
+                    f"{path}: {what}= is for tables of votes and ballots, not rankings"
+                )
+            return _read_file(path, ending, items, kind), None
+    table = ColumnReader(path, _split_names(missing) or (), on_error)
+    of_votes = {*columns} & VOTE_ARGUMENTS
+    if layout == "votes" or of_votes or (layout is None and is_votes(table)):
+        if layout not in {None, "votes"}:
+            raise RankshotError(f"{min(of_votes)}= is for votes, not for layout={layout!r}")
+        if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
+            raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
+        votes = read_votes(table, items, **columns)
+        return Rankings.of_votes(votes), "votes"
+    options: dict[str, Any] = {"ignore": _split_names(ignore), "has_missing": missing is not None}
+    return read_ballots(table, items, kind or "top", layout, columns, **options)
+
+
+def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
+    """Return names that are separated by commas, or listed."""
+    if names is None or not isinstance(names, str):
+        return None if names is None else [*names]
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
+def _read_file(path: Path, ending: str, items: Iterable[Any] | None, kind: Kind | None) -> Rankings:
+    """Read a file of rankings, which is not a table of votes or ballots."""
     if ending in PREFLIB_ENDINGS:
-        return read_preflib(path, items, kind or "top"), None
-    return _read_jsonl(path, items, kind), None
+        return read_preflib(path, items, kind or "top")
+    if ending != ".parquet":
+        with closing(read_lines(path)) as lines:
+            return parse_jsonl(lines, items, path, kind)
+    names = None if items is None else as_names(items)
+    with open_parquet(path, dictionaries=True) as file:
+        names = names or read_item_names(file, path)
+        groups = range(file.num_row_groups)
+        parts = list(iterate_row_groups(file, groups, names, path, kind or "top"))
+    return join_portions(parts, names, path)
 
 
 def _has_rankings(path: Path, ending: str) -> bool:
     """Whether a file has one ranking per line or row, and is not a table of votes or ballots."""
     if ending == ".parquet":
-        return "ranking" in read_columns(path, strip=True)[0]
+        with open_parquet(path) as file:
+            schema = file.schema_arrow
+        # A table has other columns than lists.
+        return "ranking" in map(str.strip, schema.names) or all(map(_is_list, schema.types))
     if ending.removesuffix(PACKED) not in JSONL_ENDINGS:
         return False
     with closing(read_lines(path)) as lines:
@@ -246,12 +276,6 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 
 
 # ---- JSON lines
-
-
-def _read_jsonl(path: Path, items: Iterable[Any] | None, kind: Kind | None) -> Rankings:
-    """Read rankings, one JSON object per line; blank lines are skipped."""
-    with closing(read_lines(path)) as lines:
-        return parse_jsonl(lines, items, path, kind)
 
 
 def parse_jsonl(
@@ -363,16 +387,6 @@ def refuse_misspelt_field(field: str, where: str) -> None:
     """Raise for a field that is nearly one of ours: other fields are allowed, and ignored."""
     if field not in FIELDS and (close := get_close_matches(field.lower(), FIELDS, 1, cutoff=0.8)):
         raise RankshotError(f"{where}: field {short_repr(field)}: did you mean {close[0]!r}?")
-
-
-def _read_parquet(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
-    """Read all rankings of a Parquet file."""
-    names = None if items is None else as_names(items)
-    with open_parquet(path, dictionaries=True) as file:
-        names = names or read_item_names(file, path)
-        groups = range(file.num_row_groups)
-        parts = list(iterate_row_groups(file, groups, names, path, kind))
-    return join_portions(parts, names, path)
 
 
 def join_portions(
@@ -580,50 +594,3 @@ def _to_lists(rankings: Rankings) -> Any:
     groups = arrow.LargeListArray.from_arrays(arrow.array(np.flatnonzero(is_first)), values)
     group_number = np.cumsum(is_first) - 1
     return arrow.LargeListArray.from_arrays(arrow.array(group_number[rankings.starts]), groups)
-
-
-# ---- Tables: votes between two items, and ballots
-
-
-def _read_table(
-    source: Any,
-    items: Iterable[Any] | None,
-    kind: Kind,
-    layout: str | None,
-    ignore: str | Iterable[str] | None,
-    missing: str | Iterable[str] | None,
-    on_error: str,
-    columns: dict[str, str],
-) -> tuple[Rankings, str]:
-    """Read votes between two items, or ballots; return also the layout."""
-    table = ColumnReader(source, _split_names(missing) or (), on_error)
-    of_votes = {*columns} & VOTE_ARGUMENTS
-    if layout == "votes" or of_votes or (layout is None and is_votes(table)):
-        if layout not in {None, "votes"}:
-            raise RankshotError(f"{min(of_votes)}= is for votes, not for layout={layout!r}")
-        if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
-            raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
-        votes = read_votes(table, items, **columns)
-        return Rankings.of_votes(votes), "votes"
-    (first,) = table.read_texts(table.columns[:1])
-    checks = RowChecks(table, first.codes.size)
-    chosen = _split_names(ignore)
-    for name in (*(chosen or ()), *columns.values()):
-        find_column(table.columns, name, str(table))
-    return read_ballots(
-        table,
-        items,
-        kind,
-        layout,
-        checks,
-        ignore=chosen,
-        has_missing=missing is not None,
-        **columns,
-    )
-
-
-def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
-    """Return names that are separated by commas, or listed."""
-    if names is None or not isinstance(names, str):
-        return None if names is None else [*names]
-    return [name.strip() for name in names.split(",") if name.strip()]

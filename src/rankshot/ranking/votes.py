@@ -7,7 +7,7 @@ with blanks or signs: ``Model A`` is ``model_a``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,6 +140,10 @@ class RowChecks:
         ]
         self.kept &= ~is_odd
 
+    def check_cells(self, is_odd: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
+        """Do the same for odd cells of a column; ``rule`` is what they should be."""
+        self.check(is_odd, lambda row: f"{name!r} is {short_repr(cells.text(row))}; {rule}")
+
     def finish(self) -> NDArray[np.int64]:
         """Warn of what was skipped, and return the rows that are left."""
         odd = self._table.odd
@@ -192,24 +196,15 @@ def find_raters(table: ColumnReader, further: Iterable[str] = ()) -> list[str]:
     return found
 
 
-class _Columns(NamedTuple):
-    """The columns of votes: of the two items, the winner or the tie, or three that mark it."""
-
-    first: str
-    second: str
-    told: str | None
-    is_loser: bool
-    marks: list[str]
-
-
 def _find_columns(
-    table: ColumnReader,
-    a: str | None,
-    b: str | None,
-    winner: str | None,
-    loser: str | None,
-    category: str | None,
-) -> _Columns:
+    table: ColumnReader, given: Mapping[str, str | None]
+) -> tuple[str, str, str | None, str | None, list[str]]:
+    """Return the columns of the two items, the winner, the tie, and those that mark the winner.
+
+    Of the last three there is one at most; the two items may be winner and loser.
+    """
+    arguments = ("a", "b", "winner", "loser", "category")
+    a, b, winner, loser, category = map(given.get, arguments)
     pairs = _find_sides(table)
     if a is None and b is None and loser is None:
         if len(pairs) > 1:
@@ -217,21 +212,20 @@ def _find_columns(
             raise RankshotError(f"{table}: the two items may be {both}: choose with a= and b=")
         if not pairs:
             loser = table.find_one(["loser"], "loser")
-    marks = [] if winner or loser else [x for name in ONE_HOT for x in table.find([name])]
     others = table.find(WINNERS)
-    usual = table.find_one(["winner"], "winner") or (others[0] if others else "winner")
+    usual = table.find_one(["winner"], "winner") or next(iter(others), "winner")
     if not winner and usual in others and len(others) > 1:
         raise RankshotError(
             f"{table}: the winner may be in {quote_names(others)}: choose with winner="
         )
-    if usual in table.columns:
-        marks = []
+    has_winner = winner or loser or usual in table.columns
+    marks = [] if has_winner else table.find(ONE_HOT)
     winner = winner or usual
     first, second = pairs[0] if pairs else SIDES[0]
     first, second = (winner, loser) if loser else (a or first, b or second)
-    told = table.find_one(["tie"], "tie") if loser else None if marks else winner
+    told = None if loser or marks else winner
     try:
-        for name in [first, second, *([] if loser or marks else [winner])]:
+        for name in [first, second, *([told] if told else [])]:
             find_column(table.columns, name, str(table))
     except RankshotError as error:
         raise RankshotError(
@@ -239,47 +233,38 @@ def _find_columns(
             "the columns of the two items and of the winner with a=, b= and winner=, or those of "
             "the winner and the loser with winner= and loser="
         ) from None
-    return _Columns(first, second, told, bool(loser), marks)
+    return first, second, told, table.find_one(["tie"], "tie") if loser else None, marks
 
 
 def read_votes(
     table: ColumnReader,
     items: Iterable[Any] | None = None,
     *,
-    a: str | None = None,
-    b: str | None = None,
-    winner: str | None = None,
-    loser: str | None = None,
-    rater: str | None = None,
-    category: str | None = None,
-    weight: str | None = None,
-    count: str | None = None,
-    id: str | None = None,  # noqa: A002 (the name of the column)
     numbers: str | None = None,
+    **columns: str | None,
 ) -> Votes:
     """Read votes; columns that are not named have their usual names."""
     if numbers is not None:
         require_choice("numbers", numbers, ("index", "score"))
-    columns = _find_columns(table, a, b, winner, loser, category)
-    first, second, told, _, marks = columns
-    rater = rater or next(iter(find_raters(table)), None)
-    wanted = [x for x in (first, second, told, *marks, rater, category) if x]
+    first, second, told, tie, marks = _find_columns(table, columns)
+    rater = columns.get("rater") or next(iter(find_raters(table)), None)
+    category = columns.get("category")
+    wanted = [x for x in (first, second, told, tie, *marks, rater, category) if x]
     read = dict(zip(wanted, table.read_texts(wanted), strict=True))
-    n = read[first].codes.size
-    checks = RowChecks(table, n)
-    for name in (first, second, told):
-        if name and "" in read[name].labels:
-            advice = "" if name != told else ": write 'tie' for a tie, or skip it: on_error='skip'"
-            is_empty = read[name].codes == read[name].labels.index("")
-            checks.check(is_empty, lambda _, n=name, x=advice: f"{n!r} is empty{x}")  # type: ignore[misc]
+    checks = RowChecks(table, read[first].codes.size)
+    for name in (first, second):
+        checks.check(read[name].is_empty, lambda _, name=name: f"{name!r} is empty")  # type: ignore[misc]
+    if outcome_column := told or tie:
+        advice = "write 'tie' for a tie, or skip it: on_error='skip'"
+        is_empty = read[outcome_column].is_empty
+        checks.check(is_empty, lambda _: f"{outcome_column!r} is empty: {advice}")
     labels = list(dict.fromkeys((*read[first].labels, *read[second].labels)))
     number = {label: i for i, label in enumerate(labels)}
     pair = [
         np.array([number[label] for label in read[side].labels], np.int32)[read[side].codes]
         for side in (first, second)
     ]
-    same = pair[0] == pair[1]
-    checks.check(same, lambda row: f"item {labels[pair[0][row]]!r} against itself")
+    checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
     if items is not None:
         items = as_names(items)
         known = np.array([label in {*items} for label in labels])
@@ -289,129 +274,97 @@ def read_votes(
             return f"unknown item {short_repr(name)}{suggest_item(name, items or ())}"
 
         checks.check(~(known[pair[0]] & known[pair[1]]), describe)
-    outcome = np.zeros(n, np.int8)
+    outcome = np.zeros(checks.kept.size, np.int8)
     if marks:
-        outcome = _read_marks([read[name] for name in marks], marks, checks)
+        marked = np.stack([_find_answers(read[name]) == TIE for name in marks])
+        rule = f"exactly one of {quote_names(marks)} must be 1"
+        checks.check(marked.sum(axis=0) != 1, lambda _: rule)
+        outcome = np.asarray(np.argmax(marked, axis=0), np.int8)
     elif told:
-        outcome = _Decision(read[told], pair, number, columns, table, numbers).find(checks)
+        sides = (first, second)
+        outcome = _find_outcomes(table, told, read[told], sides, pair, number, numbers, checks)
+    elif tie:
+        outcome = _find_answers(read[tie])
+        rule = f"expected the answer {quote_names(ANSWERS, 6)}"
+        checks.check_cells(outcome < 0, tie, read[tie], rule)
     else:
         _refuse_tie_words(read[first], read[second], first, table)
-    counts, weights = read_weights(table, weight, count, n, checks)
     beside = [read[name].codes for name in (rater, category) if name]
-    _check_copies(table, id, [*pair, outcome, *beside], checks)
+    _check_copies(table, columns.get("id"), [*pair, outcome, *beside], checks)
+    weight = columns.get("weight") or table.find_one(WEIGHTS, "weight")
+    count = columns.get("count") or table.find_one(COUNTS, "count")
+    weights = read_weights(table, weight, count, checks)
     rows = checks.finish()
-    whole = rows.size == n
-    codes = np.stack(pair, axis=1) if whole else np.stack(pair, axis=1)[rows]
-    names, codes = number_items(labels, codes.ravel(), items, lambda i: table.where(rows[i // 2]))
-    codes = codes.reshape(-1, 2)
+    both = np.stack(pair, axis=1)[rows].ravel()
+    names, codes = number_items(labels, both, items, lambda i: table.where(rows[i // 2]))
+    left, right = np.ascontiguousarray(codes.reshape(-1, 2).T)
     nobody = np.broadcast_to(np.array(None, object), rows.size)
     who, where = (
-        (read[name] if whole else read[name].select(rows)).expand(None) if name else nobody
-        for name in (rater, category)
+        read[name].select(rows).expand(None) if name else nobody for name in (rater, category)
     )
-    left, right = (np.ascontiguousarray(side) for side in codes.T)
-    combined = combine_weights(counts[rows], weights[rows])
-    return Votes(names, left, right, outcome[rows], combined, who, where, rows)
+    return Votes(names, left, right, outcome[rows], weights[rows], who, where, rows)
 
 
-class _Decision:
-    """The outcome of each row: by the name of an item of the row, or else by a word or a number."""
-
-    def __init__(
-        self,
-        told: Coded,
-        pair: list[NDArray[np.int32]],
-        number: dict[str, int],
-        columns: _Columns,
-        table: ColumnReader,
-        numbers: str | None,
-    ) -> None:
-        self._told, self._pair, self._columns = told, pair, columns
-        self._table, self._numbers = table, numbers
-        self._is_answer = columns.is_loser
-        self._names = {} if self._is_answer else number
-
-    def find(self, checks: RowChecks) -> NDArray[np.int8]:
-        told, pair = self._told, self._pair
-        items = np.array([self._names.get(x, -1) for x in told.labels], np.int32)
-        by_name = np.full(told.codes.size, -1, np.int8)
-        if items.max(initial=-1) >= 0:
-            item = items[told.codes]
-            by_name[item == pair[1]] = SECOND
-            by_name[item == pair[0]] = FIRST
-        # Numbers that are names of items in all rows need no other reading.
-        is_open = np.zeros(len(told.labels), bool)
-        is_open[told.codes[(by_name < 0) & checks.kept]] = True
-        words = self._find_words(is_open)
-        by_word = np.array([words.get(x, -1) for x in told.labels], np.int8)[told.codes]
-        outcome = np.where(by_name >= 0, by_name, by_word)
-        contradicts = (by_word >= 0) & (by_word != TIE) & (by_word != outcome)
-
-        def describe(row: int) -> str:
-            label = told.labels[told.codes[row]]
-            known = ANSWERS if self._is_answer else OUTCOMES
-            rule = f"expected the name of one of the two items, or {quote_names(known, 20)}"
-            if contradicts[row]:
-                rule = "it names one of the two items, and the other side: rename the items"
-            return f"{self._columns.told!r} is {short_repr(label)}; {rule}"
-
-        checks.check((outcome < 0) | contradicts, describe)
-        return outcome
-
-    def _find_words(self, is_open: NDArray[np.bool_]) -> dict[str, int]:
-        """Return the outcome of each label that is a word or a number."""
-        own = {plain_name(name): i for i, name in enumerate(self._columns[:2])}
-        found, values = {}, {}
-        for label in self._told.labels:
-            number = _parse_number(label)
-            word = label.lower() if number is None else f"{number:g}"
-            if self._is_answer:
-                found[label] = ANSWERS.get(word, -1)
-            elif number is None:
-                found[label] = WORDS.get(word, (WORDS | own).get(plain_name(label), -1))
-            else:
-                values[label] = number
-        is_needed = any(is_open[self._told.labels.index(label)] for label in values)
-        # Numbers that name items everywhere may only contradict the index of the winner.
-        return found | self._read_numbers(values, self._numbers if is_needed else "index")
-
-    def _read_numbers(self, values: dict[str, float], how: str | None) -> dict[str, int]:
-        own = {*values.values()}
-        readings = [
-            {label: words[v] for label, v in values.items()}
-            for name, words in READINGS
-            if own <= {*words} and how in {None, name} and (-1 in own or -1 not in words)
-        ]
-        if not readings:
-            return {}
-        if any(reading != readings[0] for reading in readings):
-            told, first = self._columns.told, self._columns.first
-            raise RankshotError(
-                f"{self._table}: {told!r} is {quote_names([*values], 4)}. It may be the number of "
-                f"the item that won (the lowest is {first!r}) or the score of {first!r} (1 if it "
-                "won): say which with numbers='index' or numbers='score', or write names of items"
-            )
-        return readings[0]
+def _find_answers(column: Coded) -> NDArray[np.int8]:
+    """Return `TIE` for cells such as 1 and yes, `FIRST` for such as 0 and no, and else -1."""
+    answers = [ANSWERS.get(label.lower().removesuffix(".0"), -1) for label in column.labels]
+    return np.array(answers, np.int8)[column.codes]
 
 
-def _parse_number(label: str) -> float | None:
-    try:
-        return float(label)
-    except ValueError:
-        return None
+def _find_outcomes(
+    table: ColumnReader,
+    name: str,
+    column: Coded,
+    sides: tuple[str, str],
+    pair: list[NDArray[np.int32]],
+    number: dict[str, int],
+    numbers: str | None,
+    checks: RowChecks,
+) -> NDArray[np.int8]:
+    """Return the outcome of each row: by the name of an item of the row, or a word or a number."""
+    codes, labels = column
+    item = np.array([number.get(label, -1) for label in labels], np.int32)[codes]
+    by_name = np.full(codes.size, -1, np.int8)
+    by_name[item == pair[1]] = SECOND
+    by_name[item == pair[0]] = FIRST
+    # Numbers that name items in all rows may only contradict the index of the winner.
+    is_open = np.bincount(codes[(by_name < 0) & checks.kept], minlength=len(labels)) > 0
+    parsed = table.parse_numbers(Coded(np.arange(len(labels), dtype=np.int32), labels))[0]
+    is_number = np.isfinite(parsed)
+    how = numbers if np.any(is_open & is_number) else "index"
+    values = {labels[i]: float(parsed[i]) for i in np.flatnonzero(is_number)}
+    words = _read_numbers(table, name, sides[0], values, how)
+    known = WORDS | {plain_name(side): i for i, side in enumerate(sides)}
+    for label in labels:
+        if label not in values:
+            words[label] = WORDS.get(label.lower(), known.get(plain_name(label), -1))
+    by_word = np.array([words.get(label, -1) for label in labels], np.int8)[codes]
+    outcome = np.where(by_name >= 0, by_name, by_word)
+    rule = f"expected the name of one of the two items, or {quote_names(OUTCOMES, 20)}"
+    checks.check_cells(outcome < 0, name, column, rule)
+    contradicts = (by_word >= 0) & (by_word != TIE) & (by_word != outcome)
+    rule = "it names one of the two items, and the other side: rename the items"
+    checks.check_cells(contradicts, name, column, rule)
+    return outcome
 
 
-def _read_marks(read: list[Coded], names: list[str], checks: RowChecks) -> NDArray[np.int8]:
-    """Return the outcome that one of two or three columns marks with 1 or true."""
-    marked = np.stack(
-        [
-            np.array([ANSWERS.get(x.lower()) == TIE for x in each.labels])[each.codes]
-            for each in read
-        ]
-    )
-    rule = f"exactly one of {quote_names(names)} must be 1"
-    checks.check(marked.sum(axis=0) != 1, lambda _: rule)
-    return np.asarray(np.argmax(marked, axis=0), np.int8)
+def _read_numbers(
+    table: ColumnReader, name: str, first: str, values: dict[str, float], how: str | None
+) -> dict[str, int]:
+    """Return the outcome of each label that is a number; raise if it may be one of two."""
+    own = {*values.values()}
+    readings = [
+        {label: words[v] for label, v in values.items()}
+        for reading, words in READINGS
+        if own <= {*words} and how in {None, reading} and (-1 in own or -1 not in words)
+    ]
+    if any(reading != readings[0] for reading in readings):
+        raise RankshotError(
+            f"{table}: {name!r} is {quote_names([*values], 4)}. It may be the number of "
+            f"the item that won (the lowest is {first!r}) or the score of {first!r} (1 if it "
+            "won): say which with numbers='index' or numbers='score', or write names of items"
+        )
+    return readings[0] if readings else {}
 
 
 def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: ColumnReader) -> None:
@@ -427,41 +380,32 @@ def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: ColumnRea
 
 
 def read_weights(
-    table: ColumnReader, weight: str | None, count: str | None, n: int, checks: RowChecks
-) -> list[NDArray[np.float64]]:
-    """Return how often each row was given, and how important it is; 1 by default."""
-    weight = weight or table.find_one(WEIGHTS, "weight")
-    count = count or table.find_one(COUNTS, "count")
-    both = []
-    for name, is_count in ((count, True), (weight, False)):
-        if name is None:
-            both.append(np.ones(n))
-            continue
-        values = table.parse_numbers(table.read_texts([name])[0])[0]
-        is_odd = ~((values >= 0) & (values < np.inf)) | (is_count & (values % 1 != 0))
-        rule = "a count must be a whole number" if is_count else "a weight must be a number"
-
-        def describe(row: int, name: str = name, rule: str = rule) -> str:
-            (column,) = table.read_texts([name])
-            return (
-                f"{name!r} is {short_repr(column.labels[column.codes[row]])}; {rule} of 0 or more"
-            )
-
-        checks.check(is_odd, describe)
-        both.append(np.where(is_odd, 0.0, values))
-    return both
-
-
-def combine_weights(
-    counts: NDArray[np.float64], weights: NDArray[np.float64]
+    table: ColumnReader, weight: str | None, count: str | None, checks: RowChecks
 ) -> NDArray[np.float64]:
-    """Return how much rows of votes or ballots count: only ratios of weights matter.
+    """Return how much rows of votes or ballots count, from how often each was given and its weight.
 
-    Weights are divided by their mean, so that the sum is the number of votes.
+    Only ratios of weights matter: they are divided by their mean, so that the sum is the number of
+    votes.
     """
+    counts = _read_weight(table, count, checks, is_count=True)
+    weights = _read_weight(table, weight, checks, is_count=False)
+    counts[~checks.kept] = 0.0
     total = float(counts[weights > 0].sum())
     mean = float(counts @ weights) / total if total else 1.0
     return np.asarray(counts * weights / (mean or 1.0))
+
+
+def _read_weight(
+    table: ColumnReader, name: str | None, checks: RowChecks, *, is_count: bool
+) -> NDArray[np.float64]:
+    if name is None:
+        return np.ones(checks.kept.size)
+    (column,) = table.read_texts([name])
+    values = table.parse_numbers(column)[0]
+    is_odd = ~((values >= 0) & (values < np.inf)) | (is_count & (values % 1 != 0))
+    rule = "a count must be a whole number" if is_count else "a weight must be a number"
+    checks.check_cells(is_odd, name, column, f"{rule} of 0 or more")
+    return np.where(is_odd, 0.0, values)
 
 
 def _check_copies(
@@ -482,12 +426,12 @@ def _check_copies(
     number = number_rows([column.codes, *([] if id else beside)], column.codes.size)
     is_copy = np.ones(number.size, bool)
     is_copy[find_first(number)] = False
-    is_copy &= np.array([label != "" for label in column.labels])[column.codes] & checks.kept
+    is_copy &= ~column.is_empty & checks.kept
     if not is_copy.any():
         return
 
     def describe(row: int) -> str:
-        return f"{name!r} is {column.labels[column.codes[row]]!r}, as in an earlier row"
+        return f"{name!r} is {column.text(row)!r}, as in an earlier row"
 
     if table.skips:
         checks.check(is_copy, describe)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,11 +79,12 @@ class PictureFolder:
     Nothing outside of this folder is read, whatever ids and symbolic links say.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, endings: Collection[str] = ENDINGS) -> None:
         self.root = Path(path).resolve()
         if not self.root.is_dir():
             raise RankshotError(f"{path}: there is no such folder")
         require_pillow()
+        self._endings = endings
         self._listed: dict[str, dict[str, Path]] = {}
 
     def find(self, name: str) -> Path | None:
@@ -101,23 +102,29 @@ class PictureFolder:
             folder = (self.root / parent).resolve()
             if not folder.is_relative_to(self.root):
                 return {}
-            files = sorted(file for file in folder.iterdir() if file.suffix.lower() in ENDINGS)
+            there = (file for file in folder.iterdir() if file.suffix.lower() in self._endings)
+            files = sorted(there)
         except (OSError, ValueError):
             # An id may not be the name of a folder at all.
             return {}
         stems = {file.stem: file for file in reversed(files)}
         return stems | {file.name: file for file in files}
 
-    def read(self, file: Path) -> Thumbnail:
+    def require_inside(self, file: Path) -> Path:
+        """Return a file of the folder; an error says why it is not one, without its path."""
+        if not file.resolve().is_relative_to(self.root) or not file.is_file():
+            raise RankshotError("not a file, or a link that leads out of the folder")
+        return file
+
+    def read(self, file: Path, side: int = MAX_SIDE) -> Thumbnail:
         """Return a picture, scaled down to at most 96 x 96 pixels, upright, on white.
 
         Nothing else of the file is kept: no place, no camera, no comment. An error says why the
-        file cannot be shown, without its path.
+        file cannot be shown, without its path. ``side`` is the size in pixels.
         """
-        if not file.resolve().is_relative_to(self.root) or not file.is_file():
-            raise RankshotError("not a file, or a link that leads out of the folder")
+        self.require_inside(file)
         with ignore_pillow_warnings():
-            return Thumbnail.from_pixels(np.array(read_picture(file, MAX_SIDE)))
+            return Thumbnail.from_pixels(np.array(read_picture(file, side)))
 
 
 # ---- Choice

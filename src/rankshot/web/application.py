@@ -51,11 +51,13 @@ def create_application(refuse: Refuse, rules: Rules) -> FastAPI:
     return app
 
 
-def create_environment(package: str, static: dict[str, File], **values: Any) -> Environment:
+def create_environment(
+    package: str, static: dict[str, File], root: str = "/", **values: Any
+) -> Environment:
     """Return the templates of a package; what people wrote is escaped.
 
     ``values`` are known to all templates, and so is ``static``, which returns the address of a
-    static file.
+    static file, below ``root``.
     """
     environment = Environment(
         loader=PackageLoader(package),
@@ -67,7 +69,7 @@ def create_environment(package: str, static: dict[str, File], **values: Any) -> 
         auto_reload=False,
     )
     environment.globals |= {
-        "static": lambda name: f"/static/{name}?v={static[name].version}",
+        "static": lambda name: f"{root}static/{name}?v={static[name].version}",
         **values,
     }
     return environment
@@ -82,9 +84,10 @@ class File(NamedTuple):
 
 
 def load_static_files(package: str) -> dict[str, File]:
-    """Return style sheets, scripts and icons of a package, by name."""
+    """Return style sheets and scripts of a package, by name, and the icon of all pages."""
     found = {}
-    for file in (files(package) / "static").iterdir():
+    folders = [files(each) / "static" for each in (__package__, package)]
+    for file in [file for folder in folders for file in folder.iterdir()]:
         kind, content = KINDS[file.name.rpartition(".")[2]], file.read_bytes()
         version = hashlib.sha256(content).hexdigest()[:VERSION_DIGITS]
         found[file.name] = File(content, f"{kind}; charset=utf-8", version)

@@ -209,7 +209,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "a ZeroShotClassifier needs a classifier and a head such as WeightedMean(), not "
                 f"{short_repr(self.estimator)} and {short_repr(self.head)}"
             )
-        if getattr(self.head, "reference_", None) is not None:
+        if self.head is not None and self.head.reference_ is not None:
             raise RankshotError(
                 "the head was fitted with a reference, which is lost when the head is fitted "
                 "again here: use the head directly, head.predict(scores_of(estimator, X))"

@@ -207,17 +207,13 @@ def _log_odds(binary: Any, X: Any) -> Floats:
 _one_vs_rest = partial(_from_decisions, kind="one-vs-rest")
 _READERS: dict[str, Callable[[Any, Any, Items], Scores]] = {
     "SelfTrainingClassifier": lambda trained, X, items: scores_of(trained.estimator_, X),  # noqa: ARG005
-    "SVC": _svc,
-    "NuSVC": _svc,
+    "BaseSVC": _svc,
     "OneVsOneClassifier": _one_vs_one_classifier,
     "OneVsRestClassifier": _one_vs_rest_classifier,
     "LinearSVC": _linear_svc,
     "LogisticRegression": _logistic,
-    "SGDClassifier": _one_vs_rest,
-    "Perceptron": _one_vs_rest,
-    "PassiveAggressiveClassifier": _one_vs_rest,
-    "RidgeClassifier": _one_vs_rest,
-    "RidgeClassifierCV": _one_vs_rest,
+    "BaseSGDClassifier": _one_vs_rest,
+    "_RidgeClassifierMixin": _one_vs_rest,
     # Its decision values are C - 1 times the logarithms of its probabilities.
     "AdaBoostClassifier": _from_probabilities,
     "_BaseNB": _naive_bayes,

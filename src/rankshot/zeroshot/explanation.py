@@ -246,16 +246,20 @@ def explain_decisions(
     columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
     by_item = inner.item_contributions(table.values, table.kind) / inner.temperature_
     more = _explain_more(inner, table, by_item.sum(axis=2), columns, base)
+    # A batch changes the temperature of all that its head says.
+    softened = head.temperature_ if isinstance(head, BatchRefinement) else 1.0
     if isinstance(head, BatchRefinement):
         alone = np.asarray(inner.predict_log_proba(table), np.float64)
         by_batch = head.decision_function(table) - alone
-        more["batch"] = _contributions(by_batch, columns, base).tolist()
+        more["batch"] = _contributions(by_batch, columns, base)
         more["by_rankings"] = _most_probable(alone, inner)
-    by_item = _contributions(by_item, columns, base)
+    for added in {"examples", "evidence", "batch"} & {*more}:
+        more[added] = (more[added] / softened).tolist()
+    by_item = _contributions(by_item / softened, columns, base)
     names, by_source = (), np.zeros((len(table), 0))
     if hasattr(inner, "source_log_posteriors"):
         names, by_source = inner.source_log_posteriors(table.values, table.kind)
-        by_source = _contributions(by_source / inner.temperature_, columns, base)
+        by_source = _contributions(by_source / (inner.temperature_ * softened), columns, base)
     gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else None
     found = []
     for row, name in enumerate(map(str, chosen)):
@@ -285,9 +289,9 @@ def _explain_more(
     if head.evidence_classes_:
         none = Scores(np.zeros((len(table), len(head.classes_))), head.evidence_classes_)
         by_head = head.decision_function(replace(table, evidence=none)) / head.temperature_
-        more["evidence"] = _contributions(total - by_head, columns, base).tolist()
+        more["evidence"] = _contributions(total - by_head, columns, base)
     if head.examples_ is not None:
-        more["examples"] = _contributions(by_head - by_rankings, columns, base).tolist()
+        more["examples"] = _contributions(by_head - by_rankings, columns, base)
     return more | {"by_rankings": _most_probable(log_softmax(by_rankings, np, 1), head)}
 
 

@@ -129,12 +129,15 @@ def _describe_origin(head: Any) -> dict[str, Any]:
     if found:
         return found
     origin = {"created": datetime.now(UTC).date().isoformat(), "rankshot": __version__}
-    while head is not None and not hasattr(head, "rankings_"):
-        head = getattr(head, "head", None)
-    if head is None:
+    while (inner := getattr(head, "head", None)) is not None:
+        head = inner
+    if head.rankings_ is None:
         return origin
-    rankings: Rankings = head.rankings_
-    return {**origin, "rankings": len(rankings), "sources": list(rankings.source_names)}
+    return {
+        **origin,
+        "rankings": len(head.rankings_),
+        "sources": list(head.rankings_.source_names),
+    }
 
 
 # ---- Reading

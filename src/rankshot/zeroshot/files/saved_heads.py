@@ -31,15 +31,6 @@ CLASSES: dict[str, type[Any]] = {
     )
 }
 """The heads and the priors that settings can name."""
-CONTENT_ERRORS = (
-    TypeError,
-    ValueError,
-    LookupError,
-    ArithmeticError,
-    AttributeError,
-    RecursionError,
-)
-"""What a head may raise if the parts of a file contradict each other."""
 
 
 def build_head(settings: HeadSettings, *inner: BaseHead) -> Any:
@@ -122,7 +113,7 @@ def load_head(path: str | Path) -> BaseHead:
         with np.errstate(all="ignore"):
             head = _build_head(file, require_part(file.manifest, "head", dict), "", items)
             _try_head(head)
-    except CONTENT_ERRORS as error:
+    except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)
         text = str(error) if isinstance(error, RankshotError) else repr(error)
         damaged = "" if text.startswith("is damaged") else "is damaged: "
         raise RankshotError(f"{path}: {damaged}{text}") from None

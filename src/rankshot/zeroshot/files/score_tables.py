@@ -517,19 +517,9 @@ def build_scores(raw: Scores, table: ScoreTable, score_type: str, rows: Sequence
 
     ``rows`` are the numbers of the rows in the table.
     """
-    scores = _on_logarithmic_scale(raw.values, table, score_type, rows)
-    evidence = None if table.evidence is None else table.evidence[rows]
-    if raw.features is None and evidence is None:
-        return scores
-    return replace(scores, features=raw.features, evidence=evidence)
-
-
-def _on_logarithmic_scale(
-    values: NDArray[np.floating], table: ScoreTable, score_type: str, rows: Sequence[int]
-) -> Scores:
     kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
     # Three classes have three pairs.
-    if score_type == ONE_VS_ONE and values.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
+    if score_type == ONE_VS_ONE and raw.values.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
         kind = ONE_VS_ONE
     if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.kind}:
         columns = "pair of classes" if table.kind == ONE_VS_ONE else "class"
@@ -537,10 +527,10 @@ def _on_logarithmic_scale(
             f"{table.path}: has one column per {columns}, which the score type {score_type} does "
             "not fit"
         )
-    if not score_type.endswith(PROBABILITIES):
-        return Scores.from_validated(values, table.items, kind)
+    is_log = not score_type.endswith(PROBABILITIES)
+    make = Scores.from_validated if is_log else Scores.from_probabilities
     try:
-        return Scores.from_probabilities(values, table.items, kind)
+        scores = make(raw.values, table.items, kind)
     except RowError as error:
         row, path = rows[error.row], table.path
         where = ColumnReader(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
@@ -548,6 +538,10 @@ def _on_logarithmic_scale(
             f"{where}{error.problem}; if they were rounded, write more digits, and if not, give "
             "the right score type (one-vs-rest-probabilities for separate yes-no questions)"
         ) from None
+    evidence = None if table.evidence is None else table.evidence[rows]
+    if raw.features is None and evidence is None:
+        return scores
+    return replace(scores, features=raw.features, evidence=evidence)
 
 
 # -------------------------------------------------------------------- names of columns

@@ -71,6 +71,13 @@ class BaseHead(ABC):
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
     temperature: float | None
+    rankings_: Any = None
+    consensus_: Any = None
+    reference_: Any = None
+    """What a fitted head may have; None otherwise."""
+    missing_: Mapping[str, list[str]] = {}
+    unused_: tuple[str, ...] = ()
+    """The classes that each source lacks, and the sources that are not used."""
     _learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that `fit` sets and a file holds: arrays, rankings, a reference and plain
     values. All else follows from them in `_prepare`."""
@@ -274,8 +281,7 @@ class BaseHead(ABC):
 
     def _expected_kind(self) -> Kind | None:
         """Return the kind of scores that the head was fitted for; None for all kinds."""
-        reference = getattr(self, "reference_", None)
-        return None if reference is None else reference.kind
+        return None if self.reference_ is None else self.reference_.kind
 
 
 # ---- What heads are fitted to
@@ -390,10 +396,10 @@ def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.o
 def describe_missing(head: Any) -> list[str]:
     """Return one remark per source that does not rank all classes of a fitted head."""
     remarks = []
-    for source, classes in getattr(head, "missing_", {}).items():
+    for source, classes in head.missing_.items():
         ranked = head.rankings_[sources_of(head.rankings_) == source].target_names
         who = f"the source {source!r}" if source else "the part without a source"
-        if source in getattr(head, "unused_", ()):
+        if source in head.unused_:
             remarks.append(f"{who} ranks only {ranked[0]!r}: it compares no classes, and is unused")
         else:
             remarks.append(
@@ -417,7 +423,8 @@ def describe_indistinguishable(head: Any) -> list[str]:
 
 def compared_rankings(head: Any) -> Rankings | None:
     """Return the rankings that a fitted head compares with scores, or their consensus, if any."""
-    return getattr(head, "consensus_", None) or getattr(head, "rankings_", None)
+    found: Rankings | None = head.consensus_ or head.rankings_
+    return found
 
 
 def group_equal_classes(rankings: Rankings) -> list[list[str]]:

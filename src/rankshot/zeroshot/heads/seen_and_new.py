@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
@@ -136,24 +137,19 @@ def fit_gate(
     >>> gate.new[0] > 0 > gate.new[1]
     True
     """
-    new_odds = _odds("new_share", new_share)
+    for name, share in (("new_share", new_share), ("none_share", none_share)):
+        require_number(name, share, above=0, below=1)
     tables = [np.asarray(group) for group in (seen, new, none) if group is not None]
     groups = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
     model = LogisticRegression(C=RIDGE, max_iter=1000, class_weight="balanced")
     model.fit(np.concatenate(tables), groups)
     fitted = np.column_stack([model.coef_, model.intercept_])
     if none is None:
-        return Gate(tuple(fitted[0] + [0, 0, np.log(new_odds)]))
-    # The share of seen classes is (1 - none_share) / (1 + new_odds).
-    none_odds = _odds("none_share", none_share) * (1 + new_odds)
+        return Gate(tuple(fitted[0] + [0, 0, logit(new_share)]))
     against_seen = fitted[1:] - fitted[0]
-    against_seen[:, 2] += np.log([new_odds, none_odds])
+    # The share of seen classes is (1 - none_share) (1 - new_share).
+    against_seen[:, 2] += logit(new_share), logit(none_share) - log(1 - new_share)
     return Gate(*map(tuple, against_seen))
-
-
-def _odds(what: str, share: float) -> float:
-    share = require_number(what, share, above=0, below=1)
-    return share / (1 - share)
 
 
 Floats = NDArray[np.floating]
@@ -268,8 +264,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         check_is_fitted(self.head, "classes_")
         if self.seen_temperature is not None:
             require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
-        inner = getattr(self.head, "reference_", None)
-        if reference is None and (labels is not None or inner is not None):
+        if reference is None and (labels is not None or self.head.reference_ is not None):
             raise RankshotError(
                 "pass the reference of the head, or that of the labels, to fit as well"
             )
@@ -302,7 +297,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
             self.gate_ = Gate(**self.gate_)
         self._name_classes()
         # A head of similarities has no rankings.
-        rankings: Rankings | None = getattr(self.head, "rankings_", None)
+        rankings: Rankings | None = self.head.rankings_
         if rankings is not None:
             self._rankings = ProbabilisticRanking(k=self._places, decay=self._decay).fit(rankings)
         elif self.reference_ is None:

@@ -280,6 +280,9 @@ class SemanticHead(BaseHead):
         if known.features.shape[1]:
             center = center_features(known.features, known.codes)
             x = _scale(known.features, center, np)
+            feature_slopes = np.zeros((x.shape[1], L))
+        # Features are centred by the examples, so those of a single class say nothing of others.
+        if known.features.shape[1] and np.ptp(known.codes) > 0 and x.any():
             share, spread = SIGNAL_OF_FEATURES
             usual_signal = Signal(share * by_scores.signal, spread)
             found = fit_class_means(x, known.codes, L, usual_signal)

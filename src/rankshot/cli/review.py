@@ -1,0 +1,233 @@
+"""``rankshot review``: a page where people check and correct what was recognised."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+
+from rankshot import zeroshot
+from rankshot.cli.console import refuse, say
+from rankshot.cli.examples import add_evidence, read_examples, read_labels, require_new
+from rankshot.cli.heads import HeadOptions, innermost_head, open_table, read_more, read_new_rankings
+from rankshot.cli.recognise import LABELLED, MANIFEST
+from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
+from rankshot.cli.survey import LAST_PORT
+from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.files import lock_folder
+
+if TYPE_CHECKING:
+    from rankshot.review.learning import Learner
+    from rankshot.zeroshot.files.score_tables import ScoreTable
+
+TOKEN = "RANKSHOT_REVIEW_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+FOLDER, ENDING, JOURNAL = "review", ".rankshot-review", "review.jsonl"
+
+
+def review(
+    source: Path,
+    *,
+    options: Annotated[HeadOptions, "rankings settings reference classes examples evidence"],
+    inputs: Path | None = None,
+    score_type: ScoreType = "auto",
+    folder: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    open_browser: bool = False,
+) -> None:
+    """Check and correct predictions on a web page.
+
+    The page shows the inputs by predicted class, those whose labels help most, or a random sample,
+    which says how many predictions are correct. Labels are saved at once, and the head learns from
+    them after each pause. Predictions, labels (for --examples) and the head are in the folder, and
+    on the page. It is served until Ctrl-C, to this machine only.
+
+    Example: rankshot review photos.rankshot-run
+
+    Example: rankshot review scores.parquet --rankings rankings.jsonl --inputs clips/
+
+    Parameters
+    ----------
+    source
+        The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet, .npz),
+        with --rankings.
+    inputs
+        What to look at or to listen to: a folder of images or sounds, whose paths below it are the
+        ids, with or without endings; or a table with columns id and text, or id and path. The
+        default is what `rankshot recognise` read. Of other inputs, the largest scores are shown.
+    folder
+        Where labels and results are kept. The default is the folder review in that of the run, or
+        next to the table of scores, such as scores.rankshot-review.
+    host
+        The address to listen on. With 0.0.0.0, the network can reach it: then set
+        RANKSHOT_REVIEW_TOKEN in the environment, a secret of 16 characters or more.
+    port
+        The port to listen on. With 0, any free port.
+    open_browser
+        Open the page in the browser.
+    """
+    _require_extra()
+    from rankshot.review.app import create_app
+    from rankshot.review.inputs import ShownInputs
+    from rankshot.review.journal import Journal
+    from rankshot.review.results import Results
+    from rankshot.review.session import Review
+    from rankshot.web.server import is_loopback, open_port, serve
+
+    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
+    token = os.environ.get(TOKEN)
+    refuse(
+        token is None and not is_loopback(host),
+        f"--host {host}: others could reach the page; set {TOKEN} in the environment, for example "
+        "to the output of python -c 'import secrets; print(secrets.token_hex())'",
+    )
+    token = token or secrets.token_urlsafe(32)
+    is_run = (source / MANIFEST).is_file()
+    refuse(
+        source.is_dir() and not is_run and not any(source.glob("*.parquet")),
+        f"{source}: is not a folder of `rankshot recognise`, and has no scores",
+    )
+    found = _read_run(source, options) if is_run else _read_table(source, options, score_type)
+    place = inputs or found.inputs
+    shown = ShownInputs(found.ids, found.learner.scores, place, None if inputs else found.takes)
+    if place is not None and (missing := shown.check(place)):
+        say(missing)
+    kept = folder or (source / FOLDER if is_run else source.with_suffix(ENDING))
+    kept.mkdir(parents=True, exist_ok=True)
+    with (
+        lock_folder(kept, "end it, or give another --folder"),
+        open_port(host, port) as listening,
+        closing(Journal(kept / JOURNAL)) as journal,
+        closing(Review(found.learner, found.ids, journal, found.given)) as work,
+    ):
+        for note in work.notes:
+            say(note)
+        results = Results(work, shown, kept, found.score_type)
+        results.write_all()
+        work.start(results.write_all)
+        name, own_port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
+        hosts = None
+        if is_loopback(host):
+            hosts = {f"{each}:{own_port}" for each in ("127.0.0.1", "localhost", "[::1]", name)}
+        title = (place or source).resolve().name
+        app = create_app(work, shown, results, token=token, title=title, hosts=hosts)
+        address = f"http://{name}:{own_port}/?token="
+        labelled = format_count(len(work.labels), "label")
+        say(f"{format_count(len(work.ids), 'input')}, {labelled} so far; kept in {kept}")
+        # A secret from the environment is not printed.
+        say(f"Open {address}{token if TOKEN not in os.environ else f'${TOKEN}'}")
+        say("Press Ctrl-C to stop. All labels are saved.")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address + token)
+        serve(app, listening)
+        results.write_all()
+
+
+class Found(NamedTuple):
+    """What is reviewed: how the head learns, ids, known labels, and the inputs."""
+
+    learner: Learner
+    ids: list[str]
+    score_type: str
+    given: dict[str, str]
+    inputs: Path | None = None
+    takes: Any = None
+
+
+def _require_extra() -> None:
+    for name in ("fastapi", "jinja2", "PIL", "uvicorn"):
+        if find_spec(name) is None:
+            raise RankshotError(f"the review needs {name}: pip install 'rankshot[review]'")
+
+
+def _read_run(run: Path, options: HeadOptions) -> Found:
+    """Read what `rankshot recognise` kept."""
+    from rankshot.zeroshot.heads.base import only_new
+
+    refuse(
+        options.files, f"{run}: has all that is needed; leave out --{next(iter(options.files), '')}"
+    )
+    try:
+        about = json.loads((run / MANIFEST).read_text(encoding="utf-8"))["review"]
+        head_file, rankings, score_type = (
+            about["head"],
+            Path(about["rankings"]),
+            about["score_type"],
+        )
+    except (ValueError, KeyError, TypeError):
+        raise RankshotError(
+            f"{run}: its last run did not end, or was one of another version; run `rankshot "
+            "recognise` again"
+        ) from None
+    # A folder may have been moved since.
+    head = zeroshot.load_head(_find(Path(head_file), run))
+    inner: Any = innermost_head(head)
+    refuse(not isinstance(inner, zeroshot.WeightedMean), f"{run}: its head learns no examples")
+    evidence = Path(about["evidence"]) if "evidence" in about else None
+    table = add_evidence(zeroshot.open_scores(run / "scores"), evidence)
+    new: Any = only_new(read_rankings_of(_find(rankings, run), table, quiet=True))
+    reference = None
+    if (run / LABELLED).is_dir():
+        reference = read_scores(zeroshot.open_scores(run / LABELLED), score_type)[1]
+    own = reference if inner.reference_ is not None else None
+    examples = Path(about["examples"]) if "examples" in about else None
+    place = Path(about["inputs"])
+    if not place.exists():
+        say(f"{place}: the inputs are not there any more; give their place with --inputs")
+    found = _read_scores(table, score_type, head, new, examples, (own, reference))
+    return found._replace(inputs=place if place.exists() else None, takes=about["takes"])
+
+
+def _find(file: Path, run: Path) -> Path:
+    return run / file.name if (run / file.name).exists() else file
+
+
+def _read_table(scores: Path, options: HeadOptions, score_type: ScoreType) -> Found:
+    """Read a table of scores and its rankings."""
+    from rankshot.zeroshot.files.saved_heads import add_seen_classes
+
+    refuse(options.rankings is None, f"{scores}: give the rankings of the new classes, --rankings")
+    settings = options.settings
+    refuse(settings.head != "weighted-mean", "only --head weighted-mean learns from examples")
+    table = open_table(scores, options)
+    new: Any = read_new_rankings(cast("Path", options.rankings), table)
+    without = HeadOptions(settings, options.rankings, options.reference, options.settings_file)
+    reference, given, score_type = read_more(without, table, score_type, new)
+    score_type = infer_score_type(table, score_type)
+    template = zeroshot.build_head(settings)
+    if settings.classes == "all" or settings.none:
+        template = add_seen_classes(settings, template)
+    both = given.get("reference"), reference
+    return _read_scores(table, score_type, template, new, options.examples, both)
+
+
+def _read_scores(
+    table: ScoreTable,
+    score_type: ScoreType,
+    template: Any,
+    rankings: Any,
+    examples: Path | None,
+    references: tuple[Any, Any],
+) -> Found:
+    """Read all scores, and the labels that are known."""
+    from rankshot.core.tables import ID, read_columns
+    from rankshot.review.learning import Learner
+
+    ids, scores = read_scores(table, score_type)
+    given: dict[str, str] = {}
+    others = None
+    if examples is not None and ID in read_columns(examples)[0]:
+        labels = read_labels(examples)
+        require_new(labels.values(), table.items, rankings.target_names)
+        given = {name: label.name for name, label in labels.items()}
+        unknown = sorted(given.keys() - {*ids})
+        refuse(unknown, f"{examples}: {quote_names(unknown)} not found in {table.path}")
+    elif examples is not None:
+        others, _ = read_examples(examples, table, score_type, rankings.target_names)
+    return Found(Learner(scores, template, rankings, *references, others), ids, score_type, given)

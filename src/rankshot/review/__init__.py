@@ -1,0 +1,1 @@
+"""The page where people check and correct predictions, from which the classifier learns."""

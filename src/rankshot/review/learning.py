@@ -1,0 +1,158 @@
+"""Learning from labels: the head is fitted again, and what it predicts for all inputs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, refine_batch
+from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
+from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.suggestions import suggest
+
+SOURCE = "review"
+"""The source and the rater of rankings that people give on the page."""
+MOST_SAMPLED = 20_000
+"""The inputs that tell how much evidence counts, and that refine a batch; of more inputs, some are
+taken evenly."""
+MOST_COMPARED = 5_000
+"""The inputs among which the most useful ones are searched."""
+
+
+class Predicted(NamedTuple):
+    """A fitted head, and for each input its two most probable classes, with probabilities.
+
+    ``n_examples`` is how many labels the head was fitted to.
+    """
+
+    head: BaseHead
+    labels: NDArray[np.str_]
+    proba: NDArray[np.floating]
+    second: NDArray[np.str_]
+    second_proba: NDArray[np.floating]
+    n_examples: int
+
+
+class Changes(NamedTuple):
+    """How many predictions a fit changed, and the most frequent change, as two classes."""
+
+    n: int = 0
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What a head is fitted to, apart from the labels that people give on the page.
+
+    Attributes
+    ----------
+    scores : Scores
+        Of all inputs that are reviewed, with features if there are any.
+    template : head
+        A `WeightedMean` with its settings, perhaps inside a `SeenAndNew` or a `BatchRefinement`.
+    rankings : Rankings
+        Of the new classes.
+    reference : Scores, optional
+        Of the head itself.
+    gate_reference : Scores, optional
+        What decides between seen and new classes is fitted to it.
+    examples : scores and labels, optional
+        Of other inputs.
+    """
+
+    scores: Scores
+    template: Any
+    rankings: Rankings
+    reference: Scores | None = None
+    gate_reference: Scores | None = None
+    examples: tuple[Scores, NDArray[np.str_]] | None = None
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The seen classes."""
+        return self.scores.items
+
+    @property
+    def answers_seen(self) -> bool:
+        """Whether seen classes are predicted as well."""
+        return isinstance(self.template, SeenAndNew) and bool(self.template.seen)
+
+    def fit(self, labels: Mapping[int, str], rankings: Mapping[str, Sequence[str]]) -> Predicted:
+        """Return what is predicted with some labels, by row, and with rankings of added classes.
+
+        Labels that are seen classes or "none of these" are no examples.
+        """
+        parts = [self.rankings]
+        if ranked := {name: order for name, order in rankings.items() if order}:
+            own: dict[str, Any] = {"targets": list(ranked), "sources": SOURCE, "raters": SOURCE}
+            parts.append(Rankings.from_orders(ranked.values(), items=self.items, **own))
+        known = {*self.items, NONE_OF_THESE}
+        rows = [row for row, name in labels.items() if name not in known]
+        examples = self.examples
+        if rows:
+            found, names = self.scores[rows], np.array([labels[row] for row in rows])
+            if examples is not None:
+                found = Scores.concatenate([found, examples[0]])
+                names = np.concatenate([names, examples[1]])
+            examples = found, names
+        head = self._fit(self.template, Rankings.concatenate(parts), examples)
+        best = head.top(self.scores, min(2, len(head.classes_)))
+        n_examples = 0 if examples is None else len(examples[1])
+        first, last = (best.labels[:, 0], best.proba[:, 0]), (best.labels[:, -1], best.proba[:, -1])
+        return Predicted(head, *first, *last, n_examples)
+
+    def _fit(self, template: Any, rankings: Rankings, examples: Any) -> Any:
+        """Return a head with the settings of another one, fitted to rankings and examples."""
+        if isinstance(template, BatchRefinement):
+            head = self._fit(template.head, rankings, examples)
+            return refine_batch(head, self._sample(), examples, "yes")[0]
+        if isinstance(template, SeenAndNew):
+            inner = self._fit(template.head, rankings, examples)
+            settings = template.get_params(deep=False) | {"head": inner}
+            return SeenAndNew(**settings).fit(self.gate_reference)
+        evidence = None if self.scores.evidence is None else self._sample()
+        return clone(template).fit(rankings, self.reference, examples, evidence)
+
+    def _sample(self) -> Scores:
+        n = len(self.scores)
+        return self.scores[np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int)]
+
+    def find_useful(self, head: BaseHead, unlabelled: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+        """Return the rows without a label whose labels help most."""
+        some = np.linspace(0, len(unlabelled) - 1, min(len(unlabelled), MOST_COMPARED)).astype(int)
+        rows: NDArray[np.intp] = unlabelled[some]
+        return rows[suggest(head, self.scores[rows], n).rows] if len(rows) else rows
+
+    def check_class(self, name: str, known: Sequence[str], order: Sequence[str]) -> None:
+        """Refuse a new class whose name or ranking cannot be used."""
+        if name in known or name == NONE_OF_THESE:
+            raise RankshotError(f"there is a class {name!r} already")
+        if name in self.items:
+            raise RankshotError(f"{name!r} is a seen class of the classifier")
+        if not order and (close := suggest_name(name, known)):
+            raise RankshotError(f"{name!r} looks misspelt{close}; if not, give it a ranking")
+        unknown = [item for item in order if item not in self.items]
+        if unknown or len({*order}) < len(order):
+            raise RankshotError("a ranking lists different seen classes, most similar first")
+
+
+def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Changes:
+    """Return how two fits differ on inputs without a label."""
+    changed = before.labels != after.labels
+    changed[list(labelled)] = False
+    rows = np.flatnonzero(changed)
+    if not len(rows):
+        return Changes()
+    pairs = zip(before.labels[rows].tolist(), after.labels[rows].tolist(), strict=True)
+    (pair, _), *_ = Counter(pairs).most_common(1)
+    return Changes(len(rows), *pair)

@@ -1,0 +1,219 @@
+"""Requests to the application: access, hostile names and paths, refusals, files."""
+
+import csv
+import io
+import json
+import wave
+from types import SimpleNamespace
+
+import pytest
+from asgi import Client
+from PIL import Image
+from small_review import SEEN, TOKEN, make_scores, open_review
+
+import rankshot as rs
+from rankshot.review.app import create_app
+from rankshot.review.inputs import ShownInputs
+from rankshot.review.results import Results
+
+HOST = "127.0.0.1:8000"
+BAD = "<img src=x onerror=alert(1)>"
+NAMES = [BAD + ".png", "../secret.png", "/etc/passwd", "link.png", 'b/ü &amp; ".png', "clip.wav"]
+NAMES += ["missing.png", "broken.png"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Inputs with odd names, beside a file that must never be served."""
+    inputs = tmp_path / "inputs"
+    (inputs / "b").mkdir(parents=True)
+    image = Image.new("RGB", (300, 200), "red")
+    for place in ("secret.png", 'inputs/b/ü &amp; ".png'):
+        image.save(tmp_path / place)
+    (inputs / NAMES[0].replace("/", "_")).write_bytes((tmp_path / "secret.png").read_bytes())
+    (inputs / "link.png").symlink_to(tmp_path / "secret.png")
+    (inputs / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\nnothing")
+    with wave.open(str(inputs / "clip.wav"), "wb") as clip:
+        clip.setparams((1, 2, 8000, 0, "NONE", ""))
+        clip.writeframes(bytes(1600))
+    return tmp_path
+
+
+@pytest.fixture
+def served(folder):
+    ids = [*NAMES, *(f"x{i}" for i in range(40 - len(NAMES)))]
+    with open_review(folder, ids=ids) as review:
+        inputs = ShownInputs(ids, review.learner.scores, folder / "inputs")
+        results = Results(review, inputs, folder, "logits")
+        app = create_app(review, inputs, results, token=TOKEN, hosts={HOST})
+        client = Client(app, HOST)
+        assert client.get(f"/?token={TOKEN.replace(' ', '%20').replace(',', '%2C')}").status == 303
+        yield SimpleNamespace(app=app, client=client, review=review, folder=folder)
+
+
+def test_without_the_token_there_is_nothing(served):
+    stranger = Client(served.app, HOST)
+    for path in ("/", "/api/state", "/api/rows", "/thumbnails/0", "/images/0", "/sounds/5"):
+        assert stranger.get(path).status == 403, path
+    assert stranger.get("/files/labels.csv").status == 403
+    assert stranger.post("/api/labels", {"labels": [[0, "cat"]]}).status == 403
+    wrong = [stranger.get("/?token=wrong").status for _ in range(12)]
+    assert wrong[:10] == [403] * 10
+    assert wrong[10:] == [429, 429]
+    assert served.review.labels == {}
+
+
+def test_the_cookie_is_for_this_page_alone(served):
+    reply = Client(served.app, HOST).get(f"/?token={TOKEN.replace(' ', '+')}")
+    (cookie,) = reply.all("set-cookie")
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    assert reply.all("location") == ["./"]
+    assert served.client.get("/", {"host": "evil.example"}).status == 421
+
+
+def test_pages_of_other_sites_and_other_formats_change_nothing(served):
+    body = {"labels": [[0, "cat"]]}
+    assert served.client.post("/api/labels", body, {"sec-fetch-site": "cross-site"}).status == 403
+    other = {"content-type": "application/x-www-form-urlencoded"}
+    assert served.client.post("/api/labels", body, other).status == 415
+    assert served.client.post("/api/labels", body, {"content-length": "9" * 8}).status == 413
+    assert served.review.labels == {}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"labels": [[0, "cat"]], "more": 1},
+        {"labels": []},
+        {"labels": [["0", "cat"]]},
+        {"labels": [[True, "cat"]]},
+        {"labels": [[0, ""]]},
+        {"labels": [[0, {"a": 1}]]},
+        {"labels": [[10**30, "cat"]]},
+        {"labels": [[0, "no such class"]]},
+        [],
+        "text",
+    ],
+)
+def test_malformed_labels_are_refused(served, body):
+    reply = served.client.post("/api/labels", body)
+    assert reply.status == 422
+    assert set(json.loads(reply.text)) == {"error"}
+    assert served.review.labels == {}
+
+
+def test_nothing_outside_the_folder_is_served(served):
+    kinds = [row["kind"] for row in served.client.read("/api/rows?only=0,1,2,3,4,5,6,7")["rows"]]
+    assert kinds[1:] == ["row", "row", "image", "image", "sound", "row", "image"]
+    # The link leads out of the folder, and the last file is not an image.
+    found = {row: served.client.get(f"/thumbnails/{row}").status for row in (1, 2, 3, 4, 5, 6, 7)}
+    assert found == {1: 422, 2: 422, 3: 422, 4: 200, 5: 422, 6: 422, 7: 422}
+    for path in ("/static/..%2Fapp.py", "/files/..%2Fsecret.png", "/sounds/-1", "/images/40"):
+        assert served.client.get(path).status in {404, 422}, path
+    for path in ("/thumbnails/../secret.png", "/thumbnails/1e3", "/files/review.jsonl"):
+        assert served.client.get(path).status in {404, 422}, path
+
+
+def test_images_are_made_anew_and_sounds_have_their_type(served):
+    reply = served.client.get("/thumbnails/4")
+    with Image.open(io.BytesIO(reply.body)) as image:
+        assert (image.format, image.size) == ("JPEG", (192, 128))
+    assert reply.all("x-content-type-options") == ["nosniff"]
+    assert "media-src 'self'" in reply.all("content-security-policy")[0]
+    sound = served.client.get("/sounds/5", {"range": "bytes=0-99"})
+    assert (sound.status, sound.all("content-type"), len(sound.body)) == (206, ["audio/wav"], 100)
+
+
+def test_names_are_never_html(served):
+    served.client.post("/api/classes", {"name": BAD, "ranking": ["fox"]})
+    served.client.post("/api/labels", {"labels": [[0, BAD]]})
+    page = served.client.get("/")
+    assert BAD not in page.text
+    rows = served.client.get("/api/rows?only=0")
+    assert rows.all("content-type") == ["application/json"]
+    assert json.loads(rows.text)["rows"][0]["given"] == BAD
+    assert BAD not in served.client.get("/nowhere").text
+    assert BAD not in served.client.get("/files/report.html").text
+
+
+def test_filters(served):
+    predicted, ids = served.review.predicted, served.review.ids
+    everything = served.client.read("/api/rows")
+    assert (everything["n"], everything["n_pages"]) == (40, 1)
+    order = [(row["label"], -row["proba"]) for row in everything["rows"]]
+    assert order == sorted(order)
+    served.client.post("/api/labels", {"labels": [[20, "cat"], [21, "none of these"]]})
+    for query, rows in {
+        "name=dog": [i for i in range(40) if predicted.labels[i] == "dog" and i not in {20, 21}],
+        "labelled=true": [20, 21],
+        "labelled=false": [i for i in range(40) if i not in {20, 21}],
+        "text=X1": [i for i in range(40) if "x1" in ids[i]],
+        "least=0.7&most=0.8": [i for i in range(40) if 0.7 <= predicted.proba[i].round(2) <= 0.8],
+        "text=nothing": [],
+    }.items():
+        found = served.client.read(f"/api/rows?{query}")
+        assert sorted(row["row"] for row in found["rows"]) == rows, query
+    useful = served.client.read("/api/rows?order=useful")["rows"]
+    assert useful
+    assert not {20, 21} & {row["row"] for row in useful}
+
+
+def test_two_tabs_see_the_labels_of_each_other(served):
+    other = Client(served.app, HOST)
+    other.cookies = dict(served.client.cookies)
+    seen = other.read("/api/state?since=0")["n_history"]
+    served.client.post("/api/labels", {"labels": [[8, "cat"], [9, None]]})
+    state = other.read(f"/api/state?since={seen}")
+    assert state["history"] == [[8, "cat"], [9, None]]
+    assert state["n_labelled"] == 1
+
+
+def test_an_audit_by_requests(served):
+    audit = served.client.post("/api/audit", {"action": "open"}).json["audit"]
+    assert audit["n_inputs"] == 40
+    check = {"action": "check", "row": audit["row"], "label": "dog"}
+    assert served.client.post("/api/audit", check).json["audit"]["n_checked"] == 1
+    again = served.client.post("/api/audit", check)
+    assert (again.status, "checked already" in again.text) == (409, True)
+    assert served.client.post("/api/audit", {"action": "check"}).status == 422
+    assert served.client.post("/api/audit", {"action": "close"}).json == {"audit": None}
+    assert served.client.read("/api/state")["last_audit"]["n_checked"] == 1
+
+
+def test_a_full_disk_is_said_and_nothing_is_lost(served, monkeypatch):
+    import os
+
+    def fail(_handle):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", fail)
+        reply = served.client.post("/api/labels", {"labels": [[8, "cat"]]})
+    assert (reply.status, "No space left" in reply.text) == (507, True)
+    assert served.review.labels == {}
+    assert served.client.post("/api/labels", {"labels": [[8, "cat"]]}).status == 200
+
+
+def test_files_to_take_away(served, tmp_path):
+    served.client.post("/api/classes", {"name": "quokka"})
+    labels = [[10, "cat"], [11, "quokka"], [12, "none of these"]]
+    served.client.post("/api/labels", {"labels": labels})
+    served.review.learn()
+    given = list(csv.reader(io.StringIO(served.client.get("/files/labels.csv").text)))
+    ids = served.review.ids
+    assert given == [["id", "label"], [ids[10], "cat"], [ids[11], "quokka"]]
+    assert served.client.get("/files/predictions.csv").status == 200
+    found = rs.zeroshot.read_predictions(served.folder / "predictions.csv")
+    assert found.labels[10:13].tolist() == ["cat", "quokka", "none of these"]
+    assert found.ids.tolist() == list(ids)
+    others = [i for i in range(40) if i not in {10, 11, 12}]
+    assert found.labels[others].tolist() == served.review.predicted.labels[others].tolist()
+    assert served.client.get("/files/head.rankshot").status == 200
+    head = rs.load_head(served.folder / "head.rankshot")
+    scores = make_scores(40)[0]
+    assert head.predict(scores).tolist() == served.review.predicted.labels.tolist()
+    report = served.client.get("/files/report.html").text
+    assert "Reviewed predictions" in report
+    explained = served.client.read("/api/explanation/10")["text"]
+    assert any(name in explained for name in SEEN)

@@ -1,0 +1,93 @@
+"""The intervals of audits hold, whenever one stops."""
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+
+from rankshot.review.audit import Checked, confidence_sequence, count_more
+
+
+def chance(draws, n, correct):
+    """The probability of a sequence of draws without replacement, as a fraction."""
+    left = {1: correct, 0: n - correct}
+    terms = []
+    for i, draw in enumerate(draws):
+        terms.append(Fraction(max(left[draw], 0), n - i))
+        left[draw] -= 1
+    return prod(terms, start=Fraction(1))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 7])
+def test_the_interval_is_that_of_the_definition(n):
+    """By enumeration: all numbers M whose ratio of mean to own probability is below 20."""
+    for t in range(n + 1):
+        for draws in product((0, 1), repeat=t):
+            own = [chance(draws, n, correct) for correct in range(n + 1)]
+            mean = sum(own) / (n + 1)
+            inside = [m for m, p in enumerate(own) if p > 0 and mean / p < 20]
+            found = confidence_sequence(Checked(sum(draws), t, n))
+            assert found == (inside[0] / n, inside[-1] / n)
+
+
+@pytest.mark.parametrize("correct", range(6))
+def test_the_mean_of_the_ratio_never_grows(correct):
+    """Ville's inequality needs this: of the true M, it is at most 1 after any number of draws."""
+    n = 5
+    for t in range(1, n + 1):
+        means = Fraction(0)
+        for draws in product((0, 1), repeat=t):
+            own = [chance(draws, n, m) for m in range(n + 1)]
+            if own[correct]:
+                ratio = sum(own) / (n + 1) / own[correct]
+                means += own[correct] * ratio
+        assert means <= 1
+        # It stays 1 as long as all draws are possible.
+        if t <= min(correct, n - correct):
+            assert means == 1
+
+
+@pytest.mark.parametrize(("n", "share"), [(300, 0.9), (2000, 0.6), (100, 0.5)])
+def test_audits_that_stop_at_will_hold(n, share):
+    """200 audits, each stopped when its interval looks worst: at least 184 hold.
+
+    The interval is looked at after each check, and an audit fails if any of them fails: nobody who
+    stops at will can do worse. The expected number of failures is at most 10.
+    """
+    rng = np.random.default_rng(1)
+    n_correct = round(share * n)
+    n_held = 0
+    for _ in range(200):
+        draws = np.cumsum(rng.permutation(n) < n_correct)
+        n_held += all(
+            low <= share <= high
+            for t in range(1, n + 1, 1 if n <= 300 else 7)
+            for low, high in [confidence_sequence(Checked(int(draws[t - 1]), t, n))]
+        )
+    assert n_held >= 184
+
+
+def test_a_fixed_interval_does_not_hold_if_one_stops_at_will():
+    """The simulation can fail: the usual interval of a fixed number of checks does so."""
+    rng = np.random.default_rng(1)
+    n_held = 0
+    for _ in range(200):
+        draws = np.cumsum(rng.permutation(300) < 270)
+        t = np.arange(1, 301)
+        share = (draws + 2) / (t + 4)
+        half = 1.96 * np.sqrt(share * (1 - share) / (t + 4) * (1 - t / 300))
+        n_held += bool((np.abs(share - 0.9) <= half + 1e-12).all())
+    assert n_held < 150
+
+
+def test_how_many_more_checks_halve_the_interval():
+    found = Checked(90, 100, 10_000)
+    more = count_more(found)
+
+    def width(n):
+        low, high = confidence_sequence(Checked(round(0.9 * n), n, 10_000))
+        return high - low
+
+    assert width(100 + more) <= width(100) / 2 < width(100 + more - 2)

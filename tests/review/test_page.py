@@ -1,0 +1,197 @@
+"""The page in a real browser: keys alone, two tabs, what is hostile, and what axe finds."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from small_review import RANKINGS, make_scores, serve_review
+
+import rankshot as rs
+from chromium import launch_chromium
+from rankshot.review.learning import Learner
+
+sys.path.append(str(Path(__file__).parents[1] / "survey_pages"))
+from axe import check, load_axe
+
+pytestmark = pytest.mark.slow
+
+BAD = "<img src=x onerror=document.body.remove()>"
+COLOURS = {0: "orange", 1: "brown", 2: "blue"}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launch_chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A review of 130 small images, one of them with a hostile name."""
+    ids = [*(f"{i:03}.png" for i in range(129)), f"{BAD}.png"]
+    images = tmp_path / "images"
+    images.mkdir()
+    for i, name in enumerate(ids):
+        Image.new("RGB", (64, 48), COLOURS[i % 3]).save(images / name)
+    learner = Learner(make_scores(130)[0], rs.WeightedMean(), RANKINGS)
+    with serve_review(tmp_path, learner, ids, images) as found:
+        yield found
+
+
+@pytest.fixture
+def open_page(browser, served):
+    """Return a function that opens the page; nothing may go wrong in it."""
+    contexts, wrong = [], []
+
+    def open_new_page(**options):
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        context.set_default_timeout(120_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+        page.goto(served.url)
+        page.wait_for_selector(".card")
+        return page
+
+    yield open_new_page
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def focused(page):
+    return int(page.evaluate("document.activeElement.dataset.row ?? -1"))
+
+
+def wait_for_label(page, row, text):
+    page.locator(f'[data-row="{row}"] .given', has_text=text).wait_for()
+
+
+def test_keys_alone(open_page, served):
+    page, review = open_page(), served.review
+    while focused(page) < 0:
+        page.keyboard.press("Tab")
+    rows = [focused(page)]
+    predicted = review.predicted.labels
+    for key in ("Enter", "3", "x"):
+        page.keyboard.press(key)
+        rows.append(focused(page))
+    page.keyboard.type("do")
+    assert page.evaluate("document.activeElement.id") == "typed"
+    page.keyboard.press("Enter")
+    wait_for_label(page, rows[3], "dog")
+    assert len({*rows}) == 4
+    expected = [predicted[rows[0]], "truck", "none of these", "dog"]
+    assert [review.labels[row] for row in rows] == expected
+    page.keyboard.press("u")
+    page.locator(f'[data-row="{rows[3]}"].labelled, [data-row="{rows[3]}"].corrected').wait_for(
+        state="detached"
+    )
+    assert focused(page) == rows[3]
+    # Arrows move, also to the next page and back.
+    page.keyboard.press("ArrowDown")
+    assert focused(page) not in rows
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    page.get_by_text("Page 2 of 3").wait_for()
+    assert focused(page) >= 0
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("Page 1 of 3").wait_for()
+
+
+def test_a_whole_selection_is_correct(open_page, served):
+    page = open_page()
+    page.locator(".card").first.focus()
+    for _ in range(9):
+        page.keyboard.press("Shift+ArrowRight")
+    page.get_by_role("button", name="These 10 are correct").wait_for()
+    page.keyboard.press("Enter")
+    page.get_by_text("10 of 130 labelled").wait_for()
+    labels, predicted = served.review.labels, served.review.predicted
+    assert len(labels) == 10
+    assert {predicted.labels[row] for row in labels} == {*labels.values()}
+    page.keyboard.press("Control+a")
+    page.get_by_text("60 selected").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("u")
+    page.get_by_text("0 of 130 labelled", exact=True).wait_for()
+
+
+def test_two_tabs_and_nothing_moves_after_a_fit(open_page, served):
+    one, other = open_page(), open_page()
+    before = other.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.row)")
+    rng = np.random.default_rng(0)
+    served.review.set_labels({int(row): "dog" for row in rng.choice(130, 20, replace=False)})
+    one.locator(".card").nth(5).click()
+    one.keyboard.press("2")
+    row = int(before[5])
+    wait_for_label(other, row, "dog")
+    other.get_by_text("changed").wait_for()
+    after = other.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.row)")
+    assert after == before
+    other.get_by_role("button", name="Show the new order").click()
+    other.get_by_role("button", name="Show the new order").wait_for(state="hidden")
+
+
+def test_a_new_class_with_a_ranking(open_page, served):
+    page = open_page()
+    page.locator(".card").nth(2).click()
+    row = focused(page)
+    page.keyboard.type("q")
+    page.keyboard.type("uokka <b>")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").wait_for()
+    for name in ("fox", "tiger"):
+        page.fill("#similar", name)
+        page.keyboard.press("Enter")
+    load_axe(page)
+    found = page.evaluate(
+        "axe.run(document.querySelector('dialog'), {resultTypes: ['violations']})"
+    )
+    assert found["violations"] == []
+    page.get_by_role("button", name="Save the class").click()
+    wait_for_label(page, row, "quokka <b>")
+    assert served.review.added == {"quokka <b>": ("fox", "tiger")}
+    assert served.review.labels == {row: "quokka <b>"}
+
+
+def test_hostile_names_are_text(open_page, served):
+    page = open_page()
+    page.get_by_role("searchbox", name="Id or text").fill("onerror")
+    page.get_by_text("1 input", exact=True).wait_for()
+    page.locator(".card").click()
+    assert page.inner_text("#name").startswith(BAD)
+    assert page.locator(".card .id img").count() == 0
+
+
+def test_an_audit(open_page, served):
+    page = open_page()
+    page.get_by_role("button", name="Random audit").click()
+    page.get_by_role("button", name="Begin an audit").click()
+    page.locator(".card").focus()
+    for n in range(1, 6):
+        row = served.review.audit.next_row
+        page.locator(f'.card[data-row="{row}"]').wait_for()
+        page.keyboard.press("Enter" if n < 5 else "x")
+        page.get_by_text(f"from {n} checked at random of 130").wait_for()
+        page.locator(f'.card:not([data-row="{row}"])').wait_for()
+    assert "80\u00a0% correct" in page.inner_text("#estimate")
+    check(page)
+    page.get_by_role("button", name="Close the audit, and learn from it").click()
+    page.get_by_text("The last audit:").wait_for()
+    assert len(served.review.labels) == 5
+
+
+def test_accessibility(open_page, served):
+    page = open_page()
+    served.review.set_labels({0: "dog", 1: "cat", 2: "none of these"})
+    page.get_by_text("3 of 130 labelled").wait_for()
+    page.locator(".card").nth(1).click()
+    page.keyboard.press(" ")
+    page.keyboard.press("?")
+    page.locator("#why pre", has_text="rankings").wait_for()
+    page.get_by_text("Keys", exact=True).click()
+    check(page)

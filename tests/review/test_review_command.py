@@ -1,0 +1,169 @@
+"""``rankshot review`` in a process of its own: what it reads, and what a kill leaves."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from command_line import rankshot, write_small_run
+
+
+class Server:
+    """``rankshot review``, and what a person at a browser can ask it."""
+
+    def __init__(self, folder, *words, token=None):
+        self._command = [sys.executable, "-m", "rankshot.cli", "review", *map(str, words)]
+        self._folder = folder
+        self._environment = {**os.environ, **({"RANKSHOT_REVIEW_TOKEN": token} if token else {})}
+
+    @contextmanager
+    def running(self, *more):
+        """Run while the block runs; it is killed at the end, as by a power cut."""
+        with (self._folder / "errors.txt").open("w") as errors:
+            self._process = subprocess.Popen(
+                [*self._command, *more],
+                cwd=self._folder,
+                env=self._environment,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        self.said = ""
+        for line in self._process.stdout:
+            self.said += line
+            if found := re.search(r"Open (http://[^/]+/)\?token=(\S+)", line):
+                self.url, self.token = found[1], found[2]
+            if line.startswith("Press Ctrl-C"):
+                break
+        else:
+            raise AssertionError(self.said + (self._folder / "errors.txt").read_text())
+        jar = urllib.request.HTTPCookieProcessor()
+        self._opener = urllib.request.build_opener(jar)
+        self._opener.open(f"{self.url}?token={self.token}").close()
+        try:
+            yield self
+        finally:
+            self.kill()
+
+    def kill(self):
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._process.stdout.close()
+
+    def ask(self, path, value=None):
+        body = None if value is None else json.dumps(value).encode()
+        request = urllib.request.Request(
+            self.url + path, body, {"content-type": "application/json"} if body else {}
+        )
+        with self._opener.open(request, timeout=60) as reply:
+            return json.loads(reply.read())
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_small_run(tmp_path)
+    return tmp_path
+
+
+def write_many(folder, n=300):
+    """Write the scores of n inputs, and their texts."""
+    rng = np.random.default_rng(0)
+    rows = [f"t{i},{','.join(f'{x:.3f}' for x in rng.normal(size=5))}" for i in range(n)]
+    (folder / "many.csv").write_text("\n".join(["id,bus,fox,leopard,tiger,tram", *rows]) + "\n")
+    texts = [f't{i},"a text, number {i}"' for i in range(n)]
+    (folder / "texts.csv").write_text("\n".join(["id,text", *texts]) + "\n")
+
+
+def test_a_table_with_texts(folder):
+    write_many(folder)
+    server = Server(folder, "many.csv", "--rankings", "rankings.jsonl", "--inputs", "texts.csv")
+    with server.running():
+        page = server.ask("api/rows?text=number%2017")
+        assert {row["text"] for row in page["rows"]} == {
+            f"a text, number {i}" for i in (17, *range(170, 180))
+        }
+        server.ask("api/labels", {"labels": [[3, "cat"]]})
+    assert "300 inputs, 0 labels so far; kept in many.rankshot-review" in server.said
+    with server.running():
+        assert server.ask("api/state")["n_labelled"] == 1
+        assert "1 label so far" in server.said
+        # The results are there from the beginning, and `--examples` takes the labels.
+        labels = folder / "many.rankshot-review" / "labels.csv"
+        assert labels.read_text() == "id,label\nt3,cat\n"
+        busy = rankshot(f"review {folder}/many.csv --rankings {folder}/rankings.jsonl")
+        assert "in use by another process" in busy.err
+
+
+def kill_under_load(folder, n_kills, n_threads=4):
+    """Label all the time, and kill the server again and again; return acknowledged labels."""
+    write_many(folder)
+    server = Server(folder, "many.csv", "--rankings", "rankings.jsonl")
+    acknowledged = {}
+    for life in range(n_kills):
+        with server.running():
+            found = dict(server.ask("api/state")["history"])
+            missing = {row for row, label in acknowledged.items() if found.get(row) != label}
+            assert missing == set()
+            enough = threading.Event()
+
+            def label(begin, life=life, enough=enough):
+                for row in range(begin, 300, n_threads):
+                    name = ("cat", "dog", "truck")[(row + life) % 3]
+                    try:
+                        server.ask("api/labels", {"labels": [[row, name]]})
+                    except (OSError, urllib.error.URLError):
+                        # It may or may not be on disk: nobody said so.
+                        acknowledged.pop(row, None)
+                        return
+                    acknowledged[row] = name
+                    if row > 10 + 7 * life % 50:
+                        enough.set()
+
+            threads = [threading.Thread(target=label, args=(i,)) for i in range(n_threads)]
+            for thread in threads:
+                thread.start()
+            enough.wait()
+            server.kill()
+            for thread in threads:
+                thread.join()
+    with server.running():
+        found = dict(server.ask("api/state")["history"])
+    assert {row: found.get(row) for row in acknowledged} == acknowledged
+    return acknowledged
+
+
+def test_a_kill_under_load_loses_nothing_acknowledged(folder):
+    assert kill_under_load(folder, 2)
+
+
+@pytest.mark.slow
+def test_twenty_kills_under_load_lose_nothing_acknowledged(folder):
+    assert len(kill_under_load(folder, 20)) > 20
+
+
+def test_the_network_needs_a_token(folder):
+    words = f"review {folder}/scores.csv --rankings {folder}/rankings.jsonl --host 0.0.0.0"
+    assert "set RANKSHOT_REVIEW_TOKEN in the environment" in rankshot(words).err
+
+
+def test_what_cannot_be_reviewed(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "empty").mkdir()
+    for words, message in {
+        "review scores.csv": "give the rankings of the new classes",
+        "review empty": "is not a folder of `rankshot recognise`",
+        "review scores.csv --rankings rankings.jsonl --inputs empty": "has none of the inputs",
+        "review scores.csv --rankings rankings.jsonl --port 70000": "--port must be",
+    }.items():
+        done = rankshot(words)
+        assert message in done.err, done.err
+        assert done.status == 2

@@ -1,0 +1,220 @@
+"""Labels, learning and audits of a review, and that all of it is there after a restart."""
+
+import threading
+from collections import Counter
+
+import numpy as np
+import pytest
+from small_review import NEW, SEEN, make_scores, open_review
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+from rankshot.review.session import GoneError
+
+TRUTH = make_scores(40)[1].tolist()
+NONE = "none of these"
+
+
+def test_the_first_predictions_are_those_of_the_head(review):
+    head = rs.WeightedMean().fit(review.learner.rankings)
+    assert review.predicted.labels.tolist() == head.predict(review.learner.scores).tolist()
+    assert review.labels == {}
+
+
+def test_labels_are_learned_and_found_again(review, tmp_path):
+    before = review.predicted
+    review.set_labels({row: TRUTH[row] for row in range(9)} | {9: NONE})
+    assert review.learn()
+    assert not review.learn()
+    examples = (review.learner.scores[list(range(9))], TRUTH[:9])
+    head = rs.WeightedMean().fit(review.learner.rankings, examples=examples)
+    assert review.predicted.labels.tolist() == head.predict(review.learner.scores).tolist()
+    changed = np.flatnonzero(before.labels != review.predicted.labels)
+    assert review.changes.n == len(changed[changed > 9])
+    assert (review.predicted.labels[10:] == TRUTH[10:]).mean() >= (
+        before.labels[10:] == TRUTH[10:]
+    ).mean()
+    review.set_labels({0: None, 1: NONE})
+    with open_review(tmp_path) as again:
+        assert again.labels == {1: NONE, **dict(enumerate(TRUTH[2:9], 2)), 9: NONE}
+        assert again.history == review.history
+
+
+def test_a_class_that_nobody_knew(review, tmp_path):
+    assert review.add_class("  snow   plough ", ["bus", "tram"]) == "snow plough"
+    review.add_class("quokka", [])
+    review.set_labels({0: "snow plough", 1: "quokka", 2: "truck"})
+    review.learn()
+    assert {"quokka", "snow plough"} <= {*review.predicted.head.classes_}
+    with open_review(tmp_path) as again:
+        assert again.predicted.labels.tolist() == review.predicted.labels.tolist()
+        assert again.added == {"snow plough": ("bus", "tram"), "quokka": ()}
+
+
+@pytest.mark.parametrize(
+    ("name", "ranking", "message"),
+    [
+        ("cat", [], "a class 'cat' already"),
+        ("fox", [], "is a seen class"),
+        ("trucks", [], "did you mean 'truck'"),
+        ("quokka", ["fox", "fox"], "different seen classes"),
+        ("quokka", ["okapi"], "different seen classes"),
+        (" ", [], "1 to 200 characters"),
+        ("a\x00b", [], "1 to 200 characters"),
+        (NONE, [], "already"),
+    ],
+)
+def test_classes_that_cannot_be_added(review, name, ranking, message):
+    with pytest.raises(RankshotError, match=message):
+        review.add_class(name, ranking)
+    assert review.added == {}
+
+
+def test_labels_of_nothing_are_refused_and_not_saved(review, tmp_path):
+    for labels, message in (({0: "cat", 40: "cat"}, "no input 40"), ({0: "okapi"}, "no class")):
+        with pytest.raises(RankshotError, match=message):
+            review.set_labels(labels)
+    with pytest.raises(RankshotError, match="no input -1"):
+        review.set_labels({-1: "cat"})
+    assert review.labels == {}
+    assert (tmp_path / "review.jsonl").read_bytes() == b""
+
+
+def test_known_labels_count_and_can_be_changed(tmp_path):
+    with open_review(tmp_path, given={"x3": "cat"}) as first:
+        assert first.labels == {3: "cat"}
+        assert first.predicted.n_examples == 1
+        first.set_labels({3: "dog"})
+    with open_review(tmp_path, given={"x3": "cat"}) as again:
+        assert again.labels == {3: "dog"}
+
+
+def test_labels_of_inputs_that_are_gone_are_kept(tmp_path):
+    with open_review(tmp_path, n=40) as first:
+        first.set_labels({1: "cat", 30: "dog"})
+    with open_review(tmp_path, n=20) as smaller:
+        assert smaller.labels == {1: "cat"}
+        assert smaller.notes == ["1 label kept for inputs that are not there any more"]
+    with open_review(tmp_path, n=40) as again:
+        assert again.labels == {1: "cat", 30: "dog"}
+
+
+def test_an_event_of_another_version_is_named(tmp_path):
+    (tmp_path / "review.jsonl").write_text('{"what": "labels"}\n')
+    with pytest.raises(RankshotError, match="another version"), open_review(tmp_path):
+        pass
+
+
+# ---- Audits
+
+
+def test_an_audit_draws_each_unlabelled_input_once(review):
+    review.set_labels({0: "cat", 1: "dog"})
+    review.open_audit(7)
+    drawn = []
+    while (row := review.audit.next_row) is not None:
+        drawn.append(row)
+        review.check(row, TRUTH[row])
+    assert sorted(drawn) == list(range(2, 40))
+    found = review.audit.describe()
+    right = sum(review.audit.predicted[row] == TRUTH[row] for row in drawn)
+    assert (found["n_correct"], found["n_checked"], found["more"]) == (right, 38, None)
+    assert found["low"] == found["high"] == right / 38
+
+
+def test_every_order_of_draws_is_possible(tmp_path):
+    """The first input of many audits is each of the unlabelled ones, about equally often."""
+    with open_review(tmp_path, n=6) as small:
+        small.set_labels({0: "cat"})
+        small.learn()
+        counts = Counter()
+        for seed in range(500):
+            small.open_audit(seed)
+            counts[small.audit.next_row] += 1
+            small.close_audit()
+    assert set(counts) == {1, 2, 3, 4, 5}
+    # Five standard errors.
+    assert max(abs(n - 100) for n in counts.values()) < 5 * (500 * 0.2 * 0.8) ** 0.5
+
+
+def test_what_is_audited_is_learned_only_when_the_audit_is_closed(review, tmp_path):
+    before = review.predicted.labels
+    review.open_audit(1)
+    for _ in range(10):
+        row = review.audit.next_row
+        review.check(row, TRUTH[row])
+    free = review.audit.order[-1]
+    review.set_labels({int(free): TRUTH[free]})
+    assert not review.learn()
+    assert review.predicted.labels is before
+    assert len(review.labels) == 1
+    with open_review(tmp_path) as again:
+        assert again.audit.judged == review.audit.judged
+        assert again.audit.order.tolist() == review.audit.order.tolist()
+        assert again.audit.describe() == review.audit.describe()
+    review.close_audit()
+    assert len(review.labels) == 11
+    assert review.learn()
+    assert review.last_audit["n_checked"] == 10
+    with open_review(tmp_path) as again:
+        assert again.labels == review.labels
+        assert again.last_audit == review.last_audit
+
+
+def test_an_audited_input_that_got_a_label_elsewhere_is_not_asked_again(review):
+    review.open_audit(1)
+    first, second, third = map(int, review.audit.order[:3])
+    review.set_labels({second: TRUTH[second]})
+    review.check(first, TRUTH[first])
+    assert review.audit.next_row == third
+    assert review.audit.judged == [TRUTH[first], TRUTH[second]]
+
+
+def test_checks_can_be_taken_back_and_are_not_doubled(review):
+    review.open_audit(1)
+    row = review.audit.next_row
+    review.check(row, "cat")
+    with pytest.raises(GoneError, match="checked already"):
+        review.check(row, "cat")
+    review.undo_check()
+    assert review.audit.next_row == row
+    with pytest.raises(GoneError, match="nothing has been checked"):
+        review.undo_check()
+    review.close_audit()
+    with pytest.raises(GoneError, match="closed"):
+        review.check(row, "cat")
+
+
+def test_an_audit_of_other_predictions_is_ended_and_its_labels_are_safe(tmp_path):
+    with open_review(tmp_path) as first:
+        first.set_labels({5: "cat"})
+        first.open_audit(1)
+        first.check(first.audit.next_row, "cat")
+    with open_review(tmp_path) as same:
+        assert same.audit is not None
+    orders = [["tram"], ["bus"], ["fox"]]
+    other = rs.Rankings.from_orders(orders, items=SEEN, targets=NEW)
+    with open_review(tmp_path, rankings=other) as changed:
+        assert changed.audit is None
+        assert changed.labels == {5: "cat"}
+        assert "an audit was ended" in changed.notes[0]
+
+
+# ---- Many at once
+
+
+def test_many_threads_lose_nothing(review, tmp_path):
+    review.start(lambda: None)
+
+    def label(begin):
+        for row in range(begin, 40, 4):
+            review.set_labels({row: TRUTH[row]})
+
+    threads = [threading.Thread(target=label, args=(begin,)) for begin in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert review.labels == dict(enumerate(TRUTH))
+    with open_review(tmp_path) as again:
+        assert again.history == review.history
