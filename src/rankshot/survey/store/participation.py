@@ -546,8 +546,7 @@ class Participation:
 
     def _make_finished(self, connection: Connection, row: Row[Any]) -> Finished:
         counts = count_own_answers(connection, row.rater)
-        code = self._identity.code(row.rater)
-        return Finished(code, row.n_answers, *counts, bool(row.pilot))
+        return Finished(self._identity.code(row.rater), row.n_answers, *counts, bool(row.pilot))
 
 
 def _select_current(connection: Connection, rater: str) -> Row[Any]:

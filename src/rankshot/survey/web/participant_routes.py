@@ -203,6 +203,7 @@ class ParticipantRoutes:
         self, study: Study, participation: Participation, database: Database, pages: Pages
     ) -> None:
         self._starts = RateLimit(study.starts_per_hour, seconds=3600.0)
+        self._warnings = RateLimit(1, seconds=3600.0)
         self._study = study
         self._participation = participation
         self._n_threads = database.n_threads
@@ -339,11 +340,12 @@ class ParticipantRoutes:
         """Refuse a new participant if too many have started from the same address."""
         address = find_address(request.scope)
         if wait := self._starts.wait(address):
-            LOGGER.warning(
-                "one address has reached %d starts per hour: raise starts_per_hour for a "
-                "lecture hall",
-                self._study.starts_per_hour,
-            )
+            if not self._warnings.wait(address):
+                LOGGER.warning(
+                    "one address has reached %d starts per hour: raise starts_per_hour for a "
+                    "lecture hall",
+                    self._study.starts_per_hour,
+                )
             headers = {"retry-after": str(ceil(wait))}
             link = self._study.full_url or self._study.refusal_url
             raise RefusedError(429, "starts", link, headers=headers, minutes=ceil(wait / 60))
@@ -428,7 +430,6 @@ class ParticipantRoutes:
     ) -> Response:
         texts = self._pages.texts(visit.request)
         chosen = places if len(places) == len(now.shown) else [""] * len(now.shown)
-        is_best_worst = self._study.rank == "best-worst"
         return self._render(
             "question.html",
             visit,
@@ -436,7 +437,7 @@ class ParticipantRoutes:
             now=now,
             target=now.question.target,
             target_name=texts.own.name(now.question.target),
-            rows=None if is_best_worst else texts.make_rows(now.shown, chosen),
+            rows=None if self._study.rank == "best-worst" else texts.make_rows(now.shown, chosen),
             chosen=places,
             error=error,
         )
