@@ -415,7 +415,6 @@ UNMEASURED = {
     f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
     "zeroshot.examples.SLOPE": "decides while two or three classes have examples",
     "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings of tables beside one example per class",
-    "zeroshot.examples.HEAD_WEIGHT": "how far few examples may move the weight of a head",
     "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
     "zeroshot.evidence.SHARE": "needs another model's scores",
     "zeroshot.evidence.MOST_WEIGHT": "needs another model's scores",

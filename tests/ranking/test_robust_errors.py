@@ -11,7 +11,6 @@ from scipy.special import expit
 from scipy.stats import t as student
 
 import rankshot as rs
-from rankshot.ranking.models.pair_likelihood import PairLikelihood
 from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
 from rankshot.ranking.models.robust_errors import find_units, sum_squares
 
@@ -353,18 +352,6 @@ def test_covariates_are_fitted_with_the_worths(styled, ties):
     reach = student.ppf(0.975, degrees[5]) * np.sqrt(V[5, 5])
     assert (high - low) / 2 == pytest.approx(reach, rel=5e-3)
     assert f"effect of length: {at[5]:.3g}" in repr(board)
-
-
-@pytest.mark.parametrize("has_ties", [False, True])
-def test_squares_of_votes_are_those_of_their_derivatives(has_ties):
-    rng = np.random.default_rng(0)
-    first = rng.integers(4, size=30)
-    sign = rng.choice([1.0, -1.0, 0.0] if has_ties else [1.0, -1.0], 30)
-    votes = first, (first + rng.integers(1, 4, size=30)) % 4, sign, np.ones(30), 4
-    likelihood = PairLikelihood(*votes, rng.normal(size=(30, 2)), has_ties=has_ties)
-    b, weights = rng.normal(size=likelihood.size), rng.random(30)
-    g = likelihood.gradients(b).toarray()
-    np.testing.assert_allclose(likelihood.squares(b, weights), g.T @ (weights[:, None] * g))
 
 
 def test_covariates_keep_the_wide_intervals_of_items_without_an_estimate(rng, strict):

@@ -5,6 +5,8 @@ import re
 import pytest
 from axe import check
 from pages import (
+    ANIMALS,
+    ODD,
     arrive,
     begin,
     choice,
@@ -26,6 +28,15 @@ from pages import (
 from PIL import Image
 
 from rankshot.survey.study import Picture, Question
+
+
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    """Of short names, whichever question comes first: each row has its buttons."""
+    questions = Question("cat", ANIMALS), Question("wolf", (*ODD[:3], "okapi"))
+    study = small_study(*questions, consent="You may take part, or not.\n\nAsk ada@example.org.")
+    with serve_study(study, tmp_path_factory.mktemp("survey")) as running:
+        yield running
 
 
 def code_of(page):
@@ -112,6 +123,20 @@ def test_a_whole_survey_by_touch(open_page, survey):
         page.get_by_role("button", name="Skip: I do not know").tap()
     code_of(page)
     assert survey.orders("touch") == [(c, b, a), (), ()]
+
+
+def test_a_tap_shows_the_buttons_of_a_row_of_sentences(open_page, tmp_path):
+    page = open_page(has_touch=True, is_mobile=True)
+    with serve_study(small_study(Question("cat", ODD), Question("wolf", ODD)), tmp_path) as survey:
+        begin(page, survey.url, "sentences")
+        a, b, c = ODD[:3]
+        for name in (a, b, c):
+            choice(page, name).tap()
+        up = page.get_by_role("button", name=f"Move {b} up", exact=True)
+        assert (ranked_names(page), up.count()) == ((a, b, c), 0)
+        row(page, b).locator(".name").tap()
+        up.tap()
+        assert (ranked_names(page), status(page)) == ((b, a, c), f"{b} moved to place 1")
 
 
 @pytest.mark.slow

@@ -4,19 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax, softmax
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.examples import (
+    CALIBRATION,
     EXPLAINED_BY_RATERS,
     Prototypes,
     Signal,
     assign_folds,
     fit_class_means,
-    fit_factor,
+    fit_factors,
     measure_reference,
     posterior_means,
 )
@@ -97,18 +98,20 @@ def test_both_are_better_than_either_and_wrong_rankings_cost_nothing(n_examples)
     assert both > examples - 0.01
 
 
-def test_the_factor_makes_labels_most_probable():
+def test_the_factors_make_labels_most_probable():
     rng = np.random.default_rng(0)
     labels = rng.integers(3, size=50)
-    log_proba = log_softmax(0.4 * np.eye(3)[labels] + rng.normal(size=(50, 3)), axis=1)
+    one, other = (c * np.eye(3)[labels] + rng.normal(size=(50, 3)) for c in (0.4, 2.0))
 
     def loss(v):
-        own = log_softmax(np.exp(v) * log_proba, axis=1)[np.arange(50), labels]
-        return 0.5 * (v / 0.7) ** 2 - own.sum()
+        a, b = np.exp(v)
+        own = log_softmax(a * one + b * other, axis=1)[np.arange(50), labels]
+        return 0.5 * ((v - np.log(0.6)) ** 2).sum() / CALIBRATION**2 - own.sum()
 
-    best = minimize_scalar(loss, method="golden").x
-    assert fit_factor(log_proba, labels, 0.7) == pytest.approx(np.exp(best), rel=1e-4)
-    assert fit_factor(log_proba, labels, 1e-9) == pytest.approx(1)
+    best = minimize(loss, [0, 0], method="Nelder-Mead", options={"xatol": 1e-8, "fatol": 1e-12})
+    np.testing.assert_allclose(fit_factors(one, other, labels, 0.6), np.exp(best.x), rtol=1e-4)
+    # Without labels, nothing changes.
+    assert fit_factors(one[:0], other[:0], labels[:0], 0.6) == pytest.approx((0.6, 0.6))
 
 
 def test_examples_of_a_class_are_in_different_folds():

@@ -236,12 +236,11 @@ def describe_reference(reference: zeroshot.Scores) -> str:
 
 def describe_examples(facts: zeroshot.ExampleFacts) -> str:
     """Say how far rankings and examples agree, in words."""
-    if facts.head_weight:
-        return f"the rankings or similarities have the weight {facts.head_weight:.2f}"
-    return (
-        f"their scores follow the rankings with a slope of {facts.slope:.2f} (0: not at all), and "
-        f"those of one class have a share of {facts.signal:.2f} in common"
-    )
+    common = f"those of one class have a share of {facts.signal:.2f} in common"
+    if not facts.slope:
+        return common
+    slope = f"{facts.slope:.2f} (0: not at all)"
+    return f"their scores follow the rankings with a slope of {slope}, and {common}"
 
 
 def print_weights(head: Any, n_examples: int, reference: zeroshot.Scores | None) -> None:

@@ -59,7 +59,8 @@ class Coded(NamedTuple):
     @property
     def is_empty(self) -> NDArray[np.bool_]:
         """Which rows are empty."""
-        return np.array([label == "" for label in self.labels], bool)[self.codes]
+        empty = self.labels.index("") if "" in self.labels else -1
+        return np.asarray(self.codes == empty)
 
     def text(self, row: int) -> str:
         """Return the text of one row."""

@@ -93,7 +93,6 @@ def maximize(
     tol: float = 1e-10,
     max_iter: int = 1000,
     longest_step: float = 10.0,
-    report: Callable[[str], object] | None = None,
 ) -> Optimum:
     """Maximise a penalised log-likelihood by Newton's method with step halving."""
     b = np.asarray(start, np.float64)
@@ -124,8 +123,6 @@ def maximize(
         shrink = longest_step / max(float(change.max(initial=0.0)), longest_step)
         step, change = shrink * step, shrink * change
         gain = float(here.slope @ step) / 2
-        if report is not None:
-            report(f"iteration {iteration}, log-likelihood {here.value:.6f}, to gain {gain:.1e}")
         reached = gain <= tol and float(change.max(initial=0.0)) <= SHORT_STEP
         reached |= gain <= 4 * EPSILON * float(np.sum(here.point.gradient_size * change))
         last, here = here, _climb(measure, here, step, gain)

@@ -142,8 +142,9 @@ def encode_orders(
     orders: Sequence[Order], items: Iterable[Any] | None, where: Where
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
-    rule = "expected a list of items, not {} (a single ranking is a list in a list)"
-    refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
+    if not all(isinstance(order, LIST_TYPES) for order in orders):
+        rule = "expected a list of items, not {} (a single ranking is a list in a list)"
+        refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
     places = count_places(starts)

@@ -324,8 +324,7 @@ def _read_portion(
         _require_kinds(records, {*rankings.items}, where)
     if not any("k" in record for record in records):
         return rankings
-    numbers = [record.get("k", n) for record, n in zip(records, rankings.lengths, strict=True)]
-    return _with_cut_ties(rankings, numbers, where)
+    return _with_cut_ties(rankings, [record.get("k") for record in records], where)
 
 
 def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:

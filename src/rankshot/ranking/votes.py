@@ -254,10 +254,9 @@ def read_votes(
     checks = RowChecks(table, read[first].codes.size)
     for name in (first, second):
         checks.check(read[name].is_empty, lambda _, name=name: f"{name!r} is empty")  # type: ignore[misc]
-    if outcome_column := told or tie:
+    if decides := told or tie:
         advice = "write 'tie' for a tie, or skip it: on_error='skip'"
-        is_empty = read[outcome_column].is_empty
-        checks.check(is_empty, lambda _: f"{outcome_column!r} is empty: {advice}")
+        checks.check(read[decides].is_empty, lambda _: f"{decides!r} is empty: {advice}")
     labels = list(dict.fromkeys((*read[first].labels, *read[second].labels)))
     number = {label: i for i, label in enumerate(labels)}
     pair = [
@@ -295,14 +294,16 @@ def read_votes(
     count = columns.get("count") or table.find_one(COUNTS, "count")
     weights = read_weights(table, weight, count, checks)
     rows = checks.finish()
-    both = np.stack(pair, axis=1)[rows].ravel()
+    # Without a copy if all rows are left.
+    some = rows if rows.size < checks.kept.size else slice(None)
+    both = np.stack(pair, axis=1)[some].ravel()
     names, codes = number_items(labels, both, items, lambda i: table.where(rows[i // 2]))
     left, right = np.ascontiguousarray(codes.reshape(-1, 2).T)
     nobody = np.broadcast_to(np.array(None, object), rows.size)
     who, where = (
-        read[name].select(rows).expand(None) if name else nobody for name in (rater, category)
+        read[name].select(some).expand(None) if name else nobody for name in (rater, category)
     )
-    return Votes(names, left, right, outcome[rows], weights[rows], who, where, rows)
+    return Votes(names, left, right, outcome[some], weights[some], who, where, rows)
 
 
 def _find_answers(column: Coded) -> NDArray[np.int8]:
@@ -323,10 +324,11 @@ def _find_outcomes(
 ) -> NDArray[np.int8]:
     """Return the outcome of each row: by the name of an item of the row, or a word or a number."""
     codes, labels = column
-    item = np.array([number.get(label, -1) for label in labels], np.int32)[codes]
+    items = np.array([number.get(label, -1) for label in labels], np.int32)
     by_name = np.full(codes.size, -1, np.int8)
-    by_name[item == pair[1]] = SECOND
-    by_name[item == pair[0]] = FIRST
+    if items.max(initial=-1) >= 0:
+        by_name[items[codes] == pair[1]] = SECOND
+        by_name[items[codes] == pair[0]] = FIRST
     # Numbers that name items in all rows may only contradict the index of the winner.
     is_open = np.bincount(codes[(by_name < 0) & checks.kept], minlength=len(labels)) > 0
     parsed = table.parse_numbers(Coded(np.arange(len(labels), dtype=np.int32), labels))[0]

@@ -40,6 +40,22 @@ class Weighed(NamedTuple):
     weight: Floats
 
 
+def measure_loss(parts: Sequence[Weighed], a: float, b: float) -> tuple[float, Floats]:
+    """Return -Σ weight · log P(label) for P = softmax(a by_head + b by_other), and its slopes.
+
+    The slopes are the derivatives by a and b.
+    """
+    loss, slopes = 0.0, np.zeros(2)
+    for by_head, by_other, labels, weight in parts:
+        rows = np.arange(len(labels))
+        log_proba = log_softmax(a * by_head + b * by_other, axis=1)
+        excess = weight[:, None] * np.exp(log_proba)
+        excess[rows, labels] -= weight
+        loss -= float(weight @ log_proba[rows, labels])
+        slopes += (excess * by_head).sum(), (excess * by_other).sum()
+    return loss, slopes
+
+
 def fit_temperature(
     tables: Sequence[tuple[Floats, NDArray[np.intp], Floats]], bounds: tuple[float, float]
 ) -> float:
@@ -112,16 +128,8 @@ def fit_evidence(parts: Sequence[Weighed]) -> tuple[float, float]:
     """
 
     def loss(parameters: Floats) -> tuple[float, Floats]:
-        # -Σ weight · log P(label) for P = softmax(a by_head + b by_other), and its slopes.
-        a, b = np.exp(-parameters[0]), parameters[1]
-        value, slopes = 0.0, np.zeros(2)
-        for by_head, by_other, labels, weight in parts:
-            rows = np.arange(len(labels))
-            log_proba = log_softmax(a * by_head + b * by_other, axis=1)
-            excess = weight[:, None] * np.exp(log_proba)
-            excess[rows, labels] -= weight
-            value -= float(weight @ log_proba[rows, labels])
-            slopes += (excess * by_head).sum(), (excess * by_other).sum()
+        a = float(np.exp(-parameters[0]))
+        value, slopes = measure_loss(parts, a, parameters[1])
         return value, slopes * [-a, 1]
 
     found = minimize(loss, [0.0, 0.1], jac=True, bounds=[LOG_WEIGHTS, (0, None)])

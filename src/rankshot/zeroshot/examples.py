@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.optimize import minimize
+from scipy.special import softmax
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.zeroshot.evidence import Weighed, measure_loss
 from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
 
 Floats = NDArray[np.float64]
@@ -37,10 +38,8 @@ EXPLAINED_BY_RATERS = 0.45, 0.2
 deviation of its logarithm."""
 EXPLAINED_BY_TABLES = 0.12, 0.5
 """The same for rankings of tables, such as WordNet and word vectors."""
-HEAD_WEIGHT = 1.0
-"""The standard deviation of the logarithm of the weight of a head beside examples."""
 CALIBRATION = 0.5
-"""The standard deviation of the logarithm of the factor that calibrates log-odds."""
+"""The standard deviation of the logarithms of the factors that calibrate log-odds."""
 N_FOLDS = 5
 """Examples are left out in this number of groups, to calibrate."""
 PAIRS = 1.0
@@ -377,19 +376,21 @@ def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, 
     return mean, std, noise, Signal(found, spread)
 
 
-def fit_factor(log_proba: Floats, labels: Codes, spread: float) -> float:
-    """Return the factor of log-probabilities that makes labels most probable.
+def fit_factors(one: Floats, other: Floats, labels: Codes, usual: float) -> tuple[float, float]:
+    """Return the factors of two tables of log-odds whose sum makes labels most probable.
 
-    Few labels change little: the factor is 1 beforehand, and ``spread`` is the standard deviation
-    of its logarithm.
+    Few labels change little: both factors are ``usual`` beforehand, and `CALIBRATION` is the
+    standard deviation of their logarithms.
     """
-    rows = np.arange(len(labels))
+    known = Weighed(one, other, labels, np.ones(len(labels)))
 
-    def loss(log_factor: float) -> float:
-        found = log_softmax(np.exp(log_factor) * log_proba, axis=1)[rows, labels]
-        return float(0.5 * (log_factor / spread) ** 2 - found.sum())
+    def loss(log_factors: Floats) -> tuple[float, Floats]:
+        factors, off = np.exp(log_factors), (log_factors - np.log(usual)) / CALIBRATION
+        value, slopes = measure_loss([known], *factors)
+        return value + 0.5 * float(off @ off), factors * slopes + off / CALIBRATION
 
-    return float(np.exp(minimize_scalar(loss, bounds=(-5.0, 3.0), method="bounded").x))
+    a, b = np.exp(minimize(loss, np.log([usual, usual]), jac=True).x)
+    return float(a), float(b)
 
 
 def assign_folds(labels: Codes) -> Codes:

@@ -187,15 +187,6 @@ def order_few(W: Floats) -> Items:
     return np.array(next(iter(_find_best_of_few(W))), np.intp)
 
 
-def _sum_passed(W: Floats) -> Floats:
-    """Return, for each set and each item, the weight of the item before those of the set."""
-    n = len(W)
-    passed = np.zeros((1 << n, n))
-    for j in range(n):
-        passed[1 << j : 2 << j] = passed[: 1 << j] + W[:, j]
-    return passed
-
-
 @dataclass(frozen=True)
 class BestOrders:
     """The best orders of a few items: ``after[s]`` has the items that may follow the set s."""
@@ -234,7 +225,11 @@ def _find_best_of_few(W: Floats) -> BestOrders:
     the rankings that place i before the others of S. A set is a number, item i its i-th bit.
     """
     n = len(W)
-    passed, least, count = _sum_passed(W), np.zeros(1 << n), np.zeros(1 << n)
+    least, count = np.zeros(1 << n), np.zeros(1 << n)
+    # For each set and each item, the weight of the item before those of the set.
+    passed = np.zeros((1 << n, n))
+    for j in range(n):
+        passed[1 << j : 2 << j] = passed[: 1 << j] + W[:, j]
     count[0] = 1
     slack = LEAST_GAIN * n * max(float(W.sum()), 1e-300)
     steps = []

@@ -533,19 +533,10 @@ class Leaderboard:
         """
         digits = 0 if self.scale == "elo" else 2
         for row in list(self)[:most]:
-            interval = f"{_signed(row.low, digits)} to {_signed(row.high, digits)}"
-            ranks, votes = f"{row.best_rank} to {row.worst_rank}", f"{row.votes:,.6g}"
-            rating, better = _signed(row.rating, digits), f"{row.better_than}"
-            yield (
-                f"{row.rank}",
-                row.item,
-                rating,
-                interval,
-                ranks,
-                better,
-                votes,
-                f"{row.share:.2f}",
-            )
+            rating, low, high = (_signed(x, digits) for x in (row.rating, row.low, row.high))
+            ranks, better = f"{row.best_rank} to {row.worst_rank}", f"{row.better_than}"
+            first = f"{row.rank}", row.item, rating, f"{low} to {high}", ranks, better
+            yield *first, f"{row.votes:,.6g}", f"{row.share:.2f}"
 
     def iterate_notes(self) -> Iterator[str]:
         """Yield what the table says below its rows: thin items, and effects of covariates."""

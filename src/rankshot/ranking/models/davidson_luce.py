@@ -12,7 +12,7 @@ back gives the derivatives, and no set is enumerated.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Optimum, Point, maximize
-from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import completed_orders, group_by_place
@@ -69,7 +68,7 @@ class DavidsonLuce(WorthModel):
         `fit` raises if that does not exist, and names the items. It exists if wins and losses
         connect all items both ways; ties also connect items, if other rankings limit the tie
         parameter.
-    tol, max_iter, verbose
+    tol, max_iter
         Those of `PlackettLuce`.
 
     Attributes
@@ -140,29 +139,14 @@ class DavidsonLuce(WorthModel):
         merged = _merge(rankings)
         sizes = require_tie_sizes(merged)
         likelihood = build_likelihood(merged, sizes)
-        with ProgressLine("Davidson-Luce", enabled=self.verbose) as line:
-            optimum = self._maximize(likelihood, self.tol * min(1.0, found.weight), line)
+        ridge = np.where(np.arange(likelihood.size) < rankings.n_items, self.regularization, 0.0)
+        tol = self.tol * min(1.0, found.weight)
+        optimum = maximize_worths(likelihood, ridge, tol, self.max_iter)
         if self.regularization == 0:
             require_finite_worths(likelihood, optimum.parameters, rankings.items)
         values = self._take_parameters(optimum)
         self.log_likelihood_ = likelihood.evaluate(values).value
         return self._with_values(rankings.items, sizes[1:].tolist(), values)
-
-    def _maximize(self, likelihood: Any, tol: float, line: ProgressLine) -> Optimum:
-        """Maximise the penalised log-likelihood."""
-        start = np.zeros(likelihood.size)
-        is_worth = np.arange(start.size) < likelihood.n_items
-        ridge = np.where(is_worth, self.regularization, 0.0)
-        return maximize(
-            likelihood.evaluate,
-            likelihood.information,
-            start,
-            ridge=ridge,
-            invariant=is_worth.astype(float),
-            tol=tol,
-            max_iter=self.max_iter,
-            report=line.update,
-        )
 
     def _with_values(
         self, items: tuple[str, ...], sizes: list[int], values: Floats
@@ -249,16 +233,6 @@ def _merge(rankings: Rankings) -> Rankings:
 # ---- Polynomials
 
 
-class Sums(NamedTuple):
-    """Polynomials of items p, p + 1, …, in row p, as `Polynomials.add_items` computes them."""
-
-    log_whole: Floats
-    """The logarithm of e_k for each size k: (m, sizes, n)."""
-    without: Floats
-    """Which share of each polynomial is due to sets without item p: (m, rows, n)."""
-    with_item: Floats
-
-
 class Polynomials:
     """The elementary symmetric polynomials e_1, …, e_k of the numbers α^(1/k), for some sizes k.
 
@@ -276,8 +250,11 @@ class Polynomials:
         self.previous[self.whole - sizes] = 0
         self._lower = self.previous[self.previous > 0] - 1
 
-    def add_items(self, theta: Floats) -> Sums:
-        """Return the polynomials of items p, p + 1, …, in row p; each column is a list of items.
+    def add_items(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Add up the polynomials of items p, p + 1, …, in row p; each column is a list of items.
+
+        Return the logarithm of e_k for each size k, (m, sizes, n), and which shares of each
+        polynomial are due to sets without item p and with it, (m, rows, n).
 
         Plain sums are several times faster than logarithms; they are used as long as none of
         them can underflow or overflow.
@@ -297,11 +274,10 @@ class Polynomials:
             np.add(sums[p + 1, 1:], added[p], out=sums[p, 1:])
         total = np.where(sums[:-1, 1:] > 0, sums[:-1, 1:], 1.0)
         with np.errstate(divide="ignore"):
-            return Sums(
-                np.log(sums[:-1, self.whole]) + largest, sums[1:, 1:] / total, added / total
-            )
+            log_whole = np.log(sums[:-1, self.whole]) + largest
+        return log_whole, sums[1:, 1:] / total, added / total
 
-    def _add_logs(self, theta: Floats) -> Sums:
+    def _add_logs(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         m, n = theta.shape
         logs = np.full((m + 1, self.n_rows, n), -np.inf)
         logs[:, 0] = 0.0
@@ -310,7 +286,7 @@ class Polynomials:
             np.logaddexp(after[1:], self.scale * theta[p] + after[self.previous], out=logs[p, 1:])
         total = np.where(np.isneginf(logs[:-1, 1:]), 0.0, logs[:-1, 1:])
         with_item = np.exp(self.scale * theta[:, None] + logs[1:, self.previous] - total)
-        return Sums(logs[:-1, self.whole], np.exp(logs[1:, 1:] - total), with_item)
+        return logs[:-1, self.whole], np.exp(logs[1:, 1:] - total), with_item
 
     def pass_down(self, rows: Floats, moved: Floats) -> None:
         """Add what moves from each polynomial to that of one degree less."""
@@ -400,7 +376,7 @@ def log_prob(rankings: Rankings, sizes: Ints, values: Floats) -> Floats:
     result = np.zeros(len(rankings))
     for block in iterate_blocks(rankings, polynomials.n_rows):
         theta = log_worths[block.codes]
-        log_sums = polynomials.add_items(theta).log_whole[block.place, :, block.column]
+        log_sums = polynomials.add_items(theta)[0][block.place, :, block.column]
         total = np.logaddexp.reduce(log_sums + gamma, axis=1)
         log_delta = np.where(block.size[:, None] == sizes, gamma, -np.inf).max(axis=1)
         result[block.rows] = (block.chosen * theta).sum(axis=0)
@@ -563,6 +539,28 @@ def require_tie_sizes(rankings: Rankings) -> Ints:
     return sizes
 
 
+def maximize_worths(
+    likelihood: Likelihood | PairLikelihood, ridge: Floats, tol: float = 1e-10, max_iter: int = 1000
+) -> Optimum:
+    """Maximise a penalised log-likelihood in log-worths and other parameters, from zeros."""
+    return maximize(
+        likelihood.evaluate,
+        likelihood.information,
+        np.zeros(likelihood.size),
+        ridge=ridge,
+        invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
+        tol=tol,
+        max_iter=max_iter,
+    )
+
+
+def find_flat(likelihood: Likelihood | PairLikelihood, values: Floats) -> Floats:
+    """Return the directions in which a log-likelihood has no curvature left, as columns."""
+    least = FLAT * likelihood.information(np.zeros_like(values)).trace()
+    curvatures, directions = np.linalg.eigh(likelihood.information(values))
+    return np.asarray(directions[:, curvatures < least])
+
+
 def require_finite_worths(
     likelihood: Likelihood | PairLikelihood, values: Floats, items: tuple[str, ...]
 ) -> None:
@@ -571,11 +569,10 @@ def require_finite_worths(
     The log-likelihood is concave. Without a maximum it rises forever in some direction, ever less,
     and has no curvature left there, while one ranking that contradicts the direction has some.
     """
-    C, least = len(items), FLAT * likelihood.information(np.zeros_like(values)).trace()
-    curvatures, directions = np.linalg.eigh(likelihood.information(values))
+    directions = find_flat(likelihood, values)[: len(items)]
     # The direction of equal log-worths says nothing.
-    apart = directions[:C] - directions[:C].mean(axis=0)
-    flat = (curvatures < least) & ((apart**2).sum(axis=0) > 1e-6)
+    apart = directions - directions.mean(axis=0)
+    flat = (apart**2).sum(axis=0) > 1e-6
     if flat.any():
         worths = apart[:, np.argmax(flat)]
         low, high = items[worths.argmin()], items[worths.argmax()]

@@ -10,8 +10,7 @@ from scipy.sparse import csr_array
 
 from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.newton import maximize
-from rankshot.ranking.models.davidson_luce import FLAT
+from rankshot.ranking.models.davidson_luce import find_flat, maximize_worths
 from rankshot.ranking.models.information import invert_information
 from rankshot.ranking.models.pair_likelihood import PairLikelihood
 from rankshot.ranking.models.plackett_luce import PlackettLuce
@@ -104,23 +103,14 @@ class MatchModel:
         return self
 
     def _maximize(self, likelihood: PairLikelihood, eta: float) -> Floats:
-        is_worth = (np.arange(likelihood.size) < likelihood.n_items).astype(float)
         ridge = np.full(likelihood.size, eta)
         ridge[likelihood.size - self.has_ties :] = 0.0
-        return maximize(
-            likelihood.evaluate,
-            likelihood.information,
-            np.zeros(likelihood.size),
-            ridge=ridge,
-            invariant=is_worth,
-        ).parameters
+        return maximize_worths(likelihood, ridge).parameters
 
     def _find_endless(self, likelihood: PairLikelihood, b: Floats) -> str:
         """Return which covariates explain some votes completely: their effects have no limit."""
-        C, start = likelihood.n_items, likelihood.information(np.zeros_like(b))
-        curvatures, directions = np.linalg.eigh(likelihood.information(b))
-        flat = curvatures < FLAT * start.trace()
-        of_x = np.abs(directions[C : C + len(self.names), flat]).max(axis=1, initial=0.0)
+        of_names = slice(likelihood.n_items, likelihood.n_items + len(self.names))
+        of_x = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
         found = [name for name, part in zip(self.names, of_x, strict=True) if part > 1e-3]
         return f"covariates explain votes completely: {quote_names(found)}" if found else ""
 

@@ -85,16 +85,7 @@ class PairLikelihood:
         """Return minus the matrix of second derivatives."""
         _, lead, tie, _ = self._predict(b)
         w = self._weights
-        return self._cross(w * (1 - tie - lead**2) / 4, -w * lead * tie / 2, w * tie * (1 - tie))
-
-    def squares(self, b: Floats, weights: Floats) -> Floats:
-        """Return Σ w g gᵀ, with the derivatives g and a weight of each vote."""
-        slope, of_tie = self._slopes(b)
-        return self._cross(weights * slope**2, weights * slope * of_tie, weights * of_tie**2)
-
-    def _cross(self, of_d: Floats, mixed: Floats, of_tie: Floats) -> Floats:
-        """Return a matrix of second order, from what each vote adds for d and for ties."""
-        C, x = self.n_items, self._of_X
+        of_d, C, x = w * (1 - tie - lead**2) / 4, self.n_items, self._of_X
         both = np.bincount(self._first * C + self._second, of_d, C * C).reshape(C, C)
         both += both.T
         found = np.zeros((self.size, self.size))
@@ -103,8 +94,8 @@ class PairLikelihood:
         for k, column in enumerate(self._X.T, C):
             found[:C, k] = found[k, :C] = self._add_up(of_d * column)[:C]
         if self._has_ties:
-            found[:-1, -1] = found[-1, :-1] = self._add_up(mixed)
-            found[-1, -1] = float(of_tie.sum())
+            found[:-1, -1] = found[-1, :-1] = self._add_up(-w * lead * tie / 2)
+            found[-1, -1] = float(w @ (tie * (1 - tie)))
         return found
 
     def _add_up(self, values: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,7 +14,6 @@ from scipy.special import wrightomega
 from rankshot.core.arrays import row_blocks
 from rankshot.core.estimators import Estimator, check_is_fitted, warn_of_convergence
 from rankshot.core.newton import Optimum, maximize
-from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
     as_names,
@@ -24,7 +23,7 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import invert_information, require_estimable
-from rankshot.ranking.models.plackett_luce_likelihood import SMALL, BaseLikelihood, build_likelihood
+from rankshot.ranking.models.plackett_luce_likelihood import SMALL, Likelihood, build_likelihood
 from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
 from rankshot.ranking.parts import (
     AnyRankings,
@@ -61,12 +60,10 @@ class WorthModel(Estimator, ABC):
         regularization: float = 0.01,
         tol: float = 1e-10,
         max_iter: int = 10_000,
-        verbose: bool = False,
     ) -> None:
         self.regularization = regularization
         self.tol = tol
         self.max_iter = max_iter
-        self.verbose = verbose
 
     def _require_settings(self) -> None:
         require_number("regularization", self.regularization, least=0, below=np.inf)
@@ -135,8 +132,6 @@ class PlackettLuce(WorthModel):
         If the weights of the rankings add up to less than 1, it is multiplied by their sum.
     max_iter : int
         The largest number of iterations; a warning says if they were not enough.
-    verbose : bool
-        Show progress.
 
     Attributes
     ----------
@@ -210,8 +205,7 @@ class PlackettLuce(WorthModel):
         # Rankings of small weight have a small log-likelihood.
         tol = self.tol * min(1.0, weight) / weight
         penalty = self.regularization / weight * likelihood.counts.astype(np.float64)
-        with ProgressLine("Plackett-Luce", enabled=self.verbose) as line:
-            found = maximize_likelihood(likelihood, penalty, tol, self.max_iter, line.update)
+        found = maximize_likelihood(likelihood, penalty, tol, self.max_iter)
         theta = self._take_parameters(found)
         self.log_likelihood_ = weight * (found.value + float(penalty @ theta**2) / 2)
         return self._with_log_worths(rankings.items, theta[class_of])
@@ -286,11 +280,7 @@ def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
 
 
 def maximize_likelihood(
-    likelihood: BaseLikelihood,
-    penalty: Floats,
-    tol: float,
-    max_iter: int,
-    report: Callable[[str], object] | None = None,
+    likelihood: Likelihood, penalty: Floats, tol: float, max_iter: int
 ) -> Optimum:
     """Maximise ``value(θ) - 1/2 Σ penalty_c θ_c²`` over log-worths θ, from one step of MM.
 
@@ -311,7 +301,6 @@ def maximize_likelihood(
         invariant=np.ones_like(equal),
         tol=tol,
         max_iter=max_iter,
-        report=report,
     )
 
 

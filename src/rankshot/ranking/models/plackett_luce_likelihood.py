@@ -21,11 +21,10 @@ where the last sum is over the rankings that list both: a sparse matrix, if rank
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,7 @@ from scipy.sparse import coo_array, csr_array
 from rankshot.core.arrays import BLOCK_CELLS
 from rankshot.core.newton import Point
 from rankshot.ranking.entries import Entries, row_starts
-from rankshot.ranking.models.plackett_luce_stages import Block, TiedStages, add_up, split_by_width
-from rankshot.ranking.models.tie_integral import TiedClasses
+from rankshot.ranking.models.plackett_luce_stages import Block, BlockSums, add_up, split_by_width
 from rankshot.ranking.parts import AnyRankings, RankingParts, keep_counted, keep_counted_part
 from rankshot.ranking.rankings import Rankings
 
@@ -121,19 +119,17 @@ class Curvature:
 def sum_curvature(blocks: list[Block], counts: NDArray[np.int64], theta: Floats) -> Curvature:
     """Return the curvature of the log-likelihood of some blocks."""
     C = len(theta)
-    everywhere, left_out, table = 0.0, np.zeros(C), _PairTable(C)
-    dense = None
-    for block in blocks:
-        if block.complete:
-            both = _sum_complete(block, theta)
-            dense = both if dense is None else dense + both
-        else:
-            shared, apart = _sum_listed(block, theta, table)
-            everywhere += shared
-            left_out += apart
-    pairs = table.total() if dense is None else dense + table.total()
     worths: Floats = np.asarray(counts * np.exp(theta), np.float64)
-    return Curvature(worths, everywhere, left_out, pairs)
+    everywhere, left_out = 0.0, np.zeros(C + 1)
+    table = _PairTable(C, is_dense=C <= SMALL or any(block.complete for block in blocks))
+    for block in blocks:
+        sums = block.sum_up(theta)
+        rate = _sum_choices(block, sums, table, left_out)
+        if block.complete:
+            table.half[:-1, :-1] += _sum_complete(block, rate) * worths[:, None] * worths
+        else:
+            everywhere += _sum_listed(block, sums.worths, rate, table, left_out)
+    return Curvature(worths, everywhere, left_out[:C], table.total())
 
 
 class _PairTable:
@@ -142,11 +138,10 @@ class _PairTable:
     Numbers are collected, and added up whenever there are many, so that they fill no memory.
     """
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, *, is_dense: bool) -> None:
         # C, which is not a class, is left out in the end.
         self._shape = n_classes + 1, n_classes + 1
-        small = n_classes <= SMALL
-        self._half: Floats | csr_array = np.zeros(self._shape) if small else csr_array(self._shape)
+        self.half: Any = np.zeros(self._shape) if is_dense else csr_array(self._shape)
         self._waiting: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]] = []
         self._n_waiting = 0
 
@@ -162,34 +157,29 @@ class _PairTable:
         """Return the sums."""
         if self._waiting:
             self._add_up()
-        half = self._half[:-1, :-1]
+        half = self.half[:-1, :-1]
         return half + half.T
 
     def _add_up(self) -> None:
         first, second, values = (np.concatenate(x) for x in zip(*self._waiting, strict=True))
         self._waiting, self._n_waiting = [], 0
         n = self._shape[0]
-        if isinstance(self._half, np.ndarray):
-            self._half += np.bincount(first * n + second, values, n * n).reshape(n, n)
+        if isinstance(self.half, np.ndarray):
+            self.half += np.bincount(first * n + second, values, n * n).reshape(n, n)
             return
-        self._half = self._half + coo_array((values, (first, second)), self._shape).tocsr()
+        self.half = self.half + coo_array((values, (first, second)), self._shape).tocsr()
         # Each pair is there once, and twice in the sum.
-        if 2 * self._half.nnz > n * n // SPARSE_PART:
-            self._half = self._half.toarray()
+        if 2 * self.half.nnz > n * n // SPARSE_PART:
+            self.half = self.half.toarray()
 
 
-# ---- Rankings of which only the listed classes are laid out
-
-
-def _sum_listed(block: Block, theta: Floats, table: _PairTable) -> tuple[float, Floats]:
-    """Return E and y; add the numbers of the pairs that a ranking lists to the table of P."""
-    C, order, has_rest = block.n_classes, block.order, block.stages.has_rest
-    worths, remaining, totals, choices, _ = block.sum_up(theta)
+def _sum_choices(block: Block, sums: BlockSums, table: _PairTable, left_out: Floats) -> Floats:
+    """Return r of each cell; add the tied pairs to the table of P, and what ties add to y."""
+    order = block.order
     rate = np.zeros(order.shape)
-    rate[: block.depth] = block.choices / totals**2
-    left_out = np.zeros(C + 1)
-    for tie, choice in zip(block.stages.ties, choices, strict=True):
-        weight, rest = block.weights[tie.column], remaining[tie.end, tie.column]
+    rate[: block.depth] = block.choices / sums.totals**2
+    for tie, choice in zip(block.stages.ties, sums.choices, strict=True):
+        weight, rest = block.weights[tie.column], sums.remaining[tie.end, tie.column]
         g = tie.members.shape[1]
         # Two later classes, two tied ones (each pair is met twice), and one of each.
         by_rest = choice.hessian[:, g, g] + choice.gradient.sum(axis=1)
@@ -197,13 +187,21 @@ def _sum_listed(block: Block, theta: Floats, table: _PairTable) -> tuple[float, 
         tied, other = tie.members[:, :, None], tie.members[:, None]
         table.add(tied, other, weight[:, None, None] / 2 * choice.hessian[:, :g, :g])
         mixed = (weight / rest)[:, None] * choice.hessian[:, :g, g]
-        top = has_rest[tie.column]
+        top = block.stages.has_rest[tie.column]
         np.add.at(left_out, tie.members, mixed * top[:, None])
         later = np.arange(len(order)) >= tie.end[:, None]
         # y gives a share to all classes; it is taken back from those that are not later.
-        shares = worths[:, tie.column].T * (later - 1.0 * top[:, None])
+        shares = sums.worths[:, tie.column].T * (later - 1.0 * top[:, None])
         table.add(tied, order[:, tie.column].T[:, None], mixed[:, :, None] * shares[:, None])
     add_up(rate)
+    return rate
+
+
+def _sum_listed(
+    block: Block, worths: Floats, rate: Floats, table: _PairTable, left_out: Floats
+) -> float:
+    """Return E; add the pairs that a ranking lists to the table of P, and the rest to y."""
+    order, has_rest = block.order, block.stages.has_rest
     whole = rate[-1] * has_rest
     for i in range(len(order) - 1):
         shared = np.where(has_rest, whole - rate[i + 1 :], rate[i])
@@ -211,102 +209,29 @@ def _sum_listed(block: Block, theta: Floats, table: _PairTable) -> tuple[float, 
         shared *= worths[i + 1 :]
         table.add(order[i], order[i + 1 :], shared)
     missed = worths * (whole - rate) * has_rest
-    left_out -= np.bincount(order.ravel(), missed.ravel(), minlength=C + 1)
-    return float(whole.sum()), left_out[:C]
+    left_out -= np.bincount(order.ravel(), missed.ravel(), minlength=left_out.size)
+    return float(whole.sum())
 
 
-# ---- Rankings of which all classes are laid out
-
-
-def _sum_complete(block: Block, theta: Floats) -> Floats:
-    """Return B of a block."""
+def _sum_complete(block: Block, rate: Floats) -> Floats:
+    """Return Σ r of the earlier one of two classes, where all of them are laid out."""
     C = block.n_classes
-    _, remaining, totals, choices, _ = block.sum_up(theta)
-    rate = block.choices / totals**2
-    add_up(rate)
     running = np.zeros((C + 1, len(block.weights)))
-    column = np.arange(len(block.weights))
-    running[block.order[: block.depth], column] = rate
-    running[block.order[block.depth :], column] = rate[-1]
-    both = np.empty((C, C))
-    v = block.stages.counts * np.exp(theta)
+    running[block.order, np.arange(len(block.weights))] = rate
+    half = np.zeros((C, C))
     for a in range(C):
-        both[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
-        both[a:, a] = both[a, a:]
-    both *= v[:, None] * v
-    for tie, choice in zip(block.stages.ties, choices, strict=True):
-        rest = np.log(remaining[tie.end, tie.column])
-        both += _tie_hessian(block, theta, rest, tie, choice)
-    return both
-
-
-def _tie_hessian(
-    block: Block,
-    theta: Floats,
-    rest: Floats,
-    tie: TiedStages,
-    choice: TiedClasses,
-) -> Floats:
-    """Return the second derivatives of a tie in all log-worths."""
-    C, g = block.n_classes, tie.members.shape[1]
-    weight = block.weights[tie.column]
-    stage = np.arange(len(rest))[:, None]
-    later = np.arange(C)[:, None] >= tie.end
-    shares = np.zeros((C + 1, len(rest)))
-    shares[block.order[:, tie.column], stage.T] = later
-    # Only later items have a share; the ratio of the others may overflow.
-    totals = theta + np.log(block.stages.counts)
-    ratio = np.where(shares[:C] > 0, totals[:, None] - rest, -np.inf)
-    shares = np.exp(ratio)
-    slope = -choice.gradient.sum(axis=1)
-    hessian: Floats = (shares * (weight * (choice.hessian[:, g, g] - slope))) @ shares.T
-    hessian[np.diag_indices(C)] += shares @ (weight * slope)
-    mixed = np.zeros((len(rest), C))
-    mixed[stage, tie.members] = weight[:, None] * choice.hessian[:, :g, g]
-    cross = shares @ mixed
-    hessian += cross + cross.T
-    own = weight[:, None, None] * choice.hessian[:, :g, :g]
-    np.add.at(hessian, (tie.members[:, :, None], tie.members[:, None, :]), own)
-    return hessian
+        half[a, a:] = np.minimum(running[a], running[a:C]).sum(axis=1)
+    return half
 
 
 # ---- The log-likelihood
 
 
-class BaseLikelihood(ABC):
-    """What the solver needs of a log-likelihood of classes of items.
+class Likelihood:
+    """The log-likelihood of weighted rankings, as the solvers need it.
 
     The derivative in the log-worth of class c is ``wins[c] - expected[c]``: how often it was
     chosen, minus how often the model expects it to be. A class has ``counts[c]`` items.
-    """
-
-    counts: NDArray[np.int64]
-    wins: Floats
-
-    @abstractmethod
-    def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the log-likelihood, and the expected number of times each class is chosen."""
-
-    @abstractmethod
-    def curvature(self, theta: Floats) -> Curvature:
-        """Return minus the second derivatives, as a matrix that need not be dense."""
-
-    def information(self, theta: Floats) -> Floats:
-        """Return minus the matrix of second derivatives."""
-        return self.curvature(theta).toarray()
-
-    def evaluate(self, theta: Floats) -> Point:
-        """Return the log-likelihood and its gradient."""
-        span = float(theta.max() - theta.min())
-        if span > WIDEST_RANGE:
-            return Point(-np.inf, np.zeros_like(theta))
-        value, expected = self.value_and_expected(theta)
-        size = abs(value) + float(self.wins.sum()) * (1 + span)
-        return Point(value, self.wins - expected, size, self.wins + expected)
-
-
-class Likelihood(BaseLikelihood):
-    """The log-likelihood of weighted rankings, as the solvers need it.
 
     All sums are running sums along the rankings, so the cost of one evaluation is proportional to
     the number of classes that they list.
@@ -330,7 +255,7 @@ class Likelihood(BaseLikelihood):
         self.wins: Floats = np.sum([block.wins for block in self._blocks], axis=0)
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Add up those of the blocks."""
+        """Return the log-likelihood, and the expected number of times each class is chosen."""
         theta = theta - theta.max()
         value, expected = 0.0, np.zeros(self.n_classes)
         for block in self._split(theta):
@@ -340,9 +265,22 @@ class Likelihood(BaseLikelihood):
         return value, expected
 
     def curvature(self, theta: Floats) -> Curvature:
-        """Add up those of the blocks."""
+        """Return minus the second derivatives, as a matrix that need not be dense."""
         theta = theta - theta.max()
         return sum_curvature(self._split(theta), self.counts, theta)
+
+    def information(self, theta: Floats) -> Floats:
+        """Return minus the matrix of second derivatives."""
+        return self.curvature(theta).toarray()
+
+    def evaluate(self, theta: Floats) -> Point:
+        """Return the log-likelihood and its gradient."""
+        span = float(theta.max() - theta.min())
+        if span > WIDEST_RANGE:
+            return Point(-np.inf, np.zeros_like(theta))
+        value, expected = self.value_and_expected(theta)
+        size = abs(value) + float(self.wins.sum()) * (1 + span)
+        return Point(value, self.wins - expected, size, self.wins + expected)
 
     def _split(self, theta: Floats) -> list[Block]:
         return [part for block in self._blocks for part in block.split(theta)]
@@ -357,15 +295,13 @@ def _list_classes(rankings: Rankings, class_of: NDArray[np.intp]) -> Rankings:
         class_of[rankings.codes[kept]].astype(np.int32), rankings.places[kept], row_starts(sizes)
     )
     names = tuple(rankings.items[i] for i in representatives)
-    return replace(
-        rankings, items=names, codes=lists.codes, places=lists.places, starts=lists.starts
-    )
+    return replace(rankings, items=names, **lists._asdict())
 
 
 # ---- Rankings in parts
 
 
-class PartsLikelihood(BaseLikelihood):
+class PartsLikelihood(Likelihood):
     """The same as `Likelihood` for rankings in parts: each value is one pass over all parts."""
 
     def __init__(self, rankings: RankingParts, class_of: NDArray[np.intp]) -> None:
@@ -385,9 +321,7 @@ class PartsLikelihood(BaseLikelihood):
         return found
 
 
-def build_likelihood(
-    rankings: AnyRankings, class_of: NDArray[np.intp] | None = None
-) -> BaseLikelihood:
+def build_likelihood(rankings: AnyRankings, class_of: NDArray[np.intp] | None = None) -> Likelihood:
     """Return the likelihood of rankings, in parts or not."""
     if isinstance(rankings, Rankings):
         return Likelihood(rankings, class_of)

@@ -16,7 +16,6 @@ from scipy.special import ndtri, stdtrit
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Optimum, maximize
-from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import as_frame, frame_to_matrix
 from rankshot.core.validation import (
     Seed,
@@ -76,7 +75,7 @@ class PlackettLuceRegression(WorthModel):
         Whether items have effects of their own. Without them, features are assumed to explain
         the worths completely: the errors of coefficients are then far too small if they do not.
         With as many features as items less one, there are none.
-    max_iter, verbose
+    max_iter
         Those of `PlackettLuce`.
 
     Attributes
@@ -113,12 +112,10 @@ class PlackettLuceRegression(WorthModel):
         alpha: float = 0.0,
         item_effects: bool = True,
         max_iter: int = 1_000,
-        verbose: bool = False,
     ) -> None:
         self.alpha = alpha
         self.item_effects = item_effects
         self.max_iter = max_iter
-        self.verbose = verbose
 
     def fit(self, rankings: Rankings, features: ArrayLike) -> PlackettLuceRegression:
         """Estimate the coefficients.
@@ -144,10 +141,9 @@ class PlackettLuceRegression(WorthModel):
         likelihood = Likelihood(rankings)
         if self.alpha == 0:
             _require_estimable(rankings, X, names)
-        with ProgressLine("Plackett-Luce regression", enabled=self.verbose) as line:
-            mixed = _MixedModel(likelihood, X, weight, self, line)
-            self.item_std_ = mixed.find_std() if self._has_item_effects(X) else 0.0
-            found = mixed.fit(self.item_std_, TOLERANCE)
+        mixed = _MixedModel(likelihood, X, weight, self)
+        self.item_std_ = mixed.find_std() if self._has_item_effects(X) else 0.0
+        found = mixed.fit(self.item_std_, TOLERANCE)
         self._design = mixed.design(self.item_std_)
         theta = self._design @ self._take_parameters(found)
         self.coef_ = beta = found.parameters[: len(names)]
@@ -269,15 +265,9 @@ class _MixedModel:
     """The fit with a given standard deviation of the effects, and the search for it."""
 
     def __init__(
-        self,
-        likelihood: Likelihood,
-        X: Floats,
-        weight: float,
-        model: PlackettLuceRegression,
-        line: ProgressLine,
+        self, likelihood: Likelihood, X: Floats, weight: float, model: PlackettLuceRegression
     ) -> None:
-        self._likelihood, self._X, self._weight = likelihood, X, weight
-        self._model, self._line = model, line
+        self._likelihood, self._X, self._weight, self._model = likelihood, X, weight, model
         self._last = np.zeros(X.shape[1]), np.zeros(X.shape[0])
 
     def design(self, std: float) -> Floats:
@@ -292,7 +282,6 @@ class _MixedModel:
         """Return β, followed by z if there are effects; start from the last ones found."""
         # Effects make it sparse.
         design: Any = csr_array(self.design(std)) if std else self._X
-        settings = self._model
         beta, effects = self._last
         found = maximize(
             self._likelihood.evaluate,
@@ -301,8 +290,7 @@ class _MixedModel:
             design=design,
             ridge=self._ridge(design),
             tol=tol,
-            max_iter=settings.max_iter,
-            report=self._line.update,
+            max_iter=self._model.max_iter,
         )
         if std:
             self._last = found.parameters[: beta.size], std * found.parameters[beta.size :]

@@ -1,6 +1,6 @@
 """A Plackett-Luce ranking as a sequence of choices: which item, or which tied items, come next.
 
-`Stages` lays out a block of rankings as such choices. `StageLogs` gives their log-probabilities
+`Stages` lays out a block of rankings as such choices. `log_prob` gives their log-probabilities
 for any log-worths; `Block` gives the log-likelihood and the expected choices for a fit, fast.
 
 There is one log-worth per class of items, and a class has one or more items of equal worth. A
@@ -134,53 +134,36 @@ def build_stages(
     return Stages(order, counts, chosen, has_rest, ties, log_ways)
 
 
-class StageLogs:
-    """A block of rankings at given log-worths, all in logarithms: right for any ratio of worths.
+def _log_prob(stages: Stages, theta: Floats) -> Floats:
+    """Return the log-probability of each ranking of single items, for any ratio of worths.
 
-    The remaining worth at each stage is summed from the last item up, never as the total minus the
-    worth of the placed items: that difference has no correct digits if the placed items have
-    nearly all of the worth.
-
-    Attributes
-    ----------
-    log_worths : ndarray of shape (D, n)
-        The log-worths of the classes in order; -inf after the end of a subset ranking.
-    log_remaining : ndarray of shape (D + 1, n)
-        The log of the total worth of each item and all that follow it.
+    All is in logarithms. The remaining worth at each stage is summed from the last item up, never
+    as the total minus the worth of the placed items: that difference has no correct digits if the
+    placed items have nearly all of the worth.
     """
-
     # PlackettLuceScorer, of the zero-shot heads, has its own code for the same formula: it has one
     # row of log-worths per input for a few fixed rankings, computes the sums that rankings share
     # once per input, in the precision of the scores, and can weight the stages.
-
-    def __init__(self, stages: Stages, theta: Floats) -> None:
-        self.stages = stages
-        self.theta = theta
-        totals = theta + np.log(stages.counts)
-        self.log_worths: Floats = np.append(totals, -np.inf).take(stages.order)
-        # From the rest, if there is one, up to the first item.
-        upward = np.full((len(self.log_worths) + 1, len(stages.log_ways)), -np.inf)
-        upward[1:] = self.log_worths[::-1]
-        if stages.has_rest.any():
-            log_total = logsumexp(totals)
-            listed = np.exp(self.log_worths - log_total).sum(axis=0)
-            upward[0, stages.has_rest] = log_total + np.log1p(-listed[stages.has_rest])
-        self.log_remaining: Floats = np.logaddexp.accumulate(upward, axis=0)[::-1]
-
-    @property
-    def log_prob(self) -> Floats:
-        """The log-probability of each ranking."""
-        stages = self.stages
-        # log v/(v + later), without the sum in the denominator
-        with np.errstate(invalid="ignore"):
-            ratio = self.log_remaining[1:] - self.log_worths
-        log_odds = np.where(stages.chosen, ratio, -np.inf)
-        result: Floats = -np.logaddexp(0, log_odds).sum(axis=0) - stages.log_ways
-        for tie in stages.ties:
-            rest = self.log_remaining[tie.end, tie.column]
-            log_prob = tied_log_prob(self.theta[tie.members].T, rest, tie.taken)
-            np.add.at(result, tie.column, log_prob)
-        return result
+    # After the end of a subset ranking, nothing remains.
+    log_worths = np.append(theta, -np.inf).take(stages.order)
+    # From the rest, if there is one, up to the first item.
+    upward = np.full((len(log_worths) + 1, len(stages.log_ways)), -np.inf)
+    upward[1:] = log_worths[::-1]
+    if stages.has_rest.any():
+        log_total = logsumexp(theta)
+        listed = np.exp(log_worths - log_total).sum(axis=0)
+        upward[0, stages.has_rest] = log_total + np.log1p(-listed[stages.has_rest])
+    log_remaining = np.logaddexp.accumulate(upward, axis=0)[::-1]
+    # log v/(v + later), without the sum in the denominator
+    with np.errstate(invalid="ignore"):
+        ratio = log_remaining[1:] - log_worths
+    log_odds = np.where(stages.chosen, ratio, -np.inf)
+    result: Floats = -np.logaddexp(0, log_odds).sum(axis=0) - stages.log_ways
+    for tie in stages.ties:
+        rest = log_remaining[tie.end, tie.column]
+        log_prob = tied_log_prob(theta[tie.members].T, rest, tie.taken)
+        np.add.at(result, tie.column, log_prob)
+    return result
 
 
 def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Floats:
@@ -189,7 +172,7 @@ def log_prob(rankings: Rankings, items: tuple[str, ...], theta: Floats) -> Float
     result = np.empty(len(rankings))
     for rows, complete in _split_by_rest(rankings, theta):
         block = rankings[rows]
-        result[rows] = StageLogs(build_stages(block, complete=complete), theta).log_prob
+        result[rows] = _log_prob(build_stages(block, complete=complete), theta)
     return result
 
 
@@ -320,37 +303,43 @@ class Block:
         return found
 
     def value_and_expected(self, theta: Floats) -> tuple[float, Floats]:
-        """Return the weighted sum of `StageLogs.log_prob`, and the expected choices.
+        """Return the weighted sum of `log_prob`, and the expected choices.
 
         A fit spends most of its time here: plain sums of worths are several times faster than
         logarithms.
         """
         C, sums = self.n_classes, self.sum_up(theta)
-        found = self._expect(sums)
-        listed = np.bincount(self.order.ravel(), found.listed.ravel(), minlength=C + 1)
+        of_cells, lost, tied = self._expect(sums)
+        listed = np.bincount(self.order.ravel(), of_cells.ravel(), minlength=C + 1)
         expected: Floats = listed[:C].astype(np.float64, copy=False)
         if self.has_rest:
-            expected += found.lost.sum() * (self.counts * np.exp(theta))
-        for tie, slopes in zip(self.stages.ties, found.tied, strict=True):
-            tied = self.weights[tie.column][:, None] * tie.counts - slopes
-            np.add.at(expected, tie.members, tied)
+            expected += lost.sum() * (self.counts * np.exp(theta))
+        for tie, slopes in zip(self.stages.ties, tied, strict=True):
+            of_tie = self.weights[tie.column][:, None] * tie.counts - slopes
+            np.add.at(expected, tie.members, of_tie)
         return float(self.weights @ sums.log_probs), expected
 
     def gradients(self, theta: Floats) -> tuple[csr_array, Floats]:
         """Return the derivatives of each ranking, times its weight, as `Gradients` has them."""
-        found = self._expect(self.sum_up(theta))
-        slopes = -found.listed
+        of_cells, lost, tied = self._expect(self.sum_up(theta))
+        slopes = -of_cells
         slopes[: self.depth] += self.choices
         order, shape = self.order.T, (len(self.weights), self.n_classes)
         kept = order < self.n_classes
         starts = row_starts(kept.sum(axis=1))
         listed = csr_array((slopes.T[kept], order[kept], starts), shape=shape)
-        for tie, slope in zip(self.stages.ties, found.tied, strict=True):
+        for tie, slope in zip(self.stages.ties, tied, strict=True):
             rows = np.repeat(tie.column, slope.shape[1])
             listed = listed + csr_array((slope.ravel(), (rows, tie.members.ravel())), shape=shape)
-        return listed, found.lost
+        return listed, lost
 
-    def _expect(self, sums: BlockSums) -> _Expected:
+    def _expect(self, sums: BlockSums) -> tuple[Floats, Floats, list[Floats]]:
+        """Return how often items are expected to be chosen.
+
+        First the expectations of the cells of ``order``, then what all classes have in proportion
+        to their worths, and the slopes of each tie in the log-worths of its members: observed minus
+        expected choices.
+        """
         worths, remaining, totals, choices, _ = sums
         rate, tied = self.choices / totals, []
         for tie, choice in zip(self.stages.ties, choices, strict=True):
@@ -367,7 +356,7 @@ class Block:
         listed = np.empty_like(worths)
         np.multiply(worths[: self.depth], rate, out=listed[: self.depth])
         np.multiply(worths[self.depth :], rate[-1], out=listed[self.depth :])
-        return _Expected(listed, lost, tied)
+        return listed, lost, tied
 
 
 class BlockSums(NamedTuple):
@@ -382,19 +371,6 @@ class BlockSums(NamedTuple):
     totals: Floats
     choices: list[TiedClasses]
     log_probs: Floats
-
-
-class _Expected(NamedTuple):
-    """How often items of a block are expected to be chosen.
-
-    ``listed`` has the expectations of the cells of ``order``, ``lost`` is what all classes have in
-    proportion to their worths, and ``tied`` are the slopes of each tie in the log-worths of its
-    members: observed minus expected choices.
-    """
-
-    listed: Floats
-    lost: Floats
-    tied: list[Floats]
 
 
 class Gradients(NamedTuple):

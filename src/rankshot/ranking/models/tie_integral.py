@@ -274,7 +274,9 @@ class TiedClasses:
     ) -> None:
         size = int(counts[0].sum())
         ratios = log_worths - log_rest[:, None]
-        self._x = x = place_nodes(size, _lowest_of_classes(ratios, size, taken))
+        # Below the lowest node, the integrand is negligible: there it decreases like exp(m x).
+        fastest = float(ratios.max()) + np.log(size)
+        x = place_nodes(size, float(-max(fastest, 0.0) - CLASS_MARGIN / taken))
         rates = np.exp(ratios)
         rung = np.ascontiguousarray(np.moveaxis(ring_by_octaves(rates, x), 0, 2))
         self._times = rates[:, :, None] * np.exp(x)
@@ -321,12 +323,6 @@ class TiedClasses:
         result[:, :p, p] = result[:, p, :p] = -second.sum(axis=2)
         result[:, p, p] = second.sum(axis=(1, 2))
         return result
-
-
-def _lowest_of_classes(ratios: Floats, size: int, taken: int) -> float:
-    """Return the x below which the integrand is negligible: there it decreases like exp(m x)."""
-    fastest = float(ratios.max()) + np.log(size)
-    return float(-max(fastest, 0.0) - CLASS_MARGIN / taken)
 
 
 class _AllRung:

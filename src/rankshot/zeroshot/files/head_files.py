@@ -131,13 +131,9 @@ def _describe_origin(head: Any) -> dict[str, Any]:
     origin = {"created": datetime.now(UTC).date().isoformat(), "rankshot": __version__}
     while (inner := getattr(head, "head", None)) is not None:
         head = inner
-    if head.rankings_ is None:
+    if (rankings := head.rankings_) is None:
         return origin
-    return {
-        **origin,
-        "rankings": len(head.rankings_),
-        "sources": list(head.rankings_.source_names),
-    }
+    return {**origin, "rankings": len(rankings), "sources": list(rankings.source_names)}
 
 
 # ---- Reading

@@ -71,13 +71,13 @@ class BaseHead(ABC):
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
     temperature: float | None
+    # What a fitted head may have; the last two are the classes that each source lacks, and the
+    # sources that are not used.
     rankings_: Any = None
     consensus_: Any = None
     reference_: Any = None
-    """What a fitted head may have; None otherwise."""
     missing_: Mapping[str, list[str]] = {}
     unused_: tuple[str, ...] = ()
-    """The classes that each source lacks, and the sources that are not used."""
     _learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that `fit` sets and a file holds: arrays, rankings, a reference and plain
     values. All else follows from them in `_prepare`."""

@@ -24,8 +24,6 @@ from rankshot.core.arrays import (
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from rankshot.zeroshot.examples import (
-    CALIBRATION,
-    HEAD_WEIGHT,
     SIGNAL,
     SIGNAL_OF_FEATURES,
     Prototypes,
@@ -34,7 +32,7 @@ from rankshot.zeroshot.examples import (
     assign_folds,
     center_features,
     fit_class_means,
-    fit_factor,
+    fit_factors,
     measure_dependence,
     measure_reference,
 )
@@ -42,6 +40,8 @@ from rankshot.zeroshot.heads.base import BaseHead, as_reference
 from rankshot.zeroshot.scores import (
     Kind,
     Scores,
+    center_rows,
+    class_scores,
     n_columns,
     pair_constants,
     standardize_rows,
@@ -52,6 +52,7 @@ Doubles = NDArray[np.float64]
 Codes = NDArray[np.intp]
 Examples = tuple[Scores | ArrayLike, ArrayLike]
 ADDED = "added"
+LINEAR = ("head_weight", "slopes", "offsets", "feature_slopes")
 
 
 class ExampleFacts(NamedTuple):
@@ -67,21 +68,17 @@ class ExampleFacts(NamedTuple):
     signal : float
         ρ: the share of the scores, or else of the features, that the examples of a class have in
         common.
-    head_weight : float
-        The weight of the log-probabilities by rankings or similarities alone; 0 where these are
-        part of the means of the classes.
 
     Examples
     --------
     >>> from rankshot.zeroshot import ExampleFacts
     >>> ExampleFacts._fields
-    ('n_examples', 'slope', 'signal', 'head_weight')
+    ('n_examples', 'slope', 'signal')
     """
 
     n_examples: int
     slope: float
     signal: float
-    head_weight: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +95,23 @@ class Additions:
     feature_slopes: Doubles
     evidence_slopes: Doubles
 
-    def constants(self) -> Constants:
-        """Return the arrays of the formula."""
-        return dict(vars(self))
+    @classmethod
+    def zeros(cls, n_items: int, n_features: int, n_classes: int) -> Additions:
+        """Return additions of nothing."""
+        L = n_classes
+        slopes, feature_slopes = np.zeros((n_items, L)), np.zeros((n_features, L))
+        return cls(
+            *(np.zeros(()), slopes, np.zeros(L)),
+            *(np.zeros(n_features), feature_slopes, np.zeros((0, L))),
+        )
 
-    def apply(self, f: Array, extra: Array, c: Constants, xp: Library) -> Array:
-        """Return what is added for standardised scores ``f``, features and then evidence."""
-        total = f @ c["slopes"] + c["offsets"]
+    def constants(self, dtype: Any = np.float64) -> Constants:
+        """Return the arrays of the formula."""
+        return {name: value.astype(dtype, copy=False) for name, value in vars(self).items()}
+
+    def apply(self, f: Array, std: Array, extra: Array, c: Constants, xp: Library) -> Array:
+        """Return what is added for scores with mean 0 and their ``std``, features and evidence."""
+        total = f @ c["slopes"] / std + c["offsets"]
         n = self.feature_slopes.shape[0]
         if n:
             total = total + _scale(extra[:, :n], c["feature_center"], xp) @ c["feature_slopes"]
@@ -114,13 +121,18 @@ class Additions:
 
     def evaluate(self, known: _Known) -> Doubles:
         """Return the log-odds of some inputs."""
-        total = self.apply(known.f, known.features, self.constants(), np)
+        total = self.apply(known.f, 1.0, known.features, self.constants(), np)
         return np.asarray(total + self.head_weight * known.by_head)
 
     def multiply(self, factor: float) -> Additions:
         """Return the same log-odds times a factor."""
-        names = ("head_weight", "slopes", "offsets", "feature_slopes")
-        return replace(self, **{name: factor * getattr(self, name) for name in names})
+        return replace(self, **{name: factor * getattr(self, name) for name in LINEAR})
+
+    def add(self, other: Additions) -> Additions:
+        """Return the sum of two log-odds, of which one at most has features."""
+        center = self.feature_center + other.feature_center
+        sums = {name: getattr(self, name) + getattr(other, name) for name in LINEAR}
+        return replace(self, feature_center=center, **sums)
 
 
 class _Known(NamedTuple):
@@ -239,20 +251,22 @@ class SemanticHead(BaseHead):
             by_head,
             np.searchsorted(self.classes_, labels),
         )
-        learned, self.examples_ = self._learn(known, usual)
+        (one, other), self.examples_ = self._learn(known, usual)
         fold, tested = assign_folds(known.codes), []
         ranked = self._ranked()
-        for one in np.unique(fold):
-            kept, left = known.take(fold != one), known.take(fold == one)
+        for group in np.unique(fold):
+            kept, left = known.take(fold != group), known.take(fold == group)
             # An example that is all that is known of a class cannot be left out.
             left = left.take(ranked[left.codes] | np.isin(left.codes, kept.codes))
             if len(kept.codes) and len(left.codes):
-                tested.append((self._learn(kept, usual)[0].evaluate(left), left.codes))
-        factor = 1.0
+                parts, _ = self._learn(kept, usual)
+                tested.append((*(part.evaluate(left) for part in parts), left.codes))
+        usual_factor = measure_dependence(one.evaluate(known), other.evaluate(known), known.codes)
+        factors = usual_factor, usual_factor
         if tested:
-            values, codes = map(np.concatenate, zip(*tested, strict=True))
-            factor = fit_factor(log_softmax(values, np, 1), codes, CALIBRATION)
-        self._additions = learned.multiply(factor)
+            a, b, codes = (np.concatenate(table) for table in zip(*tested, strict=True))
+            factors = fit_factors(a, b, codes, usual_factor)
+        self._additions = one.multiply(factors[0]).add(other.multiply(factors[1]))
 
     def _ranked(self) -> NDArray[np.bool_]:
         """Return which classes have rankings or similarities."""
@@ -261,8 +275,11 @@ class SemanticHead(BaseHead):
             return np.ones(len(self.classes_), bool)
         return np.asarray(prototypes.directions.any(axis=1))
 
-    def _learn(self, known: _Known, usual: Any) -> tuple[Additions, ExampleFacts]:
-        """Return what some examples add."""
+    def _learn(self, known: _Known, usual: Any) -> tuple[tuple[Additions, Additions], ExampleFacts]:
+        """Return what the rankings or similarities say, and what else some examples say.
+
+        A head that knows the means of the classes learns both from the scores together.
+        """
         C, L = len(self.items_), len(self.classes_)
         mean, std, noise, signal = np.zeros(C), np.ones(C), None, Signal(*SIGNAL)
         if usual is not None:
@@ -272,32 +289,33 @@ class SemanticHead(BaseHead):
         signal = self._usual_signal() or signal
         by_scores = fit_class_means(u, known.codes, L, signal, noise, prototypes)
         slopes = (by_scores.slopes / std / np.sqrt(C)).T
-        offsets = by_scores.offsets - mean @ slopes
-        weight, found = 0.0, by_scores
-        if prototypes is None:
-            weight = fit_factor(known.by_head, known.codes, HEAD_WEIGHT)
-        center, feature_slopes = np.zeros(0), np.zeros((0, L))
-        if known.features.shape[1]:
-            center = center_features(known.features, known.codes)
-            x = _scale(known.features, center, np)
-            feature_slopes = np.zeros((x.shape[1], L))
+        none = Additions.zeros(C, known.features.shape[1], L)
+        of_scores = replace(none, slopes=slopes, offsets=by_scores.offsets - mean @ slopes)
+        of_features, found = self._learn_features(known, none, by_scores.signal)
+        facts = ExampleFacts(len(known.codes), by_scores.slope, found or by_scores.signal)
+        if prototypes is not None:
+            return (of_scores, of_features), facts
+        alone = replace(none, head_weight=np.array(1.0))
+        return (alone, of_scores if found is None else of_features), facts
+
+    def _learn_features(
+        self, known: _Known, none: Additions, signal: float
+    ) -> tuple[Additions, float | None]:
+        """Return what the features of examples say, and ρ; None if they say nothing."""
+        if not known.features.shape[1]:
+            return none, None
+        center = center_features(known.features, known.codes)
+        x = _scale(known.features, center, np)
         # Features are centred by the examples, so those of a single class say nothing of others.
-        if known.features.shape[1] and np.ptp(known.codes) > 0 and x.any():
-            share, spread = SIGNAL_OF_FEATURES
-            usual_signal = Signal(share * by_scores.signal, spread)
-            found = fit_class_means(x, known.codes, L, usual_signal)
-            feature_slopes = found.slopes.T
-            if prototypes is None:
-                slopes, offsets = 0.0 * slopes, found.offsets
-            else:
-                values = x @ feature_slopes + found.offsets
-                factor = measure_dependence(known.f @ slopes + offsets, values, known.codes)
-                slopes, feature_slopes = factor * slopes, factor * feature_slopes
-                offsets = factor * (offsets + found.offsets)
-        added = Additions(
-            np.array(weight), slopes, offsets, center, feature_slopes, np.zeros((0, L))
+        if np.ptp(known.codes) == 0 or not x.any():
+            return replace(none, feature_center=center), None
+        share, spread = SIGNAL_OF_FEATURES
+        usual = Signal(share * signal, spread)
+        found = fit_class_means(x, known.codes, len(self.classes_), usual)
+        added = replace(
+            none, feature_center=center, feature_slopes=found.slopes.T, offsets=found.offsets
         )
-        return added, ExampleFacts(len(known.codes), by_scores.slope, found.signal, weight)
+        return added, found.signal
 
     # ---- Evidence of another model
 
@@ -312,8 +330,7 @@ class SemanticHead(BaseHead):
             weight = weigh_evidence(log_proba, given / scale)
         added = self._additions
         if added is None:
-            slopes, none = np.zeros((len(self.items_), L)), np.zeros((0, L))
-            added = Additions(np.array(1.0), slopes, np.zeros(L), np.zeros(0), none, none)
+            added = replace(Additions.zeros(len(self.items_), 0, L), head_weight=np.array(1.0))
         by_class = weight / scale * (np.eye(L) - 1 / L)
         self._additions = replace(added, evidence_slopes=by_class)
         self.evidence_weight_ = float(weight)
@@ -345,8 +362,8 @@ class SemanticHead(BaseHead):
             return self._formula(f, kind, c, xp, lost)
         n = n_columns(len(self.items_), kind)
         own = without_prefix(ADDED, c)
-        scores = standardize_rows(f[:, :n], kind, len(self.items_), c, xp)
-        total = self._additions.apply(scores, f[:, n:], own, xp)
+        scores = center_rows(class_scores(f[:, :n], kind, len(self.items_), c, xp), xp)
+        total = self._additions.apply(*scores, f[:, n:], own, xp)
         if self._additions.head_weight:
             by_head = self._formula(f[:, :n], kind, c, xp, lost) / own["temperature"]
             total = total + own["head_weight"] * log_softmax(by_head, xp, 1)
@@ -356,8 +373,10 @@ class SemanticHead(BaseHead):
         if self._additions is None:
             return self._log_posterior(values, kind)
         n = n_columns(len(self.items_), kind)
-        f = np.asarray(standardize_rows(values[:, :n], kind, len(self.items_)))
-        total = self._additions.apply(f, values[:, n:], self._additions.constants(), np)
+        # In single precision if the scores are.
+        c = self._additions.constants(values.dtype)
+        scores = center_rows(class_scores(values[:, :n], kind, len(self.items_), {}, np), np)
+        total = self._additions.apply(*scores, values[:, n:], c, np)
         if self._additions.head_weight:
             by_head = self._log_posterior(np.ascontiguousarray(values[:, :n]), kind).T
             total += self._additions.head_weight * log_softmax(by_head / self.temperature_, np, 1)

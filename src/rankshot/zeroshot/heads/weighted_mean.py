@@ -90,10 +90,10 @@ class WeightedMean(SemanticHead, BaseEstimator):
 
     The weight of a seen class i falls with its place r in a ranking of the new class z as
     r^-decay, and is 0 after the first k places. The weights of a ranking have the sum 1. Tied
-    classes share the weights of their places. Of a subset ranking, the mean weight of the listed
+    classes share the weights of their places. For subset rankings, the mean weight of the listed
     classes is subtracted, because they were compared with each other only. If z has several
-    rankings, the weights are the mean over them. Last, they are scaled to the sum of squares 1, so
-    that a new class with few or short rankings has no advantage.
+    rankings, the weights are the mean over them. Finally, they are scaled to unit length, so that a
+    new class with few or short rankings has no advantage.
 
     Not all sources deserve the same trust. By default, the rankings of sources with raters (people,
     language models) count. Those of tables without raters (WordNet, word vectors, corpora) only
@@ -110,10 +110,9 @@ class WeightedMean(SemanticHead, BaseEstimator):
     of one softmax depend on each other, so that m classes cover all others at least by half of m /
     (m + 10). A reference that lacks most classes changes little.
 
-    With labelled examples of new classes, the rankings say where the mean scores of a class are
-    expected, and the examples where they are: see `rankshot.zeroshot.examples.fit_class_means`. How
-    far each is to be trusted is measured on the examples. Rankings that do not agree with them do
-    not count.
+    With labelled examples of new classes, the rankings predict the mean scores of a class, and the
+    examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
+    each is measured on the examples: rankings that do not agree with them have no influence.
 
     All this is one matrix product, so the head is as fast as a linear classifier. On held-out
     seen classes of three data sets, it is slightly more accurate than `ProbabilisticRanking` with
