@@ -282,7 +282,7 @@ def test_half_an_output_does_not_stay_for_a_bad_part(place):
 
 def test_a_part_that_changes_while_it_is_read_has_no_output(place):
     parts = [replace(part, version="older") for part in list_parts("scores/*.csv")]
-    job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None, None)
+    job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None)
     content = Path("new.rankshot").read_bytes()
     run = run_parts(job, content, parts, str(place / "out"), Workers())
     reason = f"{place}/scores/b.csv: was changed while it was read"
@@ -398,7 +398,7 @@ def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
     """Both do the same job, and the disk of one fails."""
     classify("scores", "new.rankshot", "out")
     given = json.loads((place / "out/_rankshot.json").read_text())["job"]
-    job = _ClassifyJob(given["head"], "new.rankshot", given["score type"], False, None, None, None)
+    job = _ClassifyJob(given["head"], "new.rankshot", given["score type"], False, None, None)
     parts, out = list_parts("scores"), str(place / "out")
     given = (None, False, False, "skip", None, print, list(parts))
     executors._Run(job, b"", parts, out, *given).remove_failed()

@@ -7,9 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-import urllib.error
 import urllib.request
 from contextlib import contextmanager
+from http.client import HTTPException
 
 import numpy as np
 import pytest
@@ -120,7 +120,7 @@ def kill_under_load(folder, n_kills, n_threads=4):
                     name = ("cat", "dog", "truck")[(row + life) % 3]
                     try:
                         server.ask("api/labels", {"labels": [[row, name]]})
-                    except (OSError, urllib.error.URLError):
+                    except (OSError, HTTPException):
                         # It may or may not be on disk: nobody said so.
                         acknowledged.pop(row, None)
                         return

@@ -307,7 +307,7 @@ def test_a_database_of_the_first_release_is_refused(tmp_path):
     make_old(old, "ann")
     with closing(sqlite3.connect(old, isolation_level=None)) as connection:
         connection.execute("UPDATE survey SET version = 1")
-    with pytest.raises(RankshotError, match=r"rankshot 0\.1\.0 .* rankshot 0\.2\.0 with it once"):
+    with pytest.raises(RankshotError, match=r"version 1, .*start rankshot 0\.2\.0 for an older"):
         Database(old)
 
 

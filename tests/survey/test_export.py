@@ -122,7 +122,7 @@ def test_skips_repeats_gold_questions_and_perhaps_flagged_raters_are_left_out():
     assert [line.get("flags") for line in exported] == [["fast"], ["fast"], None]
     kept = records("after", everything(), FAST, exclude_flagged=True)
     assert kept == exported[2:]
-    with pytest.raises(rs.RankshotError, match="all 2 answers are from flagged participants"):
+    with pytest.raises(rs.RankshotError, match="of 2, 2 are from flagged participants"):
         records("after", everything()[:2], FAST, exclude_flagged=True)
     with pytest.raises(rs.RankshotError, match=r"no answers to export yet$"):
         records("unknown", [])

@@ -181,17 +181,14 @@ def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path):
             assert client.get(other).status == 404, other
 
 
-def test_a_file_that_is_no_picture_or_too_large_or_gone_is_named(tmp_path):
+def test_a_file_that_is_no_picture_or_too_large_is_named(tmp_path):
     path = tmp_path / "fox.png"
     wrong = "this must be a JPEG, PNG or WebP picture of at most 1 MiB"
-    for content, message in (
-        (b"<svg onload='alert(1)'/>", wrong),
-        (PICTURES["image/png"] + b"\0" * MOST_PICTURE_BYTES, wrong),
-        (None, "cannot read this picture (No such file or directory)"),
+    for content in (
+        b"<svg onload='alert(1)'/>",
+        PICTURES["image/png"] + b"\0" * MOST_PICTURE_BYTES,
     ):
-        path.unlink(missing_ok=True)
-        if content is not None:
-            path.write_bytes(content)
-        with pytest.raises(RankshotError, match=re.escape(message)) as caught:
+        path.write_bytes(content)
+        with pytest.raises(RankshotError, match=wrong) as caught:
             load_pictures([Picture("fox", path, "A fox")])
         assert str(caught.value).startswith(f"{path}: ")

@@ -290,10 +290,10 @@ def show_parts(
 
 def silence_dask() -> None:
     """Switch off the messages of Dask: the command says itself what happens."""
-    from rankshot.jobs.executors import import_distributed
+    from rankshot.jobs.executors import import_dask
 
     # Its loggers are there, with their levels, when it is imported.
-    import_distributed()
+    import_dask("distributed")
     for name in logging.root.manager.loggerDict:
         if name.startswith("distributed"):
             logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -50,7 +50,6 @@ def classify(
     score_type: str = AUTO,
     reject_below: float | None = None,
     top: int | None = None,
-    batch_rows: int | None = None,
     again: bool = False,
     update: bool = False,
     verify: bool = False,
@@ -93,8 +92,6 @@ def classify(
         Inputs of which no class has this probability are labelled ``rejected``.
     top : int, optional
         Write only the most probable classes of each input, this many; see `open_predictions`.
-    batch_rows : int, optional
-        How many rows are read at a time; by default, as many as have a million scores.
     again : bool
         Remove all predictions that are there and begin again; also those of another job.
     update : bool
@@ -146,9 +143,8 @@ def classify(
     require_number("wait_for_workers", wait_for_workers, least=0)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
-    for name, count in (("batch_rows", batch_rows), ("top", top)):
-        if count is not None:
-            require_whole_number(name, count)
+    if top is not None:
+        require_whole_number("top", top)
     content = Path(head).read_bytes()
     source, target = as_address(dataset), as_address(output)
     parts = list_parts(source)
@@ -168,7 +164,6 @@ def classify(
         is_given=score_type != AUTO,
         reject_below=reject_below,
         top=top,
-        batch_rows=batch_rows,
     )
     n_parts = format_count(len(parts), "part")
     notify(f"{source}: {n_parts}; the scores are interpreted as {job.score_type}")
@@ -197,7 +192,6 @@ class _ClassifyJob(PartJob):
     is_given: bool
     reject_below: float | None
     top: int | None
-    batch_rows: int | None
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -207,7 +201,6 @@ class _ClassifyJob(PartJob):
             "score type": self.score_type,
             "reject below": self.reject_below,
             "top": self.top,
-            "batch rows": self.batch_rows,
         }
 
     def load(self, content: bytes) -> BaseHead:
@@ -219,7 +212,7 @@ class _ClassifyJob(PartJob):
     def run(
         self, loaded: BaseHead, part: Part, source: Any, target: Path, metadata: dict[str, str]
     ) -> Work:
-        table = open_scores(source, self.batch_rows, allow_empty=True)
+        table = open_scores(source, allow_empty=True)
         head, _ = name_by_columns(loaded, table, self.head_name)
         require_features(table, head, self.head_name)
 

@@ -395,9 +395,9 @@ def _open_pool(where: Workers, n_parts: int, output: str, notify: Notify) -> Ite
 # -------------------------------------------------------------------- Dask
 
 
-def import_distributed() -> Any:
-    """Import Dask's scheduler, or raise an error that names the extra to install."""
-    return require_module("distributed", "many processes", "cluster")
+def import_dask(module: str = "dask") -> Any:
+    """Import a module of Dask, or raise an error that names the extra to install."""
+    return require_module(module, "many processes and rankings in parts", "cluster")
 
 
 class SchedulerLostError(Exception):
@@ -424,7 +424,7 @@ class _DaskPool(Pool):
         self._running = {}
         self._counted_at, self._n_wanted = -REFRESH_SECONDS, 0
         self.name = client.scheduler.address
-        distributed = import_distributed()
+        distributed = import_dask("distributed")
         closed, ended = distributed.comm.core.CommClosedError, distributed.client.ClosedClientError
         self.losses = (SchedulerLostError, CancelledError, closed, ended, TimeoutError)
 
@@ -438,7 +438,7 @@ class _DaskPool(Pool):
             warnings.filterwarnings("ignore", "Sending large graph")
             # As the result of a task, it is made again if its worker is lost.
             self._content = self._client.submit(bytes, content, pure=False)
-        self._waiting = import_distributed().as_completed(loop=self._client.loop)
+        self._waiting = import_dask("distributed").as_completed(loop=self._client.loop)
 
     def count_wanted(self) -> int:
         if monotonic() - self._counted_at > REFRESH_SECONDS:
@@ -497,7 +497,7 @@ class _DaskPool(Pool):
         if future.status != "error":
             raise SchedulerLostError("its tasks are gone")
         cause = future.exception()
-        if isinstance(cause, import_distributed().KilledWorker):
+        if isinstance(cause, import_dask("distributed").KilledWorker):
             n = format_count(cause.allowed_failures + 1, "worker")
             problem = f"{n} died with this part alone; does it fit into their memory?"
             return Work(problem=problem, killed=True)
@@ -544,11 +544,11 @@ def open_client(
 @contextmanager
 def _start_processes(n: int) -> Iterator[Any]:
     """Yield a client of local processes with one thread each."""
-    distributed = import_distributed()
+    distributed = import_dask("distributed")
     # By Dask's settings, processes give all freed memory back to the system at once, and the next
     # block of the same size costs as many page faults: a fifth of the time to read a part.
     environment = "distributed.nanny.pre-spawn-environ"
-    config = require_module("dask", "many processes", "cluster").config
+    config = import_dask().config
     kept = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), KEPT_BYTES)
     # Dask itself limits the threads of BLAS in these processes to one.
     with (
@@ -574,7 +574,7 @@ def _ignore_interrupt() -> None:
 def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
     """Return a client of a scheduler, which may take some seconds to answer."""
     try:
-        return import_distributed().Client(
+        return import_dask("distributed").Client(
             address, security=security, timeout=patience, set_as_default=False
         )
     except ValueError as error:

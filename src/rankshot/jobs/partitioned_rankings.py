@@ -25,8 +25,8 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
 from rankshot.core.progress import announce_pass
 from rankshot.core.tables import open_parquet
-from rankshot.core.validation import as_names, require_module, require_whole_number
-from rankshot.jobs.executors import import_distributed, list_workers
+from rankshot.core.validation import as_names, require_whole_number
+from rankshot.jobs.executors import import_dask, list_workers
 from rankshot.jobs.storage import (
     Part,
     StoredFile,
@@ -66,11 +66,6 @@ BYTES_PER_ENTRY, BYTES_PER_RANKING = 8, 64
 """The memory of a listed item, and what a ranking takes besides."""
 JSON_GROWTH, GZIP_GROWTH = 4, 40
 """Rankings in memory take at most about this many times the bytes of their file."""
-
-
-def import_dask(module: str = "dask") -> Any:
-    """Import a module of Dask, or raise an error that names the extra to install."""
-    return require_module(module, "partitioned rankings", "cluster")
 
 
 def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
@@ -265,7 +260,7 @@ def find_client() -> Any:
 def find_memory(client: Any) -> int:
     """Return the bytes of memory of all workers of a client, or of this machine."""
     if client is None:
-        return int(import_distributed().system.MEMORY_LIMIT)
+        return int(import_dask("distributed").system.MEMORY_LIMIT)
     return sum(worker["memory_limit"] or 0 for worker in list_workers(client))
 
 

@@ -84,13 +84,9 @@ def ranking_records(
     counted = [answer for answer in answers if is_counted(answer)]
     kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
     if not kept:
-        why = (
-            f"all {len(counted)} answers are from flagged participants, and these are excluded"
-            if counted
-            else "no answers to export yet"
-            + (f", only {len(answers)} skips, repeats or gold answers" if answers else "")
-        )
-        raise RankshotError(f"{study.title}: {why}")
+        others = f" (of {len(answers)}, {len(counted)} are from flagged participants, and the "
+        others += "others are skips, repeats or gold answers)"
+        raise RankshotError(f"{study.title}: no answers to export yet{others if answers else ''}")
     known = set(study.items)
     if odd := [(a, name) for a in kept for name in a.shown if name not in known]:
         answer, name = odd[0]

@@ -281,10 +281,10 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
             row.rater: _describe_participant(
                 row,
                 given[row.rater],
-                (all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
-                extra.get(row.rater, {}),
-                conditions.get(row.rater),
                 is_active=row.rater in expected,
+                flags=(all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
+                extra=extra.get(row.rater, {}),
+                condition=conditions.get(row.rater),
             )
             for row in rows
         }
@@ -332,13 +332,7 @@ def read_answers(connection: Connection) -> list[Answer]:
 
 
 def _describe_participant(
-    row: Row[Any],
-    given: Sequence[Answer],
-    flags: tuple[Flag, ...],
-    extra: Mapping[str, str],
-    condition: str | None,
-    *,
-    is_active: bool,
+    row: Row[Any], given: Sequence[Answer], *, is_active: bool, **known: Any
 ) -> Participant:
     n = sum(map(is_counted, given))
     n_skipped = sum(not answer.order for answer in given)
@@ -362,9 +356,7 @@ def _describe_participant(
         n_skipped=n_skipped,
         seconds=median(times) if times else None,
         duration=end - row.started_at if end >= row.started_at else None,
-        flags=flags,
-        extra=extra,
-        condition=condition,
+        **known,
     )
 
 
@@ -406,31 +398,26 @@ def summarize_targets(
     found = []
     for key, theirs in rows.items():
         asked = [row for row in theirs if row.planned]
-        counts = (
-            sum(row.answered for row in asked),
-            sum(row.planned for row in asked),
-            sum(row.in_progress for row in asked),
-        )
+        counted = ("answered", "planned", "in_progress")
+        counts = (sum(getattr(row, name) for row in asked) for name in counted)
         items = sorted({item for row in theirs for item in row.question.items})
         results: tuple[Any, ...] = ()
         if given[key]:
-            results = _merge_answers(given[key], tuple(items))
+            table, lengths = tabulate(given[key], items)
+            raters = tuple(answer.rater for answer in given[key])
+            results = _merge_table(tuple(items), table.tobytes(), tuple(lengths), raters)
         found.append(TargetProgress(*key, *counts, *results))
     return tuple(found)
-
-
-def _merge_answers(answers: Sequence[Answer], items: tuple[str, ...]) -> tuple[Any, ...]:
-    """Return the results of a `TargetProgress`."""
-    table, lengths = tabulate(answers, items)
-    raters = tuple(answer.rater for answer in answers)
-    return _merge_table(items, table.tobytes(), tuple(lengths), raters)
 
 
 @lru_cache(1000)
 def _merge_table(
     items: tuple[str, ...], cells: bytes, lengths: tuple[int, ...], raters: tuple[str, ...]
 ) -> tuple[Any, ...]:
-    """Merge a table of positions; a page that is loaded again finds the results of most targets."""
+    """Return the results of a `TargetProgress` from a table of positions.
+
+    They are kept: a page that is loaded again finds those of most targets.
+    """
     table = np.frombuffer(cells, np.int32).reshape(len(lengths), len(items))
     rankings, by_rater = (
         Rankings.from_positions(table, items=items, kind="subset", raters=labels).top(

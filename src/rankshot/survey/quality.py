@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from math import isnan
 from statistics import fmean
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,20 +218,6 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     """
     if not answers:
         return {}
-    raters, one, other, shared, places, chance = _find_pairs(answers)
-    found: dict[str, list[IdenticalRater]] = defaultdict(list)
-    for row in np.flatnonzero(chance <= MOST_CHANCE).tolist():
-        same = (float(chance[row]), raters[other[row]], int(shared[row]), int(places[row]))
-        found[raters[one[row]]].append(IdenticalRater(*same))
-    return {rater: tuple(sorted(theirs)) for rater, theirs in found.items()}
-
-
-def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:
-    """Return the raters, and the pairs who gave the same answers to all shared questions.
-
-    For each pair: the indices of the two, the number of shared questions, the number of places,
-    and the chance.
-    """
     raters, rater = _encode_labels(answer.rater for answer in answers)
     asked = [(answer.question.whole_key, tuple(sorted(answer.shown))) for answer in answers]
     _, question = _encode_labels(asked)
@@ -247,11 +233,14 @@ def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:
         csr_array((values, (rater, order))) for values in (ones, length, log_chance)
     )
     n_compared = np.zeros(len(raters), np.int64)
-    found = []
+    pairs = []
     # In blocks: one table of all pairs would grow with the square of the number of raters.
     for block in row_blocks(len(raters), 4 * len(raters)):
         # Few raters have several orders in common with somebody else: only these are compared.
-        rows = np.unique(_find_common(gave, block))
+        common = (gave[block] @ gave.T).tocoo()
+        first, second = common.coords
+        first = first + block.start
+        rows = np.unique(first[(common.data >= LEAST_SHARED) & (first != second)])
         shared = (answered[rows] @ answered.T).toarray()
         shared[np.arange(len(rows)), rows] = 0
         compared = shared >= LEAST_SHARED
@@ -265,21 +254,17 @@ def _find_pairs(answers: Sequence[Answer]) -> tuple[Any, ...]:
             & (places >= LEAST_PLACES)
             & (together <= np.log(MOST_CHANCE))
         )
-        found.append((rows[pair[0]], pair[1], shared[pair], places[pair], together[pair]))
+        pairs.append((rows[pair[0]], pair[1], shared[pair], places[pair], together[pair]))
     one, other, n_shared, n_places, log_p = (
-        np.concatenate(part) for part in zip(*found, strict=True)
+        np.concatenate(part) for part in zip(*pairs, strict=True)
     )
     # Both get the larger number of comparisons, so that they are flagged together.
     chance = np.exp(log_p) * np.maximum(n_compared[one], n_compared[other])
-    return raters, one, other, n_shared, n_places, chance
-
-
-def _find_common(gave: csr_array, block: slice) -> NDArray[np.int64]:
-    """Return the raters of a block who gave `LEAST_SHARED` of the orders of somebody else."""
-    common = (gave[block] @ gave.T).tocoo()
-    one, other = common.coords
-    one = one + block.start
-    return np.asarray(one[(common.data >= LEAST_SHARED) & (one != other)])
+    found: dict[str, list[IdenticalRater]] = defaultdict(list)
+    for row in np.flatnonzero(chance <= MOST_CHANCE).tolist():
+        same = (float(chance[row]), raters[other[row]], int(n_shared[row]), int(n_places[row]))
+        found[raters[one[row]]].append(IdenticalRater(*same))
+    return {rater: tuple(sorted(theirs)) for rater, theirs in found.items()}
 
 
 def _encode_labels(labels: Iterable[Label]) -> tuple[list[Label], NDArray[np.int64]]:

@@ -43,7 +43,6 @@ from rankshot.survey.study_values import (
     require,
 )
 
-Unshown = Literal["after", "unknown"]
 Platform = Literal["none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"]
 # The names under which each platform sends its ids: of the person, of the study, and of this
 # participation.
@@ -56,7 +55,6 @@ PLATFORM_IDS: dict[str, tuple[str, ...]] = {
     "mturk": ("workerId", "hitId", "assignmentId"),
     "other": (),
 }
-AnswerType = Literal["choice", "number", "text"]
 # The most items on a page, choices of an extra question, and extra questions.
 MOST_ITEMS = 50
 # The most items from which those of a page are drawn.
@@ -348,7 +346,7 @@ class ExtraQuestion:
 
     name: Name
     text: Line
-    type: AnswerType
+    type: Literal["choice", "number", "text"]
     choices: Annotated[Names, Field(max_length=MOST_ITEMS)] = ()
     least: Limit = -math.inf
     most: Limit = math.inf
@@ -524,7 +522,7 @@ class Study:
     consent: Text
     items: Names
     questions: Annotated[tuple[Question, ...], Field(min_length=1, max_length=MOST_QUESTIONS)]
-    unshown: Unshown | None = None
+    unshown: Literal["after", "unknown"] | None = None
     gold: Annotated[tuple[Question, ...], Field(max_length=MOST_QUESTIONS)] = ()
     answers_per_question: PositiveCount = 20
     questions_per_participant: PositiveCount = 10

@@ -15,7 +15,7 @@ from jinja2 import Environment, StrictUndefined
 from pydantic import TypeAdapter, ValidationError
 
 from rankshot.core.errors import RankshotError, prefix_errors, short_repr, suggest_name
-from rankshot.core.files import MARK
+from rankshot.core.files import decode_lines
 from rankshot.survey.study import DEFAULT_PROMPT, LISTED, TABLES, Study, describe_error
 
 # A list that is longer than this is written on several lines.
@@ -96,15 +96,13 @@ def _require_key(where: str, key: str, known: Iterable[str]) -> None:
 
 def parse_toml(path: Path) -> dict[str, Any]:
     """Parse a TOML file; an error message names the line."""
-    raw = path.read_bytes().removeprefix(MARK)
+    with path.open("rb") as stream:
+        lines = [line for _, line in decode_lines(stream, path)]
     try:
-        return tomllib.loads(raw.decode())
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise RankshotError(f"{path}:{line}: not UTF-8 text ({error.reason})") from None
+        return tomllib.loads("".join(lines))
     except (ValueError, RecursionError) as error:
         found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
-        line = int(found[2]) if found else len(raw.splitlines())
+        line = int(found[2]) if found else len(lines)
         problem = f"{found[1]} in column {found[3]}" if found else str(error)
         raise RankshotError(f"{path}:{line}: not TOML: {problem}; correct it there") from None
 

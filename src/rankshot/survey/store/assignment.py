@@ -149,15 +149,6 @@ def shuffle_items(items: Sequence[str], rng: Random) -> str:
     return json.dumps(rng.sample(items, len(items)))
 
 
-def reopen_skipped(connection: Connection, rater: str) -> None:
-    """Ask a participant again what was skipped."""
-    skipped = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.answer == NO_ANSWER)
-    connection.execute(ASSIGNMENT.update().where(skipped).values(dict.fromkeys(GIVEN)))
-    # As after a long absence: the questions may have been assigned to others.
-    person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
-    connection.execute(person.values(finished_at=None, seen_at=0.0))
-
-
 # ---- Which items of a question are shown
 
 

@@ -244,10 +244,9 @@ class Database:
         try:
             # The URL is not in the message: it may contain a password.
             with name_failures(f"{place}" if isinstance(place, Path) else "the survey's database"):
-                if isinstance(place, Path):
-                    survey = self._open_sqlite(place, create=create, read_only=read_only)
-                else:
-                    survey = self._open_postgresql(place, create=create, read_only=read_only)
+                is_file = isinstance(place, Path)
+                opened: Any = self._open_sqlite if is_file else self._open_postgresql
+                survey = opened(place, create=create, read_only=read_only)
         except BaseException:
             self.close()
             raise
@@ -416,15 +415,10 @@ def read_version(connection: sa.Connection) -> int:
             )
         return 0
     found = int(connection.execute(sa.select(SURVEY.c.version)).scalar_one())
-    if found > NEWEST_VERSION:
+    if not OLDEST_VERSION <= found <= NEWEST_VERSION:
         raise RankshotError(
-            f"the database has schema version {found}, this rankshot supports {NEWEST_VERSION}: "
-            "a newer rankshot has written it; upgrade with pip install --upgrade rankshot"
-        )
-    if found < OLDEST_VERSION:
-        raise RankshotError(
-            "rankshot 0.1.0 has written this database: start the server of rankshot 0.2.0 with it "
-            "once, which migrates it"
+            f"the database has schema version {found}, this rankshot supports {OLDEST_VERSION} to "
+            f"{NEWEST_VERSION}: upgrade rankshot for a newer one, start rankshot 0.2.0 for an older"
         )
     return found
 
@@ -514,16 +508,17 @@ def erase_tables(plain: sa.Connection) -> str | None:
     It also stays in the server's own log until that is written over, and in its archive.
     """
     connection = plain.execution_options(isolation_level="AUTOCOMMIT")
+    # Nobody else gets it from the pool, with its timeout.
+    connection.detach()
     # The rows are deleted already: whatever fails here, that is the result.
     with suppress(DBAPIError):
         connection.execute(sa.text(f"SET lock_timeout = '{1000 * ERASE_SECONDS:.0f}ms'"))
-        is_erased = _wait_for_readers(connection) and _vacuum(connection, "VACUUM FULL")
-        if not is_erased:
-            # It waits for no reader, but leaves the bytes until something else is written there.
-            _vacuum(connection, "VACUUM")
-        connection.execute(sa.text("RESET lock_timeout"))
-        if is_erased:
-            return None
+        if _wait_for_readers(connection):
+            with suppress(OperationalError):
+                connection.execute(sa.text(f"VACUUM FULL {TABLES}"))
+                return None
+        # It waits for no reader, but leaves the bytes until something else is written there.
+        connection.execute(sa.text(f"VACUUM {TABLES}"))
     return (
         "the rows are deleted, but the files of the tables still have copies, since the database "
         f"is being read: end the programs that read it for long, and run VACUUM FULL {TABLES} in it"
@@ -538,13 +533,4 @@ def _wait_for_readers(connection: sa.Connection) -> bool:
         if time.monotonic() >= end:
             return False
         time.sleep(0.05)
-    return True
-
-
-def _vacuum(connection: sa.Connection, command: str) -> bool:
-    """Run a command for the tables; return False if somebody has locked them for too long."""
-    try:
-        connection.execute(sa.text(f"{command} {TABLES}"))
-    except OperationalError:
-        return False
     return True

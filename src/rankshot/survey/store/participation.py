@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from random import Random, SystemRandom
@@ -25,7 +26,6 @@ from rankshot.survey.store.assignment import (
     expected_until,
     insert_questions,
     question_from_row,
-    reopen_skipped,
     replace_closed,
     seconds_until_place,
 )
@@ -166,6 +166,7 @@ class NotAssignedError(Exception):
     """An answer to a question that is not assigned to this participant, or not any more."""
 
 
+@dataclass(eq=False)
 class StoppedError(Exception):
     """Somebody cannot start or go on, for a reason.
 
@@ -175,13 +176,9 @@ class StoppedError(Exception):
     ``wait`` is the time in seconds after which a full survey may have a place.
     """
 
-    def __init__(
-        self, reason: str, *, has_started: bool = False, wait: float | None = None
-    ) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.has_started = has_started
-        self.wait = wait
+    reason: str
+    has_started: bool = False
+    wait: float | None = None
 
 
 class AlreadyAnsweredError(Exception):
@@ -224,11 +221,11 @@ class Participation:
         """Store the study's questions; those already stored stay, with their answers."""
         with self._database.begin_assignment() as connection:
             known = set(connection.execute(select(QUESTION.c.key)).scalars())
-            new = [q for key, q in self._questions.items() if key not in known]
             rows = [
                 {column.name: getattr(question, column.name) for column in QUESTION.c}
                 | {"items": json.dumps(question.items), "first": json.dumps(question.first)}
-                for question in new
+                for key, question in self._questions.items()
+                if key not in known
             ]
             if rows:
                 connection.execute(QUESTION.insert(), rows)
@@ -255,12 +252,8 @@ class Participation:
 
     def _is_own(self, person: Row[Any], form: str, owned: Collection[str]) -> bool:
         """Return whether somebody who has a form, and the links of some raters, is this person."""
-        is_same_form = person.started_by == self._sign_start(form)
+        is_same_form = person.started_by == self._identity.form_token("started", form)
         return person.rater in owned or is_same_form or bool(person.released)
-
-    def _sign_start(self, form: str) -> str:
-        """Return what is stored of the form that started somebody."""
-        return self._identity.form_token("started", form)
 
     def start(
         self,
@@ -294,7 +287,7 @@ class Participation:
             new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
             if person is None:
                 new |= {"pilot": int(_require_open(read_state(connection)))}
-                new |= {"started_by": self._sign_start(form)}
+                new |= {"started_by": self._identity.form_token("started", form)}
             if person is None and not is_accepted:
                 # So that a second try with other answers is the same person.
                 connection.execute(PARTICIPANT.insert().values(**new, screened_at=now))
@@ -321,21 +314,16 @@ class Participation:
                 connection.execute(mine.where(PARTICIPANT.c.finished_at.is_(None)).values(**ids))
         return rater
 
-    def language(self, rater: str) -> str | None:
-        """Return the language that a participant chose at the start; None if it is unknown."""
-        mine = select(PARTICIPANT.c.language).where(PARTICIPANT.c.rater == rater)
-        with self._database.begin_read() as connection:
-            return connection.execute(mine).scalar()
+    def find_person(self, rater: str) -> Row[Any] | None:
+        """Return what is stored of a participant."""
+        with self._database.look() as connection:
+            return select_participant(connection, rater)
 
     def read_ids(self, rater: str) -> dict[str, str]:
         """Return the platform's ids of a participant by their names, and the completion code."""
-        mine = select(*(PARTICIPANT.c[name] for name in ID_COLUMNS)).where(
-            PARTICIPANT.c.rater == rater
-        )
-        with self._database.begin_read() as connection:
-            found = connection.execute(mine).first() or ()
-        named = zip(self._study.id_names, found, strict=False)
-        ids = {name: value for name, value in named if value is not None}
+        person = self.find_person(rater)
+        named = zip(self._study.id_names, ID_COLUMNS, strict=False)
+        ids = {name: getattr(person, column, None) or "" for name, column in named}
         return {**ids, "code": self._identity.code(rater)}
 
     def _find_rater(self, connection: Connection, participant: str) -> str:
@@ -533,7 +521,11 @@ class Participation:
             _check_going_on(row)
             if row.finished_at is None or self._make_finished(connection, row).n_counted:
                 raise NotAssignedError
-            reopen_skipped(connection, rater)
+            skipped = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.answer == NO_ANSWER)
+            connection.execute(ASSIGNMENT.update().where(skipped).values(dict.fromkeys(GIVEN)))
+            # As after a long absence: the questions may have been assigned to others.
+            person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+            connection.execute(person.values(finished_at=None, seen_at=0.0))
 
     def require_going_on(self, rater: str) -> None:
         """Refuse somebody who cannot go on."""
@@ -542,9 +534,8 @@ class Participation:
 
     def has_ended(self, rater: str) -> bool:
         """Return whether a participant has answered everything."""
-        mine = select(PARTICIPANT.c.finished_at).where(PARTICIPANT.c.rater == rater)
-        with self._database.look() as connection:
-            return connection.execute(mine).scalar() is not None
+        person = self.find_person(rater)
+        return person is not None and person.finished_at is not None
 
     def withdraw(self, rater: str) -> None:
         """Delete all answers of a participant, who cannot start again."""
@@ -555,8 +546,7 @@ class Participation:
 
     def _make_finished(self, connection: Connection, row: Row[Any]) -> Finished:
         counts = count_own_answers(connection, row.rater)
-        code = self._identity.code(row.rater)
-        return Finished(code, row.n_answers, *counts, bool(row.pilot))
+        return Finished(self._identity.code(row.rater), row.n_answers, *counts, bool(row.pilot))
 
 
 def _select_current(connection: Connection, rater: str) -> Row[Any]:

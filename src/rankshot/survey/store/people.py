@@ -157,10 +157,8 @@ def reset(database: Database, *, pilot_only: bool) -> int:
                 f"the survey is {describe_state(state)}: pause or close it first, since a reset "
                 "deletes all answers"
             )
-        which = select(PARTICIPANT.c.rater)
-        if pilot_only:
-            which = which.where(PARTICIPANT.c.pilot == 1)
-        n = _delete(connection, which)
+        deleted = PARTICIPANT.c.pilot >= int(pilot_only)
+        n = _delete(connection, select(PARTICIPANT.c.rater).where(deleted))
         if n == 0:
             return 0
         what = "pilot participants" if pilot_only else "all participants"

@@ -210,12 +210,9 @@ def write_copy(source: sqlite3.Connection, target: Path, *, lost_log: bool = Fal
         lost = repair(copy)
         if lost and target.exists():
             raise RankshotError(f"{target}: not replaced: {describe_loss(lost)}")
-        columns = {row[1] for row in copy.execute("PRAGMA table_info(survey)")}
-        is_complete = True
-        if "serving" in columns:
-            serving = copy.execute("SELECT serving FROM survey").fetchone()[0]
-            is_complete = serving != DOUBTED and not (serving and lost_log)
-            copy.execute("UPDATE survey SET serving = ?", [0 if is_complete else DOUBTED])
+        serving = copy.execute("SELECT serving FROM survey").fetchone()[0]
+        is_complete = serving != DOUBTED and not (serving and lost_log)
+        copy.execute("UPDATE survey SET serving = ?", [0 if is_complete else DOUBTED])
         counts = "SELECT (SELECT count(answer) FROM assignment), count(*) FROM participant"
         n_answers, n_participants = copy.execute(counts).fetchone()
     return Backup(n_answers, n_participants, is_complete, tuple(lost))

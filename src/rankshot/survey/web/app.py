@@ -14,7 +14,6 @@ from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
-from sqlalchemy import select
 from sqlalchemy.exc import (
     DatabaseError,
     IntegrityError,
@@ -26,9 +25,9 @@ from sqlalchemy.exc import (
 from starlette.responses import HTMLResponse, Response
 
 from rankshot.survey.answers import MOST_CHARACTERS
-from rankshot.survey.store.database import SURVEY, Database, name_failures
+from rankshot.survey.store.database import Database, name_failures
 from rankshot.survey.store.participation import NotAssignedError, Participation, StoppedError
-from rankshot.survey.store.people import forget_withdrawn
+from rankshot.survey.store.people import forget_withdrawn, read_state
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import PACKAGE, Pages, load_pictures
@@ -87,7 +86,7 @@ def create_app(
     with name_failures("the survey's database"):
         participation = Participation(study, database)
         database.start_serving()
-    pages = Pages(study, addresses, static, participation.language, participation.read_ids)
+    pages = Pages(study, addresses, static, participation)
     extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
     rules = Rules(
         RateLimit(requests),
@@ -134,7 +133,7 @@ def _add_readiness(app: FastAPI, database: Database) -> None:
         found: dict[str, Any] = {"ready": False, "state": None}
         with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
             with database.begin_read() as connection:
-                state = connection.execute(select(SURVEY.c.state)).scalar_one()
+                state = read_state(connection)
                 is_file = connection.dialect.name == "sqlite"
                 folder = Path(connection.engine.url.database or "").parent
             is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE

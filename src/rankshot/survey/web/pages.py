@@ -27,6 +27,7 @@ from rankshot.survey.languages import (
     make_example,
 )
 from rankshot.survey.platforms import fill_url
+from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import Picture, Study
 from rankshot.web.application import File, create_environment
 from rankshot.web.guards import SENT, RefusedError
@@ -62,13 +63,11 @@ class Pages:
         study: Study,
         pictures: dict[str, str],
         static: dict[str, File],
-        find_language: Callable[[str], str | None],
-        find_ids: Callable[[str], dict[str, str]],
+        participation: Participation,
     ) -> None:
         self._environment = create_environment(PACKAGE, static, study=study, pictures=pictures)
         self._study = study
-        self._find_language = find_language
-        self._find_ids = find_ids
+        self._participation = participation
         self._texts: dict[str, PageTexts] = {}
         self.languages = Languages(study)
 
@@ -84,7 +83,8 @@ class Pages:
             state = reader.state
             if not hasattr(state, "language"):
                 rater = getattr(state, "rater", None)
-                state.language = None if rater is None else self._find_language(rater)
+                person = rater and self._participation.find_person(rater)
+                state.language = person.language if person else None
             asked = (reader.query_params.get("lang"), state.language)
             header = reader.headers.get("accept-language", "")
             catalogue = self.languages.choose(asked, header)
@@ -117,7 +117,8 @@ class Pages:
         if reader is None or url is None or "{" not in url:
             return url
         rater = getattr(reader.state, "rater", None)
-        return fill_url(url, self._find_ids(rater) if rater else getattr(reader.state, "ids", {}))
+        ids = self._participation.read_ids(rater) if rater else getattr(reader.state, "ids", {})
+        return fill_url(url, ids)
 
     def refuse(self, reader: HTTPConnection, error: RefusedError) -> HTMLResponse:
         """Return the page that says why a request is refused."""
@@ -260,13 +261,9 @@ def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str
     """
     addresses, found = {}, {}
     for picture in pictures:
-        try:
-            with picture.file.open("rb") as file:
-                # One byte more than allowed shows that a file is too large, however large it is.
-                content = file.read(MOST_PICTURE_BYTES + 1)
-        except OSError as error:
-            problem = f"cannot read this picture ({error.strerror})"
-            raise RankshotError(f"{picture.file}: {problem}") from None
+        with picture.file.open("rb") as file:
+            # One byte more than allowed shows that a file is too large, however large it is.
+            content = file.read(MOST_PICTURE_BYTES + 1)
         kind = next((kind for kind, start in PICTURES.items() if start.match(content)), None)
         if kind is None or len(content) > MOST_PICTURE_BYTES:
             raise RankshotError(

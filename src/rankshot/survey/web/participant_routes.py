@@ -57,7 +57,6 @@ LOGGER = logging.getLogger("rankshot.survey")
 EXTRA = "/extra"
 # The only field that a form has several times.
 PLACE = b"place"
-HOUR = 3600.0
 # The cookie with the links of those who have started in a browser, the latest first. Without it,
 # they go on by their link alone.
 COOKIE = "rankshot_participant"
@@ -203,8 +202,8 @@ class ParticipantRoutes:
     def __init__(
         self, study: Study, participation: Participation, database: Database, pages: Pages
     ) -> None:
-        self._starts = RateLimit(study.starts_per_hour, seconds=HOUR)
-        self._warnings = RateLimit(1, seconds=HOUR)
+        self._starts = RateLimit(study.starts_per_hour, seconds=3600.0)
+        self._warnings = RateLimit(1, seconds=3600.0)
         self._study = study
         self._participation = participation
         self._n_threads = database.n_threads
@@ -245,7 +244,7 @@ class ParticipantRoutes:
         if self._n_threads == 1 and (now := self._participation.read_current(visit.rater)):
             return self._show(visit, now)
         readers, _ = self._find_threads()
-        return await run_sync(self._show_current, visit, limiter=readers)
+        return await run_sync(self._show, visit, limiter=readers)
 
     def _find_threads(self) -> tuple[CapacityLimiter, WriteQueue]:
         """Return what reads and what writes in this event loop, which no other can wake up."""
@@ -373,11 +372,9 @@ class ParticipantRoutes:
         self._participation.require_going_on(visit.rater)
         return self._render("instructions.html", visit)
 
-    def _show_current(self, visit: Visit) -> Response:
-        return self._show(visit, self._participation.current_question(visit.rater))
-
-    def _show(self, visit: Visit, now: CurrentQuestion | ExtraLeft | Finished) -> Response:
+    def _show(self, visit: Visit, read: CurrentQuestion | Finished | None = None) -> Response:
         """Show the current question; after the last one, the page with the completion code."""
+        now = read or self._participation.current_question(visit.rater)
         if isinstance(now, CurrentQuestion):
             visit.request.state.language = now.language
             return self._ask(visit, now, [])
@@ -421,7 +418,7 @@ class ParticipantRoutes:
             return self._ask_again(visit, form, problem)
         if isinstance(problem, NotAssignedError):
             # Who has withdrawn, for example in another tab, reads that.
-            self._find_current(visit)
+            self._participation.current_question(visit.rater)
             raise RefusedError(403, "closed", visit.home)
         if isinstance(problem, AlreadyAnsweredError):
             kept = [name for name in problem.order if isinstance(name, str)]
@@ -433,7 +430,6 @@ class ParticipantRoutes:
     ) -> Response:
         texts = self._pages.texts(visit.request)
         chosen = places if len(places) == len(now.shown) else [""] * len(now.shown)
-        is_best_worst = self._study.rank == "best-worst"
         return self._render(
             "question.html",
             visit,
@@ -441,14 +437,14 @@ class ParticipantRoutes:
             now=now,
             target=now.question.target,
             target_name=texts.own.name(now.question.target),
-            rows=None if is_best_worst else texts.make_rows(now.shown, chosen),
+            rows=None if self._study.rank == "best-worst" else texts.make_rows(now.shown, chosen),
             chosen=places,
             error=error,
         )
 
     def _ask_again(self, visit: Visit, form: AnswerForm, error: ParticipantError) -> Response:
         """Show the question again, with the error and the chosen places."""
-        now = self._find_current(visit)
+        now = self._participation.current_question(visit.rater)
         text = self._pages.texts(visit.request).translate_error(error)
         if isinstance(now, CurrentQuestion):
             key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
@@ -472,14 +468,14 @@ class ParticipantRoutes:
             self._participation.submit_extra(visit.rater, form.form, values)
         except NotAssignedError:
             # Who has withdrawn, for example in another tab, reads that.
-            self._find_current(visit)
+            self._participation.current_question(visit.rater)
             raise RefusedError(403, "form") from None
         return visit.go_home()
 
     def _ask_extra(
         self, visit: Visit, sent: Mapping[str, str], errors: Mapping[str, ParticipantError]
     ) -> Response:
-        now = self._find_current(visit)
+        now = self._participation.current_question(visit.rater)
         if not isinstance(now, ExtraLeft):
             # Other questions come first, or these were answered in another tab.
             return visit.go_home()
@@ -518,13 +514,6 @@ class ParticipantRoutes:
         """Refuse a form that is not from a page of this participant."""
         if not self._identity.is_form_token(form.form, visit.rater, purpose):
             raise RefusedError(403, "page_form", visit.home)
-
-    def _find_current(self, visit: Visit) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return what a participant has to do now."""
-        now = self._participation.current_question(visit.rater)
-        if isinstance(now, CurrentQuestion):
-            visit.request.state.language = now.language
-        return now
 
     def _render(
         self, template: str, visit: Visit, status: int = 200, **values: Any

@@ -5,10 +5,11 @@ The pages only show; ``rankshot survey`` changes things.
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import partial
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, NoReturn
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -48,15 +49,6 @@ LOGIN_SECONDS = 12 * 3600
 # Participants in the table of the page; a file has all.
 MOST_ROWS = 1_000
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
-FileName = Literal[
-    "rankings.jsonl",
-    "answers.csv",
-    "wide.csv",
-    "codebook.csv",
-    "participants.csv",
-    "payments.csv",
-    "consents.csv",
-]
 
 
 class LogoutForm(SentForm):
@@ -83,6 +75,21 @@ class FileQuery(PilotQuery):
 
     exclude_flagged: bool = False
     with_ids: bool = False
+
+
+# The files that can be downloaded, and their records.
+FILES: dict[str, Callable[[Overview, FileQuery], Iterable[Any]]] = {
+    "rankings.jsonl": lambda view, query: ranking_records(
+        view.study, view.answers, view.flags, exclude_flagged=query.exclude_flagged
+    ),
+    "answers.csv": lambda view, _: answer_records(view),
+    "wide.csv": lambda view, _: wide_records(view)[0],
+    "codebook.csv": lambda view, _: wide_records(view)[1],
+    "participants.csv": lambda view, query: participant_records(view, with_ids=query.with_ids),
+    "payments.csv": lambda view, _: payment_records(view),
+    "consents.csv": lambda view, _: consent_records(view),
+}
+FileName = Annotated[str, Path(pattern=f"^({'|'.join(map(re.escape, FILES))})$")]
 
 
 def format_time(at: float | None) -> str:
@@ -222,24 +229,13 @@ class ResearcherRoutes:
         view = self._read(pilot=query.pilot)
         if not view.people:
             _refuse(404, "Nothing to download", "Nobody has started yet.")
-        make: dict[str, Any] = {
-            "answers.csv": answer_records,
-            "wide.csv": lambda view: wide_records(view)[0],
-            "codebook.csv": lambda view: wide_records(view)[1],
-            "consents.csv": consent_records,
-            "participants.csv": partial(participant_records, with_ids=query.with_ids),
-            "payments.csv": payment_records,
-        }
+        is_csv = name.endswith(".csv")
         try:
-            if name == "rankings.jsonl":
-                left_out = {"exclude_flagged": query.exclude_flagged}
-                rankings = ranking_records(view.study, view.answers, view.flags, **left_out)
-                kind, text = "application/x-ndjson", format_jsonl(rankings)
-            else:
-                kind, text = "text/csv", format_csv(make[name](view))
+            text = (format_csv if is_csv else format_jsonl)(FILES[name](view, query))
         except RankshotError as error:
             _refuse(404, "Nothing to download", f"{error}.")
         headers = {"content-disposition": f'attachment; filename="{name}"'}
+        kind = "text/csv" if is_csv else "application/x-ndjson"
         return Response(text, media_type=kind, headers=headers)
 
 
