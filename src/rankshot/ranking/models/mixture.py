@@ -24,6 +24,7 @@ from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce_stages import find_gradients
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -154,17 +155,13 @@ class RankingMixture(Estimator):
         require_whole_number("n_starts", self.n_starts)
         require_whole_number("max_iter", self.max_iter)
         require_number("tol", self.tol, above=0, below=np.inf)
-        model = PlackettLuce() if self.model is None else self.model
-        if not isinstance(model, (PlackettLuce, Mallows)):
-            name = short_repr(model)
-            raise RankshotError(f"model must be PlackettLuce() or Mallows(), not {name}")
         sample = merge_equal(rankings)
         if self.n_groups > _most_groups(sample.counts):
             raise RankshotError(
                 f"n_groups={self.n_groups} needs at least as many raters, "
                 f"but there are {sample.counts.sum():g}"
             )
-        em = EM(sample, model, self.n_groups)
+        em = EM(sample, _choose_model(self.model), self.n_groups)
         with ProgressLine("groups", enabled=self.verbose) as line:
             run = self._run(em, line)
         if not run.has_converged(self.tol):
@@ -228,14 +225,7 @@ class RankingMixture(Estimator):
         """
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
-        unit, exponents, _ = find_units(rankings)
-        log_probs = log_probs_of(self.models_, rankings)
-        # A ranking of weight 0 says nothing, even if it is impossible.
-        log_probs *= np.where(exponents > 0, exponents, 1.0)[:, None]
-        log_probs[exponents == 0] = 0.0
-        # log w_g P(all rankings of a rater; group g)
-        joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
-        np.add.at(joint, unit, log_probs)
+        joint, unit = self._log_joint_of_units(rankings)
         possible = (joint > -np.inf).any(axis=1, keepdims=True)
         joint = np.where(possible, joint, log_shares(self.weights_))
         return np.asarray(np.exp(joint - logsumexp(joint, axis=1, keepdims=True))[unit])
@@ -243,6 +233,47 @@ class RankingMixture(Estimator):
     def predict(self, rankings: Rankings) -> NDArray[np.intp]:
         """Return the number of the most probable group, one per ranking; 0 is the largest."""
         return np.asarray(self.predict_proba(rankings).argmax(axis=1))
+
+    def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
+        """Return log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
+        unit, exponents, _ = find_units(rankings)
+        log_probs = log_probs_of(self.models_, rankings)
+        # A ranking of weight 0 says nothing, even if it is impossible.
+        log_probs *= np.where(exponents > 0, exponents, 1.0)[:, None]
+        log_probs[exponents == 0] = 0.0
+        joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
+        np.add.at(joint, unit, log_probs)
+        return joint, unit
+
+    def standard_errors(self, rankings: Rankings) -> tuple[Floats, Floats]:
+        """Return the standard errors of ``weights_``, and of the log-worths of each group.
+
+        They are for mixtures of `PlackettLuce`, from the observed information (Louis 1982), with
+        raters as the units. Penalties are interpreted as priors. Log-worths of a group add up to
+        zero. Errors are too small if groups overlap strongly or are very small.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            The rankings of the fit.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.models_[0], PlackettLuce):
+            raise RankshotError(
+                "standard errors of a mixture are for PlackettLuce models, not "
+                f"{type(self.models_[0]).__name__}: use a bootstrap over raters"
+            )
+        sample = merge_equal(require_rankings(rankings).with_items(self.items_))
+        information = _observed_information(self, sample)
+        G, C = self.n_groups, len(self.items_)
+        covariance = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
+        # Shares are a softmax of G numbers; log-worths are centred.
+        change = np.diag(self.weights_) - np.outer(self.weights_, self.weights_)
+        shares = np.diag(change @ covariance[:G, :G] @ change)
+        centre = np.eye(C) - 1 / C
+        blocks = [covariance[G + g * C :, G + g * C :][:C, :C] for g in range(G)]
+        worths = [np.diag(centre @ block @ centre) for block in blocks]
+        return np.sqrt(np.maximum(shares, 0)), np.sqrt(worths)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` independent top-``k`` rankings (full ones by default), each of a new rater."""
@@ -259,6 +290,14 @@ class RankingMixture(Estimator):
         place = np.empty(n, np.intp)
         place[np.argsort(group, kind="stable")] = np.arange(n)
         return Rankings.concatenate(parts)[place]
+
+
+def _choose_model(model: Any | None) -> Any:
+    if model is None:
+        return PlackettLuce()
+    if not isinstance(model, (PlackettLuce, Mallows)):
+        raise RankshotError(f"model must be PlackettLuce() or Mallows(), not {short_repr(model)}")
+    return model
 
 
 def _most_groups(counts: Floats) -> int:
@@ -536,6 +575,44 @@ def penalty(model: Any) -> float:
     if isinstance(model, Mallows):
         return 0.0
     return float(model.regularization / 2 * np.sum(model.log_worths_**2))
+
+
+# ---- Standard errors
+
+
+def _observed_information(mixture: RankingMixture, sample: Sample) -> Floats:
+    """Return the information on log-shares and log-worths, group by group (Louis 1982).
+
+    With s_g the score of a rater in group g and τ_g the probability of the group, it is the
+    expected information of rankings whose groups are known, minus the variance of the score over
+    the groups, Σ τ_g s_g s_gᵀ - s̄ s̄ᵀ, where s̄ is its mean.
+    """
+    em = EM(sample, mixture.models_[0], mixture.n_groups)
+    log_probs = log_probs_of(mixture.models_, sample.rankings)
+    state = em.evaluate(mixture.models_, log_probs, mixture.weights_)
+    weights, _ = em._weigh(state.memberships)
+    counts, shares, G, C = sample.counts, mixture.weights_, mixture.n_groups, len(mixture.items_)
+    known = np.zeros((G * (C + 1),) * 2)
+    known[:G, :G] = counts.sum() * (np.diag(shares) - np.outer(shares, shares))
+    mean = np.zeros((len(counts), len(known)))
+    for g, model in enumerate(mixture.models_):
+        own = slice(G + g * C, G + (g + 1) * C)
+        likelihood = Likelihood(replace(sample.rankings, weights=weights[:, g]))
+        prior = model.regularization * np.eye(C)
+        known[own, own] = likelihood.information(model.log_worths_) + prior
+        score = np.zeros_like(mean)
+        score[:, :G] = np.eye(G)[g] - shares
+        score[:, own] = sample.copies @ _scores(model, sample.rankings)
+        tau = state.memberships[:, [g]]
+        mean += tau * score
+        known -= score.T @ (counts[:, None] * tau * score)
+    return np.asarray(known + mean.T @ (counts[:, None] * mean))
+
+
+def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
+    """Return the derivatives of each ranking's log-probability in the log-worths."""
+    listed, rest, worths = find_gradients(rankings, model.log_worths_)
+    return np.asarray(listed.toarray() - np.outer(rest, worths))
 
 
 # ---- Raters, or single rankings, as units that are grouped or drawn
