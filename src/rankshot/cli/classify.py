@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROWS_SHOWN = 20
 """How many classes the printed table has at most."""
 Batch = Literal["auto", "no", "yes"]
-"""Whether all inputs are decided together."""
+"""Whether all inputs are classified jointly."""
 
 
 def classify(

@@ -31,7 +31,7 @@ TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a t
 STOPPED = {
     "pilot": "PILOT: answers do not count. Begin with `rankshot survey reopen`",
     "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
-    "closed": "CLOSED: nobody new can start. Open it with `rankshot survey reopen`",
+    "closed": "CLOSED: no new participants can start. Open it with `rankshot survey reopen`",
 }
 ABOUT = "Collect rankings from people with your own web page."
 

@@ -66,7 +66,7 @@ def pause(study: Path, *, database: str | None = None) -> None:
 
 
 def close(study: Path, *, database: str | None = None) -> None:
-    """End the study: nobody new starts; others may finish.
+    """End the study: no new participants can start; others may finish.
 
     Example: rankshot survey close study.toml
     """

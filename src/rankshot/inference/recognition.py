@@ -115,7 +115,7 @@ def recognise(
     none: bool = False,
     batch: str = "auto",
 ) -> Recognition:
-    """Recognise new classes in the best way that the given data allow.
+    """Recognise new classes with whatever data are given.
 
     With labelled inputs of seen classes, these are held out as new ones, to choose settings, to
     calibrate, and to predict the accuracy; they are the reference as well. Labelled examples of
@@ -150,8 +150,8 @@ def recognise(
         Whether "none of these" is an answer. Some inputs of the new classes then get it as well:
         on three data sets, the mean AUROC against inputs of no class is .75.
     batch : {"auto", "yes", "no"}
-        Whether all inputs are decided together. This needs inputs of all new classes. With "auto",
-        it is done if it seems possible.
+        Whether all inputs are classified jointly. This needs inputs of all new classes. With
+        "auto", it is done if it seems possible.
 
     Returns
     -------

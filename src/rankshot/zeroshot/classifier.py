@@ -70,7 +70,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
     batch : bool
-        Whether the inputs of each call of `predict` are decided together, by a `BatchRefinement`.
+        Whether the inputs of each call of `predict` are classified jointly, by a `BatchRefinement`.
         Only for ``classes="new"``.
     reject_below : float, optional
         `predict` answers ``reject_label`` where no class has at least this probability.

@@ -55,7 +55,7 @@ Ties = Literal["outcome", "half", "ignore"]
 Scale = Literal["log-worth", "elo"]
 TIES = ("outcome", "half", "ignore")
 FEW_VOTES = 10
-"""Items with fewer votes are listed apart, unless they have a tenth of the median."""
+"""Items with fewer votes are listed separately, unless they have a tenth of the median."""
 
 
 def leaderboard(
@@ -105,8 +105,8 @@ def leaderboard(
         ratings are shifted, so that these items have them on average. A single one is fixed.
         Differences and their errors do not change.
     min_votes : float, optional
-        Items with fewer votes are listed apart. By default 10, or a tenth of the median if that is
-        less.
+        Items with fewer votes are listed separately. By default 10, or a tenth of the median if
+        that is less.
     scale : {"log-worth", "elo"}
         The scale of ratings and their differences: log-worths, or Elo points with the mean 1000.
     level : float
