@@ -12,12 +12,12 @@ from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.examples import describe_reference
 from rankshot.cli.heads import HeadOptions, read_new_rankings
-from rankshot.cli.rank import ANSWERS
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import check_labelled, predict_alone, read_labelled
 from rankshot.cli.report import MAX_PLACES
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
 from rankshot.core.errors import format_count, quote_names
+from rankshot.sources.registry import ANSWERS
 
 SHOWN = 5
 """Pairs of classes, seen classes to collect inputs of, and inputs to label."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -24,35 +25,25 @@ from rankshot.cli.score_inputs import (
     say_matched,
 )
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
-from rankshot.zeroshot.settings import (
-    METHODS,
-    PARAMETERS,
-    RANKING_HEADS,
-    REFERENCE_HEADS,
-    HeadSettings,
-)
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import Semantics
 
-SEED = 0
-"""The seed of rankings that are sampled for posterior=sum, so that runs can be repeated."""
-SETTINGS = {each.name: each.metadata for each in fields(HeadSettings) if each.name in PARAMETERS}
-"""The settings that --set takes."""
+DEFAULT_HEAD = "weighted-mean"
 Classes = Literal["new", "new-or-none", "all", "all-or-none"]
 """What may be predicted."""
 
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """The settings of a head and the files that it is fitted to, checked before any is read.
+    """The plan of a head and the files that it is fitted to, checked before any is read.
 
-    A saved head is ``fitted``, and ``saved`` is its file; its settings are those that it was
+    A saved head is ``fitted``, and ``saved`` is its file; the plan has the parameters that it was
     fitted with. ``settings_file`` is that of a rehearsal.
     """
 
-    settings: HeadSettings
+    plan: zeroshot.Plan
     rankings: Path | None = None
     reference: Path | None = None
     settings_file: Path | None = None
@@ -66,7 +57,7 @@ class HeadOptions:
         cls,
         *,
         rankings: Path | None = None,
-        head: str = METHODS[0],
+        head: str = DEFAULT_HEAD,
         set: list[str] | None = None,  # noqa: A002
         settings: Path | None = None,
         reference: Path | None = None,
@@ -124,26 +115,21 @@ class HeadOptions:
             f"{head}: is a fitted head, which decides this already; leave out {twice}",
         )
         refuse(
-            not is_saved and head not in METHODS,
-            f"--head {head!r}: no such method{suggest_name(head, METHODS)}; the methods are "
-            f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
-        )
-        refuse(
-            settings and (set or head != METHODS[0]),
+            settings and (set or head != DEFAULT_HEAD),
             f"{settings}: has the settings of the head; leave out --head and --set",
         )
         if is_saved:
             return cls._of_saved_head(Path(head), evidence)
         if settings is None:
-            chosen = HeadSettings(head=head, **_parse_settings(set or []))
+            plan = zeroshot.Plan(head=_parse_head(head, set or []))
         else:
-            chosen = HeadSettings.read(settings)
-        chosen = replace(
-            chosen,
+            plan = zeroshot.Plan.read(settings)
+        plan = replace(
+            plan,
             classes="all" if classes.startswith("all") else "new",
             none=classes.endswith("none"),
         )
-        return cls(chosen, rankings, reference, settings, examples, evidence)
+        return cls(plan, rankings, reference, settings, examples, evidence)
 
     @classmethod
     def _of_saved_head(cls, path: Path, evidence: Path | None) -> HeadOptions:
@@ -156,29 +142,21 @@ class HeadOptions:
             f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
             f"columns id, {names}",
         )
-        settings = HeadSettings.from_head(innermost_head(fitted))
-        return cls(settings, evidence=evidence, saved=path, fitted=fitted)
+        plan = zeroshot.Plan(head=cast("Any", innermost_head(fitted)))
+        return cls(plan, evidence=evidence, saved=path, fitted=fitted)
 
     def __post_init__(self) -> None:
-        chosen, has_reference = self.settings, self.reference is not None
-        is_all, takes_reference = chosen.classes == "all", chosen.head in REFERENCE_HEADS
-        merges_rankings = chosen.posterior in {"consensus", "sum"}
+        from rankshot.ranking.rankings import Rankings
+
+        head = self.plan.head
+        has_seen = self.plan.classes == "all"
         refuse(
-            has_reference and not takes_reference and not is_all,
-            f"--reference is for --head weighted-mean and probabilistic, not {chosen.head}",
+            self.reference is not None and not head.takes_reference and not has_seen,
+            f"--reference is not for --head {head.name} with these settings: leave it out",
         )
         refuse(
-            has_reference and chosen.posterior == "sum",
-            "--reference is for posterior=mean and consensus, not sum",
-        )
-        refuse(
-            not self.saved and chosen.prior and takes_reference and not merges_rankings,
-            f"prior={chosen.prior}: these settings do not merge rankings; use --head "
-            "probabilistic --set posterior=consensus, or leave out the prior",
-        )
-        refuse(
-            (is_all or chosen.none) and chosen.head not in RANKING_HEADS,
-            f"--classes is for heads with rankings, not --head {chosen.head}",
+            self.plan.has_gate and head.semantics is not Rankings,
+            f"--classes is for heads with rankings, not --head {head.name}",
         )
 
     @property
@@ -195,57 +173,54 @@ class HeadOptions:
         return {what: path for what, path in given.items() if path is not None}
 
     @property
-    def head(self) -> str:
-        """The name of the head."""
-        return self.settings.head
-
-    @property
-    def fits_reference(self) -> bool:
-        """Whether the head itself, not only the gate to the seen classes, uses --reference."""
-        if self.settings_file is not None:
-            return self.settings.reference
-        return self.reference is not None and self.head in REFERENCE_HEADS
-
-    @property
     def needs_reference(self) -> bool:
         """Whether inputs of no class are to be told from those of seen classes."""
-        return self.settings.none and self.settings.classes == "all"
+        return self.plan.none and self.plan.classes == "all"
 
 
-def _parse_settings(given: list[str]) -> dict[str, Any]:
-    """Return the settings in options of the form name=value."""
+def _parse_head(name: str, given: list[str]) -> Any:
+    """Return a head with the settings in options of the form name=value."""
+    from rankshot.zeroshot.heads.parameters import list_settable, parse_parameter
+    from rankshot.zeroshot.plan import HEADS, METHODS
+
+    refuse(
+        name not in METHODS,
+        f"--head {name!r}: no such method{suggest_name(name, METHODS)}; the methods are "
+        f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
+    )
+    kind = HEADS[name]
+    known = list_settable(kind)
     found: dict[str, Any] = {}
     for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or name not in SETTINGS:
-            hint = suggest_name(name, SETTINGS)
-            raise RankshotError(
-                f"--set {text}: give name=value{hint}; the settings are {', '.join(SETTINGS)}"
+        setting, _, value = text.partition("=")
+        with prefix_errors(f"--set {text}"):
+            refuse(
+                "=" not in text or setting not in known,
+                f"give name=value{suggest_name(setting, known)}; the settings of {name} are "
+                f"{', '.join(known)}",
             )
-        try:
-            found[name] = SETTINGS[name]["type"](value)
-        except ValueError:
-            raise RankshotError(f"--set {text}: {value!r} is not a number") from None
-    return found
+            found[setting] = parse_parameter(kind, setting, value)
+    head = kind(**found)
+    head.require_parameters()
+    return head
 
 
 def _check_rehearsed(options: HeadOptions) -> None:
     """Refuse settings of a rehearsal that do not fit the other options."""
     from rankshot.zeroshot.rehearsal import require_gate
 
-    has_gate = options.settings.classes == "all" or options.settings.none
-    needs_reference = options.fits_reference or has_gate
+    plan, has_gate = options.plan, options.plan.has_gate
+    needs_reference = bool(plan.reference) or has_gate
     what = "the gate to the seen classes" if has_gate else "the head"
     with prefix_errors(options.settings_file):
-        if has_gate:
-            require_gate(options.settings)
+        require_gate(plan)
         refuse(
             needs_reference and options.reference is None,
             f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
             "inputs of seen classes, for example those of the rehearsal",
         )
         refuse(
-            options.settings.evidence_weight and options.evidence is None,
+            plan.head.evidence_weight and options.evidence is None,
             "the head was rehearsed with evidence: give --evidence FILE, what the same model says "
             "of the new classes",
         )
@@ -253,7 +228,7 @@ def _check_rehearsed(options: HeadOptions) -> None:
         # Without inputs of other seen classes there was neither a gate nor a reference.
         why = (
             "the rehearsal had too few inputs of other seen classes to try a reference"
-            if options.settings.gate is None
+            if plan.gate is None
             else "in the rehearsal, the head was not better with a reference"
         )
         say(f"{options.settings_file}: {why}, so --reference is not used")
@@ -272,9 +247,8 @@ def fit_head(
     The score type is returned as well: it is inferred here if there is a reference. A saved head
     is not fitted again.
     """
-    from rankshot.zeroshot.files.saved_heads import add_seen_classes
+    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
-    from rankshot.zeroshot.source_weights import weigh_for_head
 
     if options.fitted is not None:
         return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
@@ -285,33 +259,28 @@ def fit_head(
         "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
         "classes, it is not known which scores are too low for all of them",
     )
-    settings, has_rankings = options.settings, options.head in RANKING_HEADS
+    plan, has_rankings = options.plan, options.plan.head.semantics is Rankings
     if options.rankings is None:
         how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
-        raise RankshotError(f"--head {settings.head} needs --rankings FILE; {how} writes one")
+        raise RankshotError(f"--head {plan.head.name} needs --rankings FILE; {how} writes one")
     read = read_new_rankings if has_rankings else _read_similarity
     semantics: Any = read(options.rankings, scores)
-    if settings.source_weights is not None:
-        _check_sources(semantics, settings.source_weights, options.rankings)
-    reference, given, score_type = read_more(options, scores, score_type, semantics)
-    model = zeroshot.build_head(settings)
-    if settings.posterior == "sum":
-        model.set_params(random_state=SEED)
-    # The options are checked already, so an error is about the content of the files.
-    with prefix_errors(*options.files.values()):
-        fitted: zeroshot.BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
-    print_remarks(fitted, options)
-    print_weights(fitted, len(given.get("examples", ("", ""))[1]), reference)
-    if settings.classes == "new" and not settings.none:
-        return fitted, score_type
+    if plan.source_weights is not None:
+        _check_sources(semantics, plan.source_weights, options.rankings)
     refuse(
-        settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_},
+        plan.none and NONE_OF_THESE in {*scores.items, *semantics.targets},
         f"--classes: a class is called {NONE_OF_THESE!r}; rename it",
     )
-    both = add_seen_classes(settings, fitted).fit(reference)
-    if reference is not None and not options.fits_reference:
+    reference, given, score_type = read_more(options, scores, score_type, semantics)
+    # The options are checked already, so an error is about the content of the files.
+    with prefix_errors(*options.files.values()):
+        fitted = plan.fit(semantics, reference, **given)
+    new = innermost_head(fitted)
+    print_remarks(new, options)
+    print_weights(new, len(given.get("examples", ("", ""))[1]), reference)
+    if plan.has_gate and reference is not None and not plan.uses_reference:
         say(f"reference: {describe_reference(reference)}")
-    return both, score_type
+    return fitted, score_type
 
 
 def read_more(
@@ -322,8 +291,6 @@ def read_more(
     given: dict[str, Any] = {}
     if options.reference is not None:
         reference, score_type = _read_reference(options, scores, score_type)
-    if options.fits_reference:
-        given["reference"] = reference
     if options.examples is not None:
         given["examples"], score_type = read_examples(
             options.examples, scores, score_type, semantics.target_names
@@ -363,7 +330,7 @@ def _check_scores(
     return named, known
 
 
-def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None:
+def _check_sources(rankings: Any, weights: Mapping[str, float], path: Path) -> None:
     """Warn of sources that the rehearsal used and that rank no new class."""
     from rankshot.zeroshot.heads.base import quote_sources, source_names
 
@@ -380,13 +347,12 @@ def print_remarks(head: Any, options: HeadOptions, *, same: bool = True) -> None
     from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
     from rankshot.zeroshot.source_weights import describe_sources
 
-    weights = getattr(head, "source_weights_", options.settings.source_weights)
+    weights = head.source_weights_ or options.plan.source_weights
     trust = [] if weights is None else describe_sources(weights, head.rankings_)
     if trust and options.settings_file is None:
         trust[0] += "; `rankshot rehearse` finds out whether others are better"
     # A single new class that competes with seen classes is not the only class.
-    has_others = options.settings.classes == "all" or options.settings.none
-    competes = has_others and len(head.classes_) == 1
+    competes = options.plan.has_gate and len(head.classes_) == 1
     equal = describe_indistinguishable(head) if same and not competes else []
     for remark in (*trust, *describe_missing(head), *equal):
         say(f"{options.rankings}: {remark}")
@@ -431,7 +397,7 @@ def _read_reference(
     path = cast("Path", options.reference)
     # What decides between seen and new classes needs the evidence of the reference as well.
     table = add_evidence(
-        zeroshot.open_scores(path), options.evidence if options.settings.classes == "all" else None
+        zeroshot.open_scores(path), options.evidence if options.plan.classes == "all" else None
     )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))

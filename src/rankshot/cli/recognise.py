@@ -22,12 +22,12 @@ from rankshot.cli.examples import WORDS, print_weights, read_examples, read_labe
 from rankshot.cli.fit import save_head
 from rankshot.cli.heads import HeadOptions, innermost_head, open_table, print_remarks
 from rankshot.cli.rank import (
-    ANSWERS,
-    check_specs,
+    DEFAULT_SOURCE,
     list_files,
     print_rankings,
     print_warnings,
     rank_by_sources,
+    read_sources,
     require_known,
     write_follow_ups,
 )
@@ -35,6 +35,7 @@ from rankshot.cli.score import open_plan, print_check, print_features, print_ski
 from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
+from rankshot.sources.registry import ANSWERS, Spec
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
@@ -133,8 +134,7 @@ def recognise(
     )
     check_rejection(reject_below)
     run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
-    specs = source or run.default_sources
-    check_specs(specs)
+    specs = read_sources(source or run.default_sources)
     files = [names, rehearse, *list_label_files(seen, new), *list_files(specs)]
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
     if options.rankings is None:
@@ -165,8 +165,8 @@ def recognise(
             rankings,
             rehearse=seen_inputs,
             examples=examples,
-            classes=options.settings.classes,
-            none=options.settings.none,
+            classes=options.plan.classes,
+            none=options.plan.none,
             batch=batch,
         )
         inner = innermost_head(found.head)
@@ -270,7 +270,7 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
 def _rank(
     classes: ClassLists,
     held_out: tuple[str, ...],
-    specs: list[str],
+    specs: list[Spec],
     run: RunFolder,
     plan: ScoringPlan,
     *,
@@ -290,10 +290,10 @@ def _rank(
     for path in list_files(specs):
         files += sorted(path.iterdir()) if path.is_dir() else [path]
     content = fingerprint_files(path for path in files if path.is_file())
-    made_from = fingerprint([content, __version__, specs, known, question])
+    made_from = fingerprint([content, __version__, list(map(str, specs)), known, question])
     # Together: answers are read as lists of all classes that were asked for.
     everything = replace(classes, targets=classes.targets + held_out)
-    if is_default and not any(spec.startswith(ANSWERS) for spec in specs):
+    if is_default and not any(spec.name == ANSWERS for spec in specs):
         _write_prompts(everything, run, question)
     if run.has_rankings(made_from):
         say(f"rankings: those in {run.rankings}, from an earlier run")
@@ -428,7 +428,7 @@ class RunFolder:
         """The answers of a language model, if there are any, and WordNet."""
         answers = self.prompts / ANSWERS
         there = answers.is_dir() and any(answers.glob("*.txt"))
-        return [*([f"{ANSWERS}:{answers}"] if there else []), "wordnet"]
+        return [*([f"{ANSWERS}:{answers}"] if there else []), DEFAULT_SOURCE]
 
     @contextmanager
     def open(self, plan: ScoringPlan) -> Iterator[None]:

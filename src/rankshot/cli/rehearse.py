@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankshot import inference, ranking, zeroshot
 from rankshot.cli.console import check_output, print_table, say
 from rankshot.cli.examples import add_evidence
-from rankshot.cli.heads import read_new_rankings
+from rankshot.cli.heads import DEFAULT_HEAD, read_new_rankings
 from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
@@ -18,7 +18,6 @@ from rankshot.cli.score_inputs import (
     rename,
 )
 from rankshot.core.errors import format_count, prefix_errors, quote_names
-from rankshot.zeroshot.settings import RANKING_HEADS, HeadSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +38,7 @@ def rehearse(
     new_rankings: Path | None = None,
     evidence: Path | None = None,
     output: Path | None = None,
-    head: str = RANKING_HEADS[0],
+    head: str = DEFAULT_HEAD,
     score_type: ScoreType = "auto",
 ) -> None:
     """Choose settings and predict the accuracy on held-out classes.
@@ -80,6 +79,7 @@ def rehearse(
 
     from rankshot.core.validation import require_choice
     from rankshot.zeroshot.metrics import format_share
+    from rankshot.zeroshot.plan import HEADS, RANKING_HEADS
     from rankshot.zeroshot.rehearsal import list_doubts
 
     require_choice("--head", head, RANKING_HEADS)
@@ -90,9 +90,7 @@ def rehearse(
     about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
     values, labels = read_labelled(table, truth, score_type)
-    rehearsal = zeroshot.Rehearsal(
-        zeroshot.build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
-    )
+    rehearsal = zeroshot.Rehearsal(HEADS[head](), verbose=Console(stderr=True).is_terminal)
     with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
@@ -104,7 +102,7 @@ def rehearse(
             alone = predict_alone(rehearsal, about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
-        rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
+        rehearsal.plan_.write(output, _make_notes(rehearsal, predicted))
     for line in check_labelled(values, labels).describe()[1:]:
         say(line)
     _print_choice(rehearsal)
@@ -119,8 +117,8 @@ def rehearse(
     for doubt in list_doubts(rehearsal, about_new):
         say(doubt)
     if output is not None:
-        reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
-        more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
+        reference = ["--reference", str(scores)] if rehearsal.plan_.reference else []
+        more = ["--evidence", "EVIDENCE"] if rehearsal.plan_.head.evidence_weight else []
         given = [*reference, *more, "--settings", str(output)]
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
@@ -133,7 +131,7 @@ def predict_alone(rehearsal: zeroshot.Rehearsal, rankings: Any) -> dict[str, Int
 
     found = {}
     for trial in rehearsal.trials_:
-        weights = trial.settings.source_weights or {}
+        weights = trial.plan.source_weights or {}
         used = [source for source, weight in weights.items() if weight > 0]
         if trial.what.endswith(" alone") and used[0] in source_names(rankings):
             found[used[0] or "no source"] = rehearsal.predict_accuracy(rankings, trial=trial)
@@ -194,19 +192,19 @@ def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     n = format_count(len(rehearsal.classes_), "seen class")
     title = f"Mean accuracy of {n}, held out as new ones"
     print_table(title, ["tried", ">accuracy and 95% interval", ""], rows)
-    head, settings = rehearsal.head_, rehearsal.settings_
-    reference = "with a reference" if settings.reference else "without a reference"
+    head, plan = rehearsal.head_, rehearsal.plan_
+    reference = "with a reference" if plan.reference else "without a reference"
     say(
         f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
         "change is made only if it gains more than its standard error over the classes, or twice "
         "that for weights of sources)"
     )
-    weights = {source or "no source": w for source, w in (settings.source_weights or {}).items()}
+    weights = {source or "no source": w for source, w in (plan.source_weights or {}).items()}
     if len(weights) > 1:
         say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
-    if settings.evidence_weight is not None:
-        say(f"evidence: weight {settings.evidence_weight:.2f} relative to the rankings")
-    if (prior := settings.others.get("example_prior")) is not None:
+    if head.evidence_weight is not None:
+        say(f"evidence: weight {head.evidence_weight:.2f} relative to the rankings")
+    if (prior := head.get_params().get("example_prior")) is not None:
         say(
             f"labelled examples: their scores follow the rankings with a slope of {prior[0]:.2f}, "
             f"and those of a class have a share of {prior[1]:.2f} in common"
@@ -214,7 +212,7 @@ def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "
-        f"{settings.default_temperature:.3g}, and by {after} with the chosen one"
+        f"{plan.default_temperature:.3g}, and by {after} with the chosen one"
     )
     if rehearsal.together_ is not None:
         new, seen, harmonic = map(format_share, rehearsal.together_)

@@ -22,7 +22,6 @@ from rankshot.core.errors import (
     short_repr,
     suggest_name,
 )
-from rankshot.zeroshot.settings import REFERENCE_HEADS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +68,7 @@ def explain(
         The new class to compare with. The default is the average over all new classes.
     """
     refuse(
-        options.head == "deterministic",
+        options.plan.head.name == "deterministic",
         "--head deterministic cannot be explained, because it compares whole rankings; the "
         "other heads can",
     )
@@ -138,8 +137,8 @@ def report(
     refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
     refuse(options.reference and not scores, "--reference needs --scores as well")
     refuse(
-        scores and options.head not in REFERENCE_HEADS,
-        f"--head {options.head} is not explained in a report: leave out --scores; --head "
+        scores and not options.plan.head.takes_reference,
+        f"--head {options.plan.head.name} is not explained in a report: leave out --scores; --head "
         "weighted-mean and --head probabilistic are",
     )
     predicted = zeroshot.read_predictions(predictions)
@@ -282,7 +281,7 @@ def _add_rankings(
         f"{path}: no ranking of {quote_names(missing)}, which are predicted classes{hint}",
     )
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
-    head = zeroshot.build_head(options.settings)
+    head = options.plan.head
     k = min(getattr(head, "k", None) or rankings.n_items, rankings.n_items)
     consensus: Any = getattr(model, "consensus_", None)
     if consensus is None:

@@ -190,20 +190,18 @@ def _find(file: Path, run: Path) -> Path:
 
 def _read_table(scores: Path, options: HeadOptions, score_type: ScoreType) -> Found:
     """Read a table of scores and its rankings."""
-    from rankshot.zeroshot.files.saved_heads import add_seen_classes
-
     refuse(options.rankings is None, f"{scores}: give the rankings of the new classes, --rankings")
-    settings = options.settings
-    refuse(settings.head != "weighted-mean", "only --head weighted-mean learns from examples")
+    plan = options.plan
+    refuse(plan.head.name != "weighted-mean", "only --head weighted-mean learns from examples")
     table = open_table(scores, options)
     new: Any = read_new_rankings(cast("Path", options.rankings), table)
-    without = HeadOptions(settings, options.rankings, options.reference, options.settings_file)
-    reference, given, score_type = read_more(without, table, score_type, new)
+    without = HeadOptions(plan, options.rankings, options.reference, options.settings_file)
+    reference, _, score_type = read_more(without, table, score_type, new)
     score_type = infer_score_type(table, score_type)
-    template = zeroshot.build_head(settings)
-    if settings.classes == "all" or settings.none:
-        template = add_seen_classes(settings, template)
-    both = given.get("reference"), reference
+    template = plan.make_head()
+    if plan.has_gate:
+        template = plan.add_gate(template)
+    both = reference if plan.uses_reference else None, reference
     return _read_scores(table, score_type, template, new, options.examples, both)
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from rankshot import zeroshot
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.examples import GUESS, PROBABILITY, read_labels
-from rankshot.cli.heads import HeadOptions, fit_head, open_table
+from rankshot.cli.heads import DEFAULT_HEAD, HeadOptions, fit_head, open_table
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_scores
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.settings import METHODS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,7 +85,9 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     import numpy as np
 
     refuse(
-        {*options.files} - {"examples"} or options.head != METHODS[0] or score_type != "auto",
+        {*options.files} - {"examples"}
+        or options.plan.head.name != DEFAULT_HEAD
+        or score_type != "auto",
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",
     )

@@ -18,9 +18,9 @@ from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import Classes, ScoredInputs, score
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import ClassLabels
-from rankshot.sources.names.look_up import compare_as, describe_unknown
+from rankshot.sources.names.look_up import describe_unknown
+from rankshot.sources.registry import TABLES, RankingSource, Source, compare_classes
 from rankshot.sources.wordnet import WordNet
-from rankshot.zeroshot.files.saved_heads import add_seen_classes
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
@@ -33,9 +33,9 @@ from rankshot.zeroshot.heads.batch_refinement import refine_batch
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
 from rankshot.zeroshot.scores import Scores, as_scores
-from rankshot.zeroshot.settings import HeadSettings
 
 CLASSES_PER_FOLD = 8
 """This many classes are held out together, if there are enough; the inputs of the others are the
@@ -43,8 +43,6 @@ reference."""
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
-TABLES = ("wordnet", "glove", "corpus")
-"""How the sources that are neither people nor language models begin, as far as that is known."""
 EXPECTED = (
     "expect less than with the answers of a language model (in a measured example, .47 instead of "
     ".80 of 400 photographs of 16 new classes)"
@@ -108,7 +106,7 @@ def recognise(
     seen: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
     features: bool = True,
-    source: Any = None,
+    source: Source | Sequence[Source] | None = None,
     rehearse: tuple[Any, ArrayLike] | None = None,
     examples: tuple[Any, ArrayLike] | None = None,
     classes: Literal["new", "all"] = "new",
@@ -202,8 +200,8 @@ def recognise(
     )
     notes += _list_remarks(head, scores, known, competes=classes == "all" or none)
     if classes == "all" or none:
-        settings = HeadSettings() if rehearsal is None else rehearsal.settings_
-        head = _add_seen_classes(replace(settings, classes=classes, none=none), head, reference)
+        plan = Plan() if rehearsal is None else rehearsal.plan_
+        head = _add_seen_classes(replace(plan, classes=classes, none=none), head, reference)
     alone = head.predict(scores)
     head, why = refine_batch(head, scores, known, batch)
     notes += filter(None, [why])
@@ -249,17 +247,16 @@ def _fit_head(
     return rehearsal.fit_head(new, **more), rehearsal, predicted
 
 
-def _add_seen_classes(settings: HeadSettings, head: BaseHead, reference: Scores | None) -> BaseHead:
+def _add_seen_classes(plan: Plan, head: BaseHead, reference: Scores | None) -> BaseHead:
     """Return a head that answers seen classes or "none of these" as well."""
-    answers_all = settings.none and settings.classes == "all"
-    if answers_all and settings.gate and settings.gate["none"] is None:
-        settings = replace(settings, gate=None)
+    if plan.none and plan.classes == "all" and plan.gate and plan.gate.none is None:
+        plan = replace(plan, gate=None)
     enough = reference is not None and len(reference) >= LEAST_INPUTS
-    return add_seen_classes(settings, head).fit(reference if enough else None)
+    return plan.add_gate(head).fit(reference if enough else None)
 
 
 def _rank(
-    source: Any,
+    source: Source | Sequence[Source] | None,
     new: tuple[str, ...],
     labels: NDArray[np.str_],
     seen: ClassLabels,
@@ -270,16 +267,13 @@ def _rank(
     A new class without a ranking and without an example may be misspelt.
     """
     targets = (*new, *(name for name in np.unique(labels).tolist() if name in seen.names))
-    words = seen.words
     if source is None:
-        # A pinned sense needs no words.
         source = WordNet(senses=seen.senses)
-        words = {name: text for name, text in words.items() if name not in seen.senses}
     rankings = Rankings.concatenate(
         [
             each.rankings(targets, seen.names)
-            if hasattr(each, "rankings")
-            else compare_as(each.similarity, targets, seen.names, words).to_rankings()
+            if isinstance(each, RankingSource)
+            else compare_classes(each, targets, seen.names, seen.words).to_rankings()
             for each in (source if isinstance(source, Sequence) else [source])
         ]
     )
@@ -316,7 +310,7 @@ def _describe_rehearsal(rehearsal: Rehearsal, predicted: Interval, new: Rankings
     """Return sentences on what a rehearsal found, and what to think of it."""
     n, n_new = len(rehearsal.classes_), len(new.target_names)
     before, after = map(format_share, rehearsal.calibration_error_)
-    with_reference = "with" if rehearsal.settings_.reference else "without"
+    with_reference = "with" if rehearsal.plan_.reference else "without"
     recognised = (
         f"rehearsal: of {n} held-out seen classes, {rehearsal.accuracy_} of the inputs are "
         f"recognised ({with_reference} a reference; calibration error {before} before, {after} "

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import Semantics, quote_sources, source_names, sources_of
-from rankshot.zeroshot.settings import HeadSettings
+from rankshot.zeroshot.heads.base import quote_sources, source_names, sources_of
 
 Floats = NDArray[np.float64]
 LEAST_COHERENCE = 1.64
@@ -109,15 +108,6 @@ def weigh_sources(rankings: Rankings, weights: Mapping[str, float]) -> Rankings:
     is_lost = ~np.isin(targets, targets[weighed > 0])
     weighed = np.where(is_lost, rankings.weights, weighed)
     return replace(rankings, weights=weighed)[weighed > 0]
-
-
-def weigh_for_head(settings: HeadSettings, semantics: Semantics) -> Semantics:
-    """Return the rankings that a head with some settings is fitted to; some weigh themselves."""
-    weights = settings.source_weights
-    weighs_itself = "source_weights" in settings.parameters
-    if weights is None or weighs_itself or not isinstance(semantics, Rankings):
-        return semantics
-    return weigh_sources(semantics, require_source_weights(weights, semantics))
 
 
 def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -68,6 +69,8 @@ class BaseHead(ABC):
     array(['cat'], dtype='<U5')
     """
 
+    name: ClassVar[str]
+    """What commands and files call the head."""
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
     temperature: float | None
@@ -374,7 +377,7 @@ def require_targets(rankings: Rankings) -> Rankings:
 # ---- Parameters, and remarks about a fitted head
 
 
-def require_k(k: int | None, n_items: int) -> int:
+def require_k(k: int | None, n_items: int = sys.maxsize) -> int:
     """Return the number of places that count: ``k``, at most ``n_items``; all for None."""
     return n_items if k is None else min(require_whole_number("k", k), n_items)
 

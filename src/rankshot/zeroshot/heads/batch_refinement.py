@@ -137,6 +137,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     1.0
     """
 
+    name = "batch-refinement"
     _learned = (
         *("_kind", "fell_back_", "class_prior_", "agreement_", "frequencies_"),
         *(
