@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -98,11 +99,7 @@ def load_scored_tasks(
     Tasks whose names contain ``without`` are left out. The ``settings`` are the linear classifiers
     of features; sounds have networks.
     """
-
-    def is_wanted(name: str) -> bool:
-        is_part = not parts or any(part in name for part in parts)
-        return is_part and (without is None or without not in name)
-
+    is_wanted = partial(_is_wanted, parts=parts, without=without)
     if dataset == "sounds":
         folder = find_folder("sounds", directory)
         for name, files in SOUND_SPLITS.items():
@@ -123,6 +120,11 @@ def load_scored_tasks(
             for setting in settings:
                 full = name if setting == LEAST_SQUARES else f"{name}, {setting}"
                 yield _score_task(full, setting, benchmark.name, task, announce)
+
+
+def _is_wanted(name: str, parts: tuple[str, ...], without: str | None) -> bool:
+    is_part = not parts or any(part in name for part in parts)
+    return is_part and (without is None or without not in name)
 
 
 # ---- Features with a linear classifier

@@ -94,7 +94,7 @@ def take_report(browser):
         command = "from rankshot.cli import main; main()"
         subprocess.run([sys.executable, "-c", command, "demo", "-o", folder], check=True)
         page.goto(Path(folder, "report.html").as_uri())
-        first, section = (page.locator(f"#{x}").bounding_box() for x in ("pictures", "confusions"))
+        first, section = (page.locator(f"#{x}").bounding_box() for x in ("images", "confusions"))
         top = page.locator("#confusions-heading").bounding_box()["y"] - 16
         end = section["y"] + section["height"] + 16
         parts = {
