@@ -393,9 +393,12 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
     export = ["export", run.head, "-o", "head.onnx"]
     if network[0].endswith(".onnx"):
         export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
-    say("to check and correct the predictions on a page, to see what would help most, why an input")
-    say("got its class, which ones to label, and to use the head elsewhere:")
-    for words in (["review", run.path], ["doctor", run.path], explain, suggest, export):
+    page = ["report", run.path, "-o", "report.html"]
+    say(
+        "to check and correct the predictions on a page, for a report, to see what would help most,"
+    )
+    say("why an input got its class, which ones to label, and to use the head elsewhere:")
+    for words in (["review", run.path], page, ["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 
