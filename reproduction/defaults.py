@@ -451,7 +451,7 @@ FIXED = {
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
-            "zeroshot.runner.TIED",
+            "zeroshot.decide.TIED",
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
             "zeroshot.scores.SUM_TOLERANCE",

@@ -6,9 +6,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from rankshot.inference.recognition import EXPECTED
 from rankshot.ranking.matrices import restrict_items
 from rankshot.zeroshot.heads.base import only_new
+from rankshot.zeroshot.remarks import EXPECTED
 
 NAMES = [f"s{i:02}" for i in range(24)]
 PLACES = np.arange(24)

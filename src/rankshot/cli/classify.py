@@ -22,7 +22,7 @@ from rankshot.cli.console import (
     tell_progress,
 )
 from rankshot.cli.examples import sample_scores
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
+from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, iterate_names
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
@@ -98,7 +98,7 @@ def classify(
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
         refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
-        n = choose_workers(workers, scheduler)
+        n = choose_workers(workers, scheduler, scores)
         how: dict[str, Any] = {"score_type": score_type, "top": top, "reject_below": reject_below}
         how |= {"workers": n, "scheduler": scheduler, "wait_for_workers": wait_for_workers}
         how |= {"update": update, "verify": verify, "on_error": on_error}
@@ -125,7 +125,7 @@ def classify(
 
 def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -> None:
     """Refuse a bound that is not a probability, and classes with the name of rejected inputs."""
-    from rankshot.zeroshot.runner import REJECTED
+    from rankshot.zeroshot.decide import REJECTED
 
     is_wrong = reject_below is not None and not 0 <= reject_below <= 1
     refuse(is_wrong, f"--reject-below must be a probability, not {reject_below}")
@@ -170,7 +170,7 @@ def _classify_dataset(
     dataset: str, output: str, options: HeadOptions, progress: ProgressKind, given: dict[str, Any]
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
-    from rankshot.zeroshot.runner import REJECTED
+    from rankshot.zeroshot.decide import REJECTED
 
     head = options.fitted
     if head is None or options.saved is None:
@@ -193,7 +193,7 @@ def _classify_dataset(
 
 def _print_counts(counts: Counter[str], model: zeroshot.BaseHead, output: str) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
-    new, groups = innermost_head(model).classes_.tolist(), {}
+    new, groups = model.innermost.classes_.tolist(), {}
     if isinstance(model, zeroshot.SeenAndNew):
         seen = {"seen classes": model.classes_[model.seen_].tolist()} if model.seen else {}
         groups = {**seen, "new classes": new}

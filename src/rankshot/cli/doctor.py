@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
-from rankshot.cli.examples import describe_reference
 from rankshot.cli.heads import HeadOptions, read_new_rankings
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import check_labelled, predict_alone, read_labelled
@@ -238,6 +237,8 @@ def _examine_reference(
 ) -> str:
     """Print how many seen classes a reference has; return those that it lacks."""
     import numpy as np
+
+    from rankshot.zeroshot.remarks import describe_reference
 
     weight = head.weights_.sum(axis=0)
     share = float(weight @ head.coverage_ / weight.sum())

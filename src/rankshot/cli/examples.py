@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rankshot import zeroshot
 from rankshot.cli.console import refuse, say
@@ -215,45 +215,3 @@ def sample_scores(
         first += len(batch)
     sample = zeroshot.Scores.concatenate(chosen)
     return build_scores(sample, table, score_type, wanted.tolist())
-
-
-# ---- What is printed
-
-
-def describe_reference(reference: zeroshot.Scores) -> str:
-    """Return how many inputs of how many seen classes a reference has, as the model sees them."""
-    from rankshot.zeroshot.scores import count_predictions, standardize_rows
-
-    n, C = len(reference), len(reference.items)
-    counts = count_predictions(standardize_rows(reference.values, reference.kind, C))
-    n_classes = int((counts > 0).sum())
-    return (
-        f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
-        f"{n / n_classes:.0f} each on average; the fewer of a class, the less its scores are "
-        "standardised"
-    )
-
-
-def describe_examples(facts: zeroshot.ExampleFacts) -> str:
-    """Say how far rankings and examples agree, in words."""
-    common = f"those of one class have a share of {facts.signal:.2f} in common"
-    if not facts.slope:
-        return common
-    slope = f"{facts.slope:.2f} (0: not at all)"
-    return f"their scores follow the rankings with a slope of {slope}, and {common}"
-
-
-def print_weights(head: Any, n_examples: int, reference: zeroshot.Scores | None) -> None:
-    """Print in a line each how much a reference, examples and evidence count."""
-    is_used = getattr(head, "reference_", None) is not None and hasattr(head, "coverage_")
-    if reference is not None and is_used:
-        say(f"reference: {describe_reference(reference)}")
-    if (facts := head.examples_) is not None:
-        n = head.n_features_ - len(head.evidence_classes_)
-        by = f", compared by {n:,} features" if n else ""
-        say(f"examples: {n_examples:,}{by}; {describe_examples(facts)}")
-    if getattr(head, "evidence_weight_", None) is not None:
-        say(
-            f"evidence: weight {head.evidence_weight_:.2f} relative to the rankings (`rankshot "
-            "classify --set evidence_weight=NUMBER` changes it)"
-        )

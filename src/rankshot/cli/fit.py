@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
-from rankshot.cli.examples import EXAMPLES, add_evidence, describe_examples, list_example_ids
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
+from rankshot.cli.examples import EXAMPLES, add_evidence, list_example_ids
+from rankshot.cli.heads import HeadOptions, fit_head
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
@@ -65,7 +65,7 @@ def fit(
         score_type = infer_score_type(rows, score_type)
     model, score_type = fit_head(add_evidence(table, options.evidence), score_type, options)
     save_head(model, output, options, score_type, note)
-    n_new = len(innermost_head(model).classes_)
+    n_new = len(model.innermost.classes_)
     say(
         f"head for {format_count(n_new, 'new class')} and "
         f"{format_count(len(model.items_), 'seen class')} written to {output}; to use it:"
@@ -150,7 +150,9 @@ def save_head(
 
 def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     """Yield the lines of the table: what the head is, and how it came about."""
-    inner: Any = innermost_head(head)
+    inner: Any = head.innermost
+    from rankshot.zeroshot.remarks import describe_examples
+
     origin = head.provenance_
     new, seen = inner.classes_.tolist(), head.items_
     around = "" if head is inner else f"{type(head).__name__} of "
@@ -161,12 +163,12 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     none = ", or 'none of these'" if getattr(head, "none", False) else ""
     yield "predicts", f"new{others or ' classes'}{none}"
     yield "scores", origin.get("score_type") or head._expected_kind() or "of any type"
-    has_reference = any(getattr(part, "reference_", None) is not None for part in (head, inner))
+    has_reference = any(part.reference_ is not None for part in (head, inner))
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
     yield "temperature", f"{inner.temperature_:.3g}"
-    if (facts := getattr(inner, "examples_", None)) is not None:
+    if (facts := inner.examples_) is not None:
         yield "examples", f"{facts.n_examples:,}; {describe_examples(facts)}"
-    if getattr(inner, "evidence_weight_", None) is not None:
+    if inner.evidence_weight_ is not None:
         yield "evidence", f"weight {inner.evidence_weight_:.2f}; each input needs it"
     if (gate := getattr(head, "gate_", None)) is not None:
         yield "gate", str(gate)

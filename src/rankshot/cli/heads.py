@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
-from rankshot.cli.examples import (
-    add_evidence,
-    describe_reference,
-    print_weights,
-    read_examples,
-    sample_scores,
-)
+from rankshot.cli.examples import add_evidence, read_examples, sample_scores
 from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
@@ -142,8 +136,7 @@ class HeadOptions:
             f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
             f"columns id, {names}",
         )
-        plan = zeroshot.Plan(head=cast("Any", innermost_head(fitted)))
-        return cls(plan, evidence=evidence, saved=path, fitted=fitted)
+        return cls(zeroshot.Plan.from_head(fitted), evidence=evidence, saved=path, fitted=fitted)
 
     def __post_init__(self) -> None:
         from rankshot.ranking.rankings import Rankings
@@ -249,6 +242,7 @@ def fit_head(
     """
     from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+    from rankshot.zeroshot.remarks import describe_fit
 
     if options.fitted is not None:
         return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
@@ -275,11 +269,8 @@ def fit_head(
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*options.files.values()):
         fitted = plan.fit(semantics, reference, **given)
-    new = innermost_head(fitted)
-    print_remarks(new, options)
-    print_weights(new, len(given.get("examples", ("", ""))[1]), reference)
-    if plan.has_gate and reference is not None and not plan.uses_reference:
-        say(f"reference: {describe_reference(reference)}")
+    for remark in describe_fit(fitted, reference):
+        say(remark)
     return fitted, score_type
 
 
@@ -300,12 +291,6 @@ def read_more(
         features = options.examples is not None
         given["evidence"] = sample_scores(scores, score_type, features=features)
     return reference, given, score_type
-
-
-def innermost_head(head: zeroshot.BaseHead) -> zeroshot.BaseHead:
-    """Return the head over new classes that others, such as `SeenAndNew`, have inside."""
-    inner = getattr(head, "head", None)
-    return head if inner is None else innermost_head(inner)
 
 
 def _check_scores(
@@ -340,22 +325,6 @@ def _check_sources(rankings: Any, weights: Mapping[str, float], path: Path) -> N
             f"{path}: warning: no rankings by {quote_sources(missing)}, which the "
             "rehearsal used: its settings may not fit the other sources alone"
         )
-
-
-def print_remarks(head: Any, options: HeadOptions, *, same: bool = True) -> None:
-    """Print how much the sources count, what a head lacks, and what it cannot distinguish."""
-    from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
-    from rankshot.zeroshot.source_weights import describe_sources
-
-    weights = head.source_weights_ or options.plan.source_weights
-    trust = [] if weights is None else describe_sources(weights, head.rankings_)
-    if trust and options.settings_file is None:
-        trust[0] += "; `rankshot rehearse` finds out whether others are better"
-    # A single new class that competes with seen classes is not the only class.
-    competes = options.plan.has_gate and len(head.classes_) == 1
-    equal = describe_indistinguishable(head) if same and not competes else []
-    for remark in (*trust, *describe_missing(head), *equal):
-        say(f"{options.rankings}: {remark}")
 
 
 def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:

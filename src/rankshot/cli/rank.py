@@ -415,7 +415,7 @@ def write_follow_ups(
 
 def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Name the classes that no source ranks, those that have the same rankings, and numbers."""
-    from rankshot.zeroshot.heads.base import group_equal_classes
+    from rankshot.zeroshot.remarks import group_equal_classes
 
     ranked = set(rankings.target_names)
     if without := [name for name in classes.targets if name not in ranked]:

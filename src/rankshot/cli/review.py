@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
-from rankshot import zeroshot
+from rankshot import ranking, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.examples import add_evidence, read_examples, read_labels, require_new
-from rankshot.cli.heads import HeadOptions, innermost_head, open_table, read_more, read_new_rankings
+from rankshot.cli.heads import HeadOptions, open_table, read_more, read_new_rankings
 from rankshot.cli.recognise import LABELLED, MANIFEST
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
 from rankshot.cli.survey import LAST_PORT
@@ -167,20 +167,20 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
         ) from None
     # A folder may have been moved since.
     head = zeroshot.load_head(_find(Path(head_file), run))
-    inner: Any = innermost_head(head)
-    refuse(not isinstance(inner, zeroshot.WeightedMean), f"{run}: its head learns no examples")
+    is_known = isinstance(head.innermost, zeroshot.WeightedMean)
+    refuse(not is_known, f"{run}: its head learns no examples")
     evidence = Path(about["evidence"]) if "evidence" in about else None
     table = add_evidence(zeroshot.open_scores(run / "scores"), evidence)
     new: Any = only_new(read_rankings_of(_find(rankings, run), table, quiet=True))
     reference = None
     if (run / LABELLED).is_dir():
         reference = read_scores(zeroshot.open_scores(run / LABELLED), score_type)[1]
-    own = reference if inner.reference_ is not None else None
     examples = Path(about["examples"]) if "examples" in about else None
     place = Path(about["inputs"])
     if not place.exists():
         say(f"{place}: the inputs are not there any more; give their place with --inputs")
-    found = _read_scores(table, score_type, head, new, examples, (own, reference))
+    plan, is_joint = zeroshot.Plan.from_head(head), isinstance(head, zeroshot.BatchRefinement)
+    found = _read_scores(table, score_type, examples, plan, new, reference, is_joint=is_joint)
     return found._replace(inputs=place if place.exists() else None, takes=about["takes"])
 
 
@@ -198,20 +198,18 @@ def _read_table(scores: Path, options: HeadOptions, score_type: ScoreType) -> Fo
     without = HeadOptions(plan, options.rankings, options.reference, options.settings_file)
     reference, _, score_type = read_more(without, table, score_type, new)
     score_type = infer_score_type(table, score_type)
-    template = plan.make_head()
-    if plan.has_gate:
-        template = plan.add_gate(template)
-    both = reference if plan.uses_reference else None, reference
-    return _read_scores(table, score_type, template, new, options.examples, both)
+    return _read_scores(table, score_type, options.examples, plan, new, reference)
 
 
 def _read_scores(
     table: ScoreTable,
     score_type: ScoreType,
-    template: Any,
-    rankings: Any,
     examples: Path | None,
-    references: tuple[Any, Any],
+    plan: zeroshot.Plan,
+    rankings: ranking.Rankings,
+    reference: zeroshot.Scores | None,
+    *,
+    is_joint: bool = False,
 ) -> Found:
     """Read all scores, and the labels that are known."""
     from rankshot.core.tables import ID, read_columns
@@ -228,4 +226,6 @@ def _read_scores(
         refuse(unknown, f"{examples}: {quote_names(unknown)} not found in {table.path}")
     elif examples is not None:
         others, _ = read_examples(examples, table, score_type, rankings.target_names)
-    return Found(Learner(scores, template, rankings, *references, others), ids, score_type, given)
+    return Found(
+        Learner(scores, plan, rankings, reference, is_joint, others), ids, score_type, given
+    )

@@ -84,6 +84,8 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     """Read predictions: inputs are told apart by their probabilities."""
     import numpy as np
 
+    from rankshot.zeroshot.decide import most_probable
+
     refuse(
         {*options.files} - {"examples"}
         or options.plan.head.name != DEFAULT_HEAD
@@ -96,7 +98,7 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     if options.examples is not None:
         missing = sorted(read_labels(options.examples).keys() - set(ids))
         refuse(missing, f"{options.examples}: {quote_names(missing)} not found in {path}")
-    best = predicted.proba.argmax(axis=1)
+    best = most_probable(predicted.proba)
     proba = predicted.proba[np.arange(len(ids)), best]
     scores = zeroshot.Scores.from_probabilities(predicted.proba, predicted.targets)
     return ids, scores, np.array(predicted.targets)[best], proba

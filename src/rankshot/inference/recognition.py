@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import as_names
 from rankshot.inference.network_check import check_scores
 from rankshot.inference.pictures import Preprocessing
@@ -19,22 +19,21 @@ from rankshot.inference.scoring import Classes, ScoredInputs, score
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import ClassLabels
 from rankshot.sources.names.look_up import describe_unknown
-from rankshot.sources.registry import TABLES, RankingSource, Source, compare_classes
+from rankshot.sources.registry import RankingSource, Source, compare_classes
 from rankshot.sources.wordnet import WordNet
+from rankshot.zeroshot.decide import predict_names
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
     align_to,
-    describe_indistinguishable,
     only_new,
-    source_names,
 )
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
 from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
+from rankshot.zeroshot.remarks import describe_fit, describe_origin
 from rankshot.zeroshot.scores import Scores, as_scores
 
 CLASSES_PER_FOLD = 8
@@ -43,10 +42,6 @@ reference."""
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
-EXPECTED = (
-    "expect less than with the answers of a language model (in a measured example, .47 instead of "
-    ".80 of 400 photographs of 16 new classes)"
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,49 +182,46 @@ def recognise(
     if rehearse is not None:
         reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
     known = None if examples is None else (read(examples[0]).scores, examples[1])
-    rankings: Any = new
-    if isinstance(new, Mapping):
-        rankings = Rankings.from_orders(new.values(), items=scores.items, targets=list(new))
-    elif not isinstance(new, Rankings):
-        rankings = _rank(source, as_names(new, "new"), labels, scored.classes, known)
-    rankings = align_to(rankings, scores.items)
-    notes: list[str] = []
+    if not isinstance(new, Rankings):
+        new = _rank(source, new, labels, scored.classes, known)
+    rankings = align_to(new, scores.items)
+    new_rankings = only_new(rankings)
+    notes = [describe_origin(new_rankings)]
+    rehearsal, predicted = _rehearse(rankings, new_rankings, reference, labels, notes)
+    if reference is not None and len(reference) < LEAST_INPUTS:
+        reference = None
     evidence = None if scores.evidence is None else scores
-    head, rehearsal, predicted = _fit_head(
-        rankings, reference, labels, notes, examples=known, evidence=evidence
+    plan = _make_plan(rehearsal, classes, none=none)
+    head = plan.fit(new_rankings, reference, known, evidence)
+    notes += [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
+    notes += describe_fit(head, reference)
+    log_proba = head.predict_log_proba(scores)
+    alone = predict_names(log_proba, head.classes_)
+    refined, why = refine_batch(head, scores, known, batch)
+    if refined is not head:
+        log_proba = refined.predict_log_proba(scores)
+    notes += [why] * bool(why)
+    labels, proba = predict_names(log_proba, refined.classes_), np.exp(log_proba)
+    return Recognition(
+        scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
     )
-    notes += _list_remarks(head, scores, known, competes=classes == "all" or none)
-    if classes == "all" or none:
-        plan = Plan() if rehearsal is None else rehearsal.plan_
-        head = _add_seen_classes(replace(plan, classes=classes, none=none), head, reference)
-    alone = head.predict(scores)
-    head, why = refine_batch(head, scores, known, batch)
-    notes += filter(None, [why])
-    labels, proba = head.predict(scores), head.predict_proba(scores)
-    return Recognition(scored.ids, labels, proba, alone, head, rehearsal, predicted, tuple(notes))
 
 
-def _list_remarks(
-    head: BaseHead, scores: Scores, examples: tuple[Scores, ArrayLike] | None, *, competes: bool
-) -> list[str]:
-    """Return sentences on what cannot be told apart, and on what examples are compared by."""
-    found = [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
-    # A single new class that competes with seen classes is not the only class.
-    if examples is None and not (competes and len(head.classes_) == 1):
-        found += [f"warning: {remark}" for remark in describe_indistinguishable(head)]
-    if examples is not None and examples[0].features is None:
-        found.append("examples: compared by their scores, since they have no features")
-    return found
+def _make_plan(rehearsal: Rehearsal | None, classes: Literal["new", "all"], *, none: bool) -> Plan:
+    """Return the rehearsed plan, or the default one, for the classes that are wanted."""
+    plan = Plan() if rehearsal is None else rehearsal.plan_
+    if none and classes == "all" and plan.gate and plan.gate.none is None:
+        # Too few classes were held out to rehearse "none of these".
+        plan = replace(plan, gate=None)
+    return replace(plan, classes=classes, none=none)
 
 
-def _fit_head(
-    rankings: Any, reference: Scores | None, labels: NDArray[np.str_], notes: list[str], **more: Any
-) -> tuple[BaseHead, Rehearsal | None, Interval | None]:
-    """Return a head of the new classes, rehearsed if that is possible; write down what was done."""
-    new: Any = only_new(rankings)
-    notes.append(_describe_sources(new))
+def _rehearse(
+    rankings: Any, new: Any, reference: Scores | None, labels: NDArray[np.str_], notes: list[str]
+) -> tuple[Rehearsal | None, Interval | None]:
+    """Rehearse, if that is possible, and predict the accuracy; write down what was done."""
     if reference is None:
-        return WeightedMean().fit(new, **more), None, None
+        return None, None
     held_out = _select_rehearsed(rankings, new, labels)
     n = len(held_out.target_names)
     if n < LEAST_CLASSES:
@@ -237,27 +229,18 @@ def _fit_head(
             f"rehearsal: none, since it needs rankings of {LEAST_CLASSES} labelled classes by the "
             f"sources of the new ones, not of {n}; the labelled inputs are the reference alone"
         )
-        enough = reference if len(reference) >= LEAST_INPUTS else None
-        return WeightedMean().fit(new, enough, **more), None, None
+        return None, None
     least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
     n_folds = min(max(n // CLASSES_PER_FOLD, least, 2), USUAL_FOLDS)
     rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
     predicted = rehearsal.predict_accuracy(new)
     notes += _describe_rehearsal(rehearsal, predicted, new)
-    return rehearsal.fit_head(new, **more), rehearsal, predicted
-
-
-def _add_seen_classes(plan: Plan, head: BaseHead, reference: Scores | None) -> BaseHead:
-    """Return a head that answers seen classes or "none of these" as well."""
-    if plan.none and plan.classes == "all" and plan.gate and plan.gate.none is None:
-        plan = replace(plan, gate=None)
-    enough = reference is not None and len(reference) >= LEAST_INPUTS
-    return plan.add_gate(head).fit(reference if enough else None)
+    return rehearsal, predicted
 
 
 def _rank(
     source: Source | Sequence[Source] | None,
-    new: tuple[str, ...],
+    given: Mapping[str, Sequence[str]] | Iterable[str],
     labels: NDArray[np.str_],
     seen: ClassLabels,
     examples: tuple[Any, ArrayLike] | None,
@@ -266,6 +249,9 @@ def _rank(
 
     A new class without a ranking and without an example may be misspelt.
     """
+    if isinstance(given, Mapping):
+        return Rankings.from_orders(given.values(), items=seen.names, targets=list(given))
+    new = as_names(given, "new")
     targets = (*new, *(name for name in np.unique(labels).tolist() if name in seen.names))
     if source is None:
         source = WordNet(senses=seen.senses)
@@ -284,18 +270,6 @@ def _rank(
             "leave it out"
         )
     return rankings
-
-
-def _describe_sources(rankings: Rankings) -> str:
-    """Return a sentence on where the rankings are from."""
-    names = quote_names(filter(None, source_names(rankings)))
-    if rankings.rater_names:
-        raters = format_count(len(rankings.rater_names), "rater")
-        return f"rankings: by {raters}" + (f" ({names})" if names else "")
-    if not names:
-        return "rankings: without the names of sources or raters"
-    tables = all(str(name).startswith(TABLES) for name in source_names(rankings))
-    return f"rankings: by {names}" + (f", without people or language models: {EXPECTED}" * tables)
 
 
 def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) -> Any:

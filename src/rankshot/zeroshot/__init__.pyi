@@ -1,5 +1,6 @@
 from . import metrics as metrics
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
+from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
 from .evidence import word_evidence as word_evidence
 from .explanation import Explanation as Explanation, explain as explain
@@ -22,6 +23,5 @@ from .metrics import Bootstrap as Bootstrap
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
 from .plan import Plan as Plan
 from .rehearsal import Rehearsal as Rehearsal
-from .runner import Top as Top
 from .scores import Scores as Scores
 from .suggestions import Suggestions as Suggestions, suggest as suggest

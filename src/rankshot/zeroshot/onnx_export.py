@@ -18,9 +18,9 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
 from rankshot.sources.names.labels import read_class_labels
+from rankshot.zeroshot.decide import TIED
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.last_layer import add_last_layers
-from rankshot.zeroshot.runner import TIED
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns
 
 SCORES, FEATURES, PROBABILITIES, LABEL = "scores", "features", "probabilities", "label"

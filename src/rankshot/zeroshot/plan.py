@@ -166,7 +166,18 @@ class Plan:
             seen_temperature=self.seen_temperature,
         )
 
-    # ---- From and to JSON
+    # ---- From and to heads and JSON
+
+    @classmethod
+    def from_head(cls, head: BaseHead) -> Plan:
+        """Return the plan that a head was fitted with, as far as the head knows it."""
+        inner: Any = head.innermost
+        gate = head.head if isinstance(head, BatchRefinement) else head
+        more: dict[str, Any] = {}
+        if isinstance(gate, SeenAndNew):
+            more = {"classes": "all" if gate.seen else "new", "none": gate.none}
+            more |= {"gate": gate.gate, "seen_temperature": gate.seen_temperature}
+        return cls(head=clone(inner), reference=inner.reference_ is not None, **more)
 
     def to_json(self) -> dict[str, Any]:
         """Return what differs from the defaults, as JSON holds it."""

@@ -21,6 +21,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot import metrics
 from rankshot.zeroshot.classifier import require_same_length
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.evidence import (
     Weighed,
@@ -573,7 +574,7 @@ class _Trials:
             correlations.append((head.classes_, correlate_classes(head, table)))
         labels = np.concatenate([one.labels for one in outcomes])
         right = np.concatenate(
-            [one.classes[one.values.argmax(axis=1)] == one.labels for one in outcomes]
+            [one.classes[most_probable(one.values)] == one.labels for one in outcomes]
         )
         by_class = {str(z): float(right[labels == z].mean()) for z in np.unique(labels)}
         trial = Trial(what, plan, metrics.class_interval(labels, right), by_class, correlations)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import quote_sources, source_names, sources_of
@@ -129,19 +129,3 @@ def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> 
             f"{quote_sources(found)}"
         )
     return found
-
-
-def describe_sources(weights: Mapping[str, float], used: Rankings) -> list[str]:
-    """Return a line that says how much each source counts, unless all count the same.
-
-    ``used`` are the rankings that `weigh_sources` returned.
-    """
-    if len(set(weights.values())) == 1:
-        return []
-    filled = {source: used[sources_of(used) == source].target_names for source in weights}
-    texts = [
-        f"{source or 'no source'!r} {weight:g}"
-        + (f" (only for {quote_names(filled[source])})" if not weight and filled[source] else "")
-        for source, weight in weights.items()
-    ]
-    return [f"weights of the sources: {', '.join(texts)}"]

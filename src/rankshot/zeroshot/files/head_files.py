@@ -118,8 +118,8 @@ def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[st
         "classes": head.classes_.tolist(),
         "values": values,
     }
-    if (inner := getattr(head, "head", None)) is not None:
-        described["head"] = _describe_head(inner, folder + INNER, members)
+    if head.head is not None:
+        described["head"] = _describe_head(head.head, folder + INNER, members)
     return described
 
 
@@ -129,9 +129,7 @@ def _describe_origin(head: Any) -> dict[str, Any]:
     if found:
         return found
     origin = {"created": datetime.now(UTC).date().isoformat(), "rankshot": __version__}
-    while (inner := getattr(head, "head", None)) is not None:
-        head = inner
-    if (rankings := head.rankings_) is None:
+    if (rankings := head.innermost.rankings_) is None:
         return origin
     return {**origin, "rankings": len(rankings), "sources": list(rankings.source_names)}
 

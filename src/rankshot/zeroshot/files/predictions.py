@@ -31,10 +31,10 @@ from rankshot.core.tables import (
     read_table,
 )
 from rankshot.core.validation import as_names, require_whole_number
+from rankshot.zeroshot.decide import REJECTED, label_or_reject, most_probable
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import ROUNDING
-from rankshot.zeroshot.runner import REJECTED, label_or_reject
 
 PROBABILITY = "probability"
 RULE = Rule("probabilities must be numbers")
@@ -210,7 +210,7 @@ class PredictionWriter:
         codes = np.array([self._code.get(label, -1) for label in given], np.intp)
         if (codes < 0).any():
             rejected = (codes < 0) & np.array([label == REJECTED for label in given])
-            codes[rejected] = table[rejected].argmax(axis=1)
+            codes[rejected] = most_probable(table[rejected])
             if (codes < 0).any():
                 row = int(np.argmax(codes < 0))
                 raise RankshotError(

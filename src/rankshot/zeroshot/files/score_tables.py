@@ -592,6 +592,6 @@ def name_by_columns(
 def _rename_seen(head: Any, column_of: dict[str, str]) -> Any:
     named = copy(head)
     named.items_ = rename_all(head.items_, column_of)
-    if getattr(head, "head", None) is not None:
+    if head.head is not None:
         named.head = _rename_seen(head.head, column_of)
     return named

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -30,8 +29,9 @@ from rankshot.core.validation import require_choice, require_number, require_who
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot.decide import Top, predict_names, predict_top
 from rankshot.zeroshot.files.head_files import write_head
-from rankshot.zeroshot.runner import Candidates, Top, predict_names, predict_top, run_head
+from rankshot.zeroshot.runner import Candidates, run_head
 from rankshot.zeroshot.scores import (
     KINDS,
     LARGEST_SCORE,
@@ -71,6 +71,8 @@ class BaseHead(ABC):
 
     name: ClassVar[str]
     """What commands and files call the head."""
+    head: BaseHead | None = None
+    """The head inside, of a head around another one."""
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
     temperature: float | None
@@ -135,14 +137,19 @@ class BaseHead(ABC):
         return self._log_posterior(values, kind)
 
     @property
+    def innermost(self) -> BaseHead:
+        """The head over new classes that heads such as `SeenAndNew` have inside."""
+        return self if self.head is None else self.head.innermost
+
+    @property
     def n_features_(self) -> int:
         """The number of columns that inputs need besides their scores: features, then evidence."""
-        return 0 if (inner := getattr(self, "head", None)) is None else int(inner.n_features_)
+        return 0 if self.head is None else self.head.n_features_
 
     @property
     def evidence_classes_(self) -> tuple[str, ...]:
         """The classes of the evidence that inputs need besides their scores; usually none."""
-        return () if (inner := getattr(self, "head", None)) is None else inner.evidence_classes_
+        return () if self.head is None else self.head.evidence_classes_
 
     def _default_temperature(self) -> float:
         return 1.0
@@ -396,51 +403,10 @@ def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.o
     return tuple(sorted({label for label in labels if label is not None})), labels
 
 
-def describe_missing(head: Any) -> list[str]:
-    """Return one remark per source that does not rank all classes of a fitted head."""
-    remarks = []
-    for source, classes in head.missing_.items():
-        ranked = head.rankings_[sources_of(head.rankings_) == source].target_names
-        who = f"the source {source!r}" if source else "the part without a source"
-        if source in head.unused_:
-            remarks.append(f"{who} ranks only {ranked[0]!r}: it compares no classes, and is unused")
-        else:
-            remarks.append(
-                f"{who} has no ranking of {quote_names(classes)}: there the other sources decide"
-            )
-    return remarks
-
-
-def describe_indistinguishable(head: Any) -> list[str]:
-    """Return one warning per group of classes that a fitted head cannot distinguish."""
-    names = [str(name) for name in head.classes_]
-    if len(names) == 1:
-        return [f"{names[0]!r} is the only class: every input gets this class"]
-    used = compared_rankings(head)
-    return [
-        f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
-        "these classes cannot be distinguished"
-        for same in ([] if used is None else group_equal_classes(used))
-    ]
-
-
 def compared_rankings(head: Any) -> Rankings | None:
     """Return the rankings that a fitted head compares with scores, or their consensus, if any."""
     found: Rankings | None = head.consensus_ or head.rankings_
     return found
-
-
-def group_equal_classes(rankings: Rankings) -> list[list[str]]:
-    """Return groups of classes with the same rankings and the same shares of the weight."""
-    numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    shares: dict[str, Counter[int]] = defaultdict(Counter)
-    for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
-        shares[str(target)][int(number)] += weight
-    groups: dict[frozenset[tuple[int, float]], list[str]] = defaultdict(list)
-    for target, theirs in sorted(shares.items()):
-        total = theirs.total()
-        groups[frozenset((n, round(x / total, 9)) for n, x in theirs.items())].append(target)
-    return [same for same in groups.values() if len(same) > 1]
 
 
 # ---- The reference: scores of seen inputs that tell what is usual

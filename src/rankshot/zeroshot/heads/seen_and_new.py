@@ -228,6 +228,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     """
 
     name = "seen-and-new"
+    head: BaseHead
     temperature = None
     _learned = (
         *("gate_", "seen_temperature_", "reference_", "coverage_", "_feature_mean", "_feature_std"),
