@@ -79,7 +79,8 @@ def test_one_command_does_what_four_do(place):
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
     lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
-    review, doctor, explain, suggest, export = lines
+    review, page, doctor, explain, suggest, export = lines
+    assert page == f"  rankshot report {FOLDER} -o report.html"
     assert review == f"  rankshot review {FOLDER}"
     assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
