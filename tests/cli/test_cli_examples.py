@@ -269,5 +269,5 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
 def test_many_inputs_are_sampled_evenly(folder, monkeypatch):
     monkeypatch.setattr(cli_examples, "MOST_SAMPLED", 5)
     write_scores(folder / "many.csv", np.arange(21.0)[:, None] * np.eye(5)[0], ids=[])
-    found = cli_examples.sample_scores(open_scores(folder / "many.csv"), "logits", 21)
+    found = cli_examples.sample_scores(open_scores(folder / "many.csv"), 21)
     assert found.values[:, 0].tolist() == [0, 5, 10, 15, 20]

@@ -13,9 +13,8 @@ from rankshot.cli.score_inputs import (
     ScoreType,
     find_rows,
     infer_score_type,
-    iterate_names,
     match_columns,
-    read_all_scores,
+    read_scores,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.files import require_ending
@@ -106,9 +105,9 @@ def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collec
 
 
 def read_examples(
-    path: Path, scores: ScoreTable, score_type: ScoreType, ranked: Collection[str]
-) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreType]:
-    """Return the scores and classes of examples, and the type of the scores.
+    path: Path, scores: ScoreTable, given: ScoreType, ranked: Collection[str]
+) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreTable]:
+    """Return the scores and classes of examples, and the table with the type of its scores.
 
     The file names inputs of a table of scores by their ids, or has scores of its own.
     """
@@ -124,7 +123,10 @@ def read_examples(
         found = _filled_in(batch, 0)
         labels, rows = list(found.values()), list(found)
         table = replace(scores, path=path, evidence=None)
+        table = infer_score_type(table, given, batch.numbers[rows])
+        scores = replace(scores, score_type=table.score_type)
         raw = zeroshot.Scores.from_validated(batch.numbers[rows], scores.items, scores.kind)
+        found_scores = build_scores(raw, table, rows)
     else:
         refuse(
             scores.n_rows == 0,
@@ -132,14 +134,12 @@ def read_examples(
             "examples with the columns of scores and a column label",
         )
         by_id = read_labels(path)
+        scores = infer_score_type(scores, given)
         place_of = find_rows(scores, by_id, lambda name: f"{by_id[name].where}: ")
-        labels, table = list(by_id.values()), scores
-        rows = [place_of[name][0] for name in by_id]
-        raw = zeroshot.Scores.concatenate([place_of[name][1] for name in by_id])
+        labels = list(by_id.values())
+        found_scores = zeroshot.Scores.concatenate([place_of[name] for name in by_id])
     require_new(labels, scores.items, ranked)
-    score_type = infer_score_type(table, score_type, raw.values if columns else None)
-    names = np.array([label.name for label in labels])
-    return (build_scores(raw, table, score_type, rows), names), score_type
+    return (found_scores, np.array([label.name for label in labels])), scores
 
 
 def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
@@ -167,7 +167,7 @@ def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
 
 def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     """Return a table of scores with what another model says of each input, matched by id."""
-    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type
+    from rankshot.zeroshot.files.score_tables import LOGITS, PROBABILITIES, guess_score_type
 
     if path is None:
         return table
@@ -182,36 +182,33 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     )
     given = zeroshot.open_scores(path)
     refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
-    names, raw = read_all_scores(given)
+    first = next(given.batches())[1].values
+    are_shares = guess_score_type(first, given) == PROBABILITIES
+    names, read = read_scores(replace(given, score_type=PROBABILITIES if are_shares else LOGITS))
     row_of = {name: row for row, name in enumerate(names)}
-    ids = [name for names, _ in iterate_names(table) for name in names]
+    ids = [name for names, _ in table.inputs() for name in names]
     if missing := [name for name in ids if name not in row_of]:
         rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"
         raise RankshotError(
             f"{path}: evidence is missing for {len(missing):,} of the "
             f"{format_count(len(ids), 'input')} in {table.path}: {quote_names(missing)}{rule}"
         )
-    ordered = raw.values[[row_of[name] for name in ids]]
-    if guess_score_type(raw.values, given) != PROBABILITIES:
-        return replace(table, evidence=zeroshot.Scores(ordered, given.items))
-    say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=zeroshot.Scores.from_probabilities(ordered, given.items))
+    if are_shares:
+        say(f"{path}: the evidence is interpreted as probabilities")
+    return replace(table, evidence=read[[row_of[name] for name in ids]])
 
 
 def sample_scores(
-    table: ScoreTable, score_type: ScoreType, n: int | None = None, *, features: bool = False
+    table: ScoreTable, n: int | None = None, *, features: bool = False
 ) -> zeroshot.Scores:
     """Return the scores of all n inputs with their evidence, or of some of many."""
     import numpy as np
 
-    from rankshot.zeroshot.files.score_tables import build_scores
-
     n = len(table.evidence or ()) if n is None else n
     wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
     chosen, first = [], 0
-    for _, batch in iterate_names(table, features=features):
+    for _, batch in table.inputs(features=features):
         here = wanted[(wanted >= first) & (wanted < first + len(batch))]
         chosen.append(batch[here - first])
         first += len(batch)
-    sample = zeroshot.Scores.concatenate(chosen)
-    return build_scores(sample, table, score_type, wanted.tolist())
+    return zeroshot.Scores.concatenate(chosen)

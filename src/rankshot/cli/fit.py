@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
 from textwrap import fill
@@ -14,7 +15,7 @@ from rankshot.cli.console import check_output, print_table, refuse, say
 from rankshot.cli.examples import EXAMPLES, add_evidence, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head
 from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import ScoreType, infer_score_type
+from rankshot.cli.score_inputs import infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def fit(
     output: Path,
     options: HeadOptions,
     seen: str | None = None,
-    score_type: ScoreType = "auto",
     note: str = "",
 ) -> None:
     """Fit a head to rankings, and write it to one file.
@@ -62,9 +62,10 @@ def fit(
     check_output(output, (ENDING,), *list_label_files(seen), *options.files.values())
     table, rows = _open_seen(seen, options.reference)
     if rows is not None:
-        score_type = infer_score_type(rows, score_type)
-    model, score_type = fit_head(add_evidence(table, options.evidence), score_type, options)
-    save_head(model, output, options, score_type, note)
+        known = infer_score_type(rows, options.score_type)
+        table = replace(table, score_type=known.score_type)
+    model, table = fit_head(add_evidence(table, options.evidence), options)
+    save_head(model, output, options, table.score_type, note)
     n_new = len(model.innermost.classes_)
     say(
         f"head for {format_count(n_new, 'new class')} and "
@@ -104,9 +105,10 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
             "give --seen, which names the seen classes in the order of the columns of the scores "
             "(a file of names, imagenet-1k, or a table of scores), or --reference FILE"
         )
-    of_reference = None if reference is None else zeroshot.open_scores(reference)
+    of_reference = None if reference is None else zeroshot.open_scores(reference).keep()
     if path.suffix in ENDINGS:
-        table = zeroshot.open_scores(path)
+        table = of_reference if of_reference and path == reference else None
+        table = table or zeroshot.open_scores(path).keep()
         return table, table if of_reference is None or path == reference else None
     kind = "multiclass" if of_reference is None else of_reference.kind
     names = read_seen_labels(str(path)).names
@@ -122,7 +124,7 @@ def save_head(
     model: zeroshot.BaseHead,
     output: Path,
     options: HeadOptions,
-    score_type: ScoreType,
+    score_type: str,
     note: str = "",
     predicted: Interval | None = None,
 ) -> None:

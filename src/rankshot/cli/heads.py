@@ -45,6 +45,7 @@ class HeadOptions:
     evidence: Path | None = None
     saved: Path | None = None
     fitted: zeroshot.BaseHead | None = None
+    score_type: ScoreType = "auto"
 
     @classmethod
     def from_command(
@@ -58,6 +59,7 @@ class HeadOptions:
         classes: Classes = "new",
         examples: Path | None = None,
         evidence: Path | None = None,
+        score_type: ScoreType = "auto",
     ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head.
 
@@ -93,6 +95,8 @@ class HeadOptions:
             new class, with log-probabilities, probabilities, cosines or other scores, and the ids
             of the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
             evidence needs it for each input.
+        score_type
+            What the scores are. With auto, the type is inferred from the first rows and printed.
         """
         given: dict[str, Any] = {
             "rankings": rankings,
@@ -113,7 +117,7 @@ class HeadOptions:
             f"{settings}: has the settings of the head; leave out --head and --set",
         )
         if is_saved:
-            return cls._of_saved_head(Path(head), evidence)
+            return cls._of_saved_head(Path(head), evidence, score_type)
         if settings is None:
             plan = zeroshot.Plan(head=_parse_head(head, set or []))
         else:
@@ -123,10 +127,13 @@ class HeadOptions:
             classes="all" if classes.startswith("all") else "new",
             none=classes.endswith("none"),
         )
-        return cls(plan, rankings, reference, settings, examples, evidence)
+        files = rankings, reference, settings, examples, evidence
+        return cls(plan, *files, score_type=score_type)
 
     @classmethod
-    def _of_saved_head(cls, path: Path, evidence: Path | None) -> HeadOptions:
+    def _of_saved_head(
+        cls, path: Path, evidence: Path | None, score_type: ScoreType
+    ) -> HeadOptions:
 
         fitted = zeroshot.load_head(path)
         names = quote_names(fitted.evidence_classes_)
@@ -136,7 +143,9 @@ class HeadOptions:
             f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
             f"columns id, {names}",
         )
-        return cls(zeroshot.Plan.from_head(fitted), evidence=evidence, saved=path, fitted=fitted)
+        plan = zeroshot.Plan.from_head(fitted)
+        more: Any = {"saved": path, "fitted": fitted, "score_type": score_type}
+        return cls(plan, evidence=evidence, **more)
 
     def __post_init__(self) -> None:
         from rankshot.ranking.rankings import Rankings
@@ -229,23 +238,20 @@ def _check_rehearsed(options: HeadOptions) -> None:
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
     """Open the scores of inputs, with the evidence that the options name."""
-    return add_evidence(zeroshot.open_scores(path), options.evidence)
+    return add_evidence(zeroshot.open_scores(path).keep(), options.evidence)
 
 
-def fit_head(
-    scores: ScoreTable, score_type: ScoreType, options: HeadOptions
-) -> tuple[zeroshot.BaseHead, ScoreType]:
+def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHead, ScoreTable]:
     """Read the semantics of a table's classes and fit a head to them.
 
-    The score type is returned as well: it is inferred here if there is a reference. A saved head
-    is not fitted again.
+    The table is returned as well, with the type of its scores. A saved head is not fitted again.
     """
     from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
     from rankshot.zeroshot.remarks import describe_fit
 
     if options.fitted is not None:
-        return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
+        return _check_scores(scores, options, options.fitted)
     if options.settings_file is not None:
         _check_rehearsed(options)
     refuse(
@@ -265,54 +271,56 @@ def fit_head(
         plan.none and NONE_OF_THESE in {*scores.items, *semantics.targets},
         f"--classes: a class is called {NONE_OF_THESE!r}; rename it",
     )
-    reference, given, score_type = read_more(options, scores, score_type, semantics)
+    reference, given, scores = read_more(options, scores, semantics)
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*options.files.values()):
         fitted = plan.fit(semantics, reference, **given)
     for remark in describe_fit(fitted, reference):
         say(remark)
-    return fitted, score_type
+    return fitted, scores
 
 
 def read_more(
-    options: HeadOptions, scores: ScoreTable, score_type: ScoreType, semantics: Any
-) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreType]:
-    """Return the reference, what a head is fitted to beside rankings, and the score type."""
+    options: HeadOptions, scores: ScoreTable, semantics: Semantics
+) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreTable]:
+    """Return the reference, what else a head is fitted to, and the table with its score type."""
     reference: zeroshot.Scores | None = None
     given: dict[str, Any] = {}
     if options.reference is not None:
-        reference, score_type = _read_reference(options, scores, score_type)
+        reference, scores = _read_reference(options, scores)
     if options.examples is not None:
-        given["examples"], score_type = read_examples(
-            options.examples, scores, score_type, semantics.target_names
+        given["examples"], scores = read_examples(
+            options.examples, scores, options.score_type, {*map(str, semantics.targets)}
         )
+    if scores.n_rows != 0:
+        scores = infer_score_type(scores, options.score_type)
     if scores.evidence is not None:
-        score_type = infer_score_type(scores, score_type)
-        features = options.examples is not None
-        given["evidence"] = sample_scores(scores, score_type, features=features)
-    return reference, given, score_type
+        given["evidence"] = sample_scores(scores, features=options.examples is not None)
+    return reference, given, scores
 
 
 def _check_scores(
-    scores: ScoreTable, score_type: ScoreType, head: zeroshot.BaseHead, path: Path
-) -> tuple[zeroshot.BaseHead, ScoreType]:
-    """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
+    scores: ScoreTable, options: HeadOptions, head: zeroshot.BaseHead
+) -> tuple[zeroshot.BaseHead, ScoreTable]:
+    """Refuse scores that do not fit a saved head; return it for their columns, and the table."""
     from rankshot.zeroshot.files.score_tables import (
+        AUTO,
         name_by_columns,
         require_features,
         require_score_type,
     )
 
+    path, given = cast("Path", options.saved), options.score_type
     require_features(scores, head, path)
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
     known = head.provenance_.get("score_type")
     if known is None:
-        return named, score_type
-    require_score_type(next(scores.batches())[1].values, scores, score_type, known, path)
-    if score_type == "auto":
+        return named, infer_score_type(scores, given)
+    require_score_type(next(scores.batches())[1].values, scores, given, known, path)
+    if given == AUTO:
         say(f"{scores.path}: the scores are interpreted as {known}, for which {path} was fitted")
-    return named, known
+    return named, replace(scores, score_type=known)
 
 
 def _check_sources(rankings: Any, weights: Mapping[str, float], path: Path) -> None:
@@ -357,16 +365,15 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
     return new
 
 
-def _read_reference(
-    options: HeadOptions, scores: ScoreTable, score_type: ScoreType
-) -> tuple[zeroshot.Scores, ScoreType]:
+def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.Scores, ScoreTable]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
     from rankshot.zeroshot.files.score_tables import rename_all
 
     path = cast("Path", options.reference)
     # What decides between seen and new classes needs the evidence of the reference as well.
     table = add_evidence(
-        zeroshot.open_scores(path), options.evidence if options.plan.classes == "all" else None
+        zeroshot.open_scores(path).keep(),
+        options.evidence if options.plan.classes == "all" else None,
     )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))
@@ -380,10 +387,14 @@ def _read_reference(
         f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
         "reference has scores of the same kind",
     )
-    own, other = (infer_score_type(each, score_type) for each in (scores, table))
+    if scores.n_rows != 0:
+        scores = infer_score_type(scores, options.score_type)
+    table = infer_score_type(table, options.score_type)
+    own, other = scores.score_type, table.score_type
     refuse(
-        own != other,
+        own != other and scores.n_rows != 0,
         f"{path}: the scores look like {other}, and those of {scores.path} like {own}; both must "
         "be the same: give --score-type",
     )
-    return replace(read_scores(table, own)[1], items=items), own
+    scores = replace(scores, score_type=other)
+    return replace(read_scores(table)[1], items=items), scores

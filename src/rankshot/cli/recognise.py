@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -16,11 +16,17 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
-from rankshot.cli.classify import Batch, check_rejection, classify_table
+from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
-from rankshot.cli.examples import WORDS, read_examples, read_labels, sample_scores
+from rankshot.cli.examples import (
+    WORDS,
+    add_evidence,
+    read_examples,
+    read_labels,
+    sample_scores,
+)
 from rankshot.cli.fit import save_head
-from rankshot.cli.heads import HeadOptions, open_table
+from rankshot.cli.heads import HeadOptions
 from rankshot.cli.rank import (
     DEFAULT_SOURCE,
     list_files,
@@ -32,7 +38,7 @@ from rankshot.cli.rank import (
     write_follow_ups,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
-from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
+from rankshot.cli.score_inputs import ScoreType, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
@@ -40,6 +46,7 @@ from rankshot.sources.registry import ANSWERS, Spec
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
     from rankshot.jobs.score_parts import InputParts
+    from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.scores import Kind
 
 ENDING = ".rankshot-run"
@@ -152,16 +159,17 @@ def recognise(
         kind = plan.model.kind
         columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
-        n_inputs = _score(plan, listed, run.scores)
+        table = _score(plan, listed, run.scores)
         seen_inputs = None if labelled is None else _score_labelled(plan, *labelled, run)
         options = _make_evidence(options, inputs, run)
-        table, score_type = open_table(run.scores, options), SCORE_TYPES[kind]
+        table = add_evidence(table, options.evidence)
         examples = None
         if options.examples is not None:
-            ranked = rankings.target_names
-            examples, _ = read_examples(options.examples, table, score_type, ranked)
+            examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
+        ids = [name for names, _ in table.inputs() for name in names]
+        sample = sample_scores(table, len(ids), features=examples is not None)
         found = inference.recognise(
-            sample_scores(table, score_type, n_inputs, features=examples is not None),
+            sample,
             rankings,
             rehearse=seen_inputs,
             examples=examples,
@@ -172,19 +180,22 @@ def recognise(
         for note in found.notes:
             say(note)
         check_rejection(reject_below, found.head.classes_)
-        save_head(found.head, run.head, options, score_type, predicted=found.predicted)
+        save_head(found.head, run.head, options, table.score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
-        classify_table(table, found.head, score_type, output, reject_below)
+        if len(sample) == len(ids):
+            write_decisions(ids, found.head, found.proba, output, reject_below)
+        else:
+            classify_table(table, found.head, output, reject_below)
         run.describe(
             inputs=inputs.resolve(),
             takes=plan.model.takes,
             predictions=output.resolve(),
             head=run.head.resolve(),
-            score_type=score_type,
+            score_type=table.score_type,
             **{name: path.resolve() for name, path in options.files.items()},
         )
         how = [] if preprocessing is None else ["--preprocessing", preprocessing]
-        _print_end(run, options, [model, *how], made=about is not None)
+        _print_end(run, ids[0], options, [model, *how], made=about is not None)
 
 
 # ---- What is given
@@ -330,8 +341,8 @@ def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
 
 def _score(
     plan: ScoringPlan, listed: InputParts, output: Path, labels: dict[str, str] | None = None
-) -> int:
-    """Write the scores of all inputs, unless they are there; print and return how many."""
+) -> ScoreTable:
+    """Write the scores of all inputs, unless they are there; print how many, and return them."""
     with show_parts("scoring") as show:
         scored = jobs.score(
             plan, listed, output, on_error="skip", update=True, progress=show, notify=say
@@ -347,12 +358,13 @@ def _score(
         n_skipped = scored.count_reasons().total()
         say(f"scores: {n_inputs} scored{kept}, {n_skipped:,} skipped")
     print_skipped(scored, output / "_skipped.csv")
+    table = zeroshot.open_scores(output).keep()
     if scored.n_done or labels:
         # The notes of `recognise` have the doubts about its inputs.
-        print_check(output, labels, doubts=labels is not None)
+        print_check(table, labels, doubts=labels is not None)
     if scored.n_done and plan.features:
-        print_features(output)
-    return scored.n_rows
+        print_features(table)
+    return replace(table, score_type=SCORE_TYPES[table.kind])
 
 
 def _score_labelled(
@@ -367,21 +379,21 @@ def _score_labelled(
     label_of = dict(zip(ids, labels, strict=True))
     with replace_file(run.labelled.with_suffix(".csv")) as stream:
         open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
-    _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
-    table = zeroshot.open_scores(run.labelled)
-    ids, scores = read_scores(table, SCORE_TYPES[table.kind])
+    listed = list_inputs(plan, values, keep=run.labelled)
+    ids, scores = read_scores(_score(plan, listed, run.labelled, label_of))
     return scores, [label_of[id_] for id_ in ids]
 
 
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made: bool) -> None:
+def _print_end(
+    run: RunFolder, first: str, options: HeadOptions, network: list[str], *, made: bool
+) -> None:
     """Print what is kept, and the commands that one may want next."""
     rankings = [run.rankings.name] if made else []
     names = ", ".join([run.scores.name, *rankings, run.head.name])
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
-    first, *_ = read_first_ids(zeroshot.open_scores(run.scores), 1)
     evidence = [] if options.evidence is None else ["--evidence", options.evidence]
     using = [run.scores, "--head", run.head, *evidence]
     explain = ["explain", *using, "--id", first]
@@ -399,6 +411,38 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
 
 
 # ---- What is kept
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What a folder of `rankshot recognise` says about its last run."""
+
+    inputs: Path
+    takes: str
+    predictions: Path
+    head: Path
+    score_type: str
+    rankings: Path
+    examples: Path | None = None
+    evidence: Path | None = None
+
+
+def read_run(run: Path) -> KeptRun:
+    """Read what a run has written last; its own files may have been moved with their folder."""
+    try:
+        about = json.loads((run / MANIFEST).read_text(encoding="utf-8"))["review"]
+        paths = {
+            name: Path(text) for name, text in about.items() if name not in {"takes", "score_type"}
+        }
+        for name in ("head", "rankings"):
+            moved = run / paths[name].name
+            paths[name] = moved if moved.exists() else paths[name]
+        return KeptRun(**{**about, **paths})
+    except (ValueError, KeyError, TypeError):
+        raise RankshotError(
+            f"{run}: its last run did not end, or was one of another version; run `rankshot "
+            "recognise` again"
+        ) from None
 
 
 class RunFolder:

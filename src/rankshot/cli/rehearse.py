@@ -84,12 +84,12 @@ def rehearse(
 
     require_choice("--head", head, RANKING_HEADS)
     check_output(output, (".json",), scores, truth, rankings, new_rankings, evidence)
-    table = add_evidence(zeroshot.open_scores(scores), evidence)
+    table = add_evidence(zeroshot.open_scores(scores).keep(), evidence)
     about = ranking.read_rankings(rankings)
     of_rankings = [*about.items, *filter(None, about.target_names)]
     about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
-    values, labels = read_labelled(table, truth, score_type)
+    values, labels = read_labelled(infer_score_type(table, score_type), truth)
     rehearsal = zeroshot.Rehearsal(HEADS[head](), verbose=Console(stderr=True).is_terminal)
     with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
@@ -138,14 +138,12 @@ def predict_alone(rehearsal: zeroshot.Rehearsal, rankings: Any) -> dict[str, Int
     return found
 
 
-def read_labelled(
-    table: ScoreTable, truth: Path, score_type: ScoreType
-) -> tuple[zeroshot.Scores, NDArray[np.object_]]:
+def read_labelled(table: ScoreTable, truth: Path) -> tuple[zeroshot.Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
     from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import rename_all
 
-    ids, scores = read_scores(table, infer_score_type(table, score_type))
+    ids, scores = read_scores(table)
     labels = zeroshot.read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
     return scores, as_text_array(rename_all(labels.tolist(), column_of))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -201,7 +201,7 @@ class _ClassifyJob(PartJob):
     def run(
         self, loaded: BaseHead, part: Part, source: Any, target: Path, metadata: dict[str, str]
     ) -> Work:
-        table = open_scores(source, allow_empty=True)
+        table = replace(open_scores(source, allow_empty=True), score_type=self.score_type)
         head, _ = name_by_columns(loaded, table, self.head_name)
         require_features(table, head, self.head_name)
 
@@ -218,7 +218,6 @@ class _ClassifyJob(PartJob):
         counts = classify_to_file(
             table,
             head,
-            self.score_type,
             target,
             self.reject_below,
             self.top,

@@ -297,7 +297,6 @@ _find_threads = cache(ThreadpoolController)
 def classify_to_file(
     table: ScoreTable,
     head: BaseHead,
-    score_type: str,
     output: Path,
     reject_below: float | None = None,
     top: int | None = None,
@@ -327,7 +326,7 @@ def classify_to_file(
             rows = range(writer.n_rows, writer.n_rows + len(batch))
             if check_first is not None and rows.start == 0:
                 check_first(batch.values)
-            scores = build_scores(batch, table, score_type, rows)
+            scores = build_scores(batch, table, rows)
             log_proba = head.predict_log_proba(scores)
             labels = label_or_reject(log_proba, head.classes_, reject_below, REJECTED)
             counts.update(labels.tolist())
