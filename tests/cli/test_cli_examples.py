@@ -70,7 +70,8 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
     np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-9)
     facts = head.examples_
     assert (
-        f"examples: 3; their scores follow the rankings with a slope of {facts.slope:.2f} " in done
+        "examples: 3, compared by their scores; their scores follow the rankings with a slope of "
+        f"{facts.slope:.2f} " in done
     )
     assert f"a share of {facts.signal:.2f} in common\n" in done
     n_classes = len({*np.asarray(USUAL).argmax(axis=1).tolist()})

@@ -422,7 +422,7 @@ def test_examples_of_the_inputs(requests):
     text = Path("labels.csv").read_text()
     Path("labels.csv").write_text(text.replace(",\n", ",stop_alarm\n", 1))
     out = run_well(f"{requests} --examples labels.csv --evidence words")
-    assert "examples: 1; their scores follow " in out
+    assert "examples: 1, compared by their scores; their scores follow " in out
     Path("labels.csv").write_text("id,label\nc,stop_alarm\n")
     before = Path("p.csv").read_bytes()
     done = rankshot(f"{requests} --examples labels.csv")

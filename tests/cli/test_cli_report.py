@@ -88,7 +88,7 @@ def test_explain_says_what_python_says(folder, options, how):
     out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
     head = rs.WeightedMean().fit(rankings())
     notes = (
-        "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
+        "the source 'web' has no ranking of 'dog', 'truck': there the other "
         "sources decide\n"
         "scores.csv: the scores are interpreted as logits (see --score-type)\n"
     )

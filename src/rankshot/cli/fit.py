@@ -162,7 +162,8 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     yield "new classes", f"{len(new):,}: {quote_names(new, NAMES_SHOWN)}"
     yield "seen classes", f"{len(seen):,}: {quote_names(seen, NAMES_SHOWN)}"
     others = "" if len(head.classes_) == len(new) else " and seen classes"
-    none = ", or 'none of these'" if getattr(head, "none", False) else ""
+    has_gate = isinstance(head, zeroshot.SeenAndNew)
+    none = ", or 'none of these'" if has_gate and head.none else ""
     yield "predicts", f"new{others or ' classes'}{none}"
     yield "scores", origin.get("score_type") or head._expected_kind() or "of any type"
     has_reference = any(part.reference_ is not None for part in (head, inner))
@@ -172,8 +173,8 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
         yield "examples", f"{facts.n_examples:,}; {describe_examples(facts)}"
     if inner.evidence_weight_ is not None:
         yield "evidence", f"weight {inner.evidence_weight_:.2f}; each input needs it"
-    if (gate := getattr(head, "gate_", None)) is not None:
-        yield "gate", str(gate)
+    if has_gate:
+        yield "gate", str(head.gate_)
     if "rankings" in origin:
         sources = quote_names(origin["sources"]) or "no source named"
         yield "rankings", f"{origin['rankings']:,} ({sources})"

@@ -173,8 +173,8 @@ def _make_notes(
 
 
 def _describe_settings(head: Any) -> str:
-    settings = {name: getattr(head, name) for name in ("decay", "k") if hasattr(head, name)}
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
+    settings = head.get_params().items()
+    return ", ".join(f"{name}={value}" for name, value in settings if name in {"decay", "k"})
 
 
 def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:

@@ -318,11 +318,10 @@ def _add_rankings(
     )
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
     head = options.plan.head
-    k = min(getattr(head, "k", None) or rankings.n_items, rankings.n_items)
-    consensus: Any = getattr(model, "consensus_", None)
+    k = min(head.k or rankings.n_items, rankings.n_items)
+    consensus: Any = None if model is None else model.consensus_
     if consensus is None:
-        prior = getattr(head, "prior", None)
-        merging = zeroshot.ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
+        merging = zeroshot.ProbabilisticRanking(k=k, prior=head.prior, posterior="consensus")
         with prefix_errors(path):
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
@@ -344,7 +343,7 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
 
     if options.fitted is not None:
         path, inner = cast("Path", options.saved), options.fitted.innermost
-        found = getattr(inner, "rankings_", getattr(inner, "consensus_", None))
+        found = inner.consensus_ if inner.rankings_ is None else inner.rankings_
         text = f"{path}: {type(inner).__name__} has no rankings to show; leave out --head"
         refuse(found is None, text)
         return path, cast("ranking.Rankings", found)

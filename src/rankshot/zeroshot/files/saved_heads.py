@@ -50,7 +50,7 @@ def load_head(path: str | Path) -> BaseHead:
         text = str(error) if isinstance(error, RankshotError) else repr(error)
         damaged = "" if text.startswith("is damaged") else "is damaged: "
         raise RankshotError(f"{path}: {damaged}{text}") from None
-    head._loaded = head.classes_, file.manifest["provenance"]  # type: ignore[attr-defined]
+    head._loaded = head.classes_, file.manifest["provenance"]
     return head
 
 

@@ -41,6 +41,7 @@ from rankshot.zeroshot.heads.base import (
     BaseHead,
     Semantics,
     as_reference,
+    require_semantics,
     require_temperature,
 )
 from rankshot.zeroshot.scores import (
@@ -167,6 +168,8 @@ class SemanticHead(BaseHead):
     """What the head is fitted to."""
     weighs_sources: ClassVar[bool] = False
     """Whether the weights of sources are a parameter of the head."""
+    k: int | None = None
+    prior: Any = None
     evidence_weight: float | None = None
     source_weights_: Mapping[str, float] | None = None
     examples_: ExampleFacts | None = None
@@ -221,8 +224,8 @@ class SemanticHead(BaseHead):
             )
         labelled = None
         if examples is not None:
-            ranked = [str(name) for name in getattr(semantics, "targets", ())]
-            labelled = as_examples(examples, getattr(semantics, "items", ()), ranked)
+            known = require_semantics(semantics)
+            labelled = as_examples(examples, known.items, [str(name) for name in known.targets])
         self._additions, self.examples_, self.evidence_weight_ = None, None, None
         self._fit(semantics, reference, [] if labelled is None else labelled[1].tolist())
         if labelled is not None:
