@@ -190,7 +190,7 @@ def test_a_file_and_a_data_frame_are_votes(tmp_path, plain):
     text = "home,away,result\n" + "x,y,1\nx,y,0.5\ny,x,1\n" * 9
     path = tmp_path / "games.csv"
     path.write_text(text)
-    columns = {"a": "home", "b": "away", "winner": "result", "numbers": "score"}
+    columns = {"a": "home", "b": "away", "winner": "result", "outcomes": "score"}
     wanted = rs.leaderboard(rs.Rankings.from_votes(path, **columns))
     for votes in (path, str(path), pandas.read_csv(path)):
         assert repr(rs.leaderboard(votes, **columns)) == repr(wanted)

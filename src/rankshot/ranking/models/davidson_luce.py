@@ -534,7 +534,8 @@ def require_tie_sizes(rankings: Rankings) -> Ints:
         size = sizes[np.flatnonzero(label != label[0])[0]]
         raise RankshotError(
             f"the tie parameter of ties of {size} items is infinite: wherever such a tie was "
-            "possible, items tied. Add rankings with fewer ties, or use PlackettLuce"
+            "possible, items tied. Add rankings with fewer ties, or use PlackettLuce (for a "
+            "leaderboard, ties='half')"
         )
     return sizes
 

@@ -46,7 +46,13 @@ from rankshot.ranking.parts import (
     require_one_subject,
     require_rankings,
 )
-from rankshot.ranking.ranking_files import SHARED_ARGUMENTS, VOTE_ARGUMENTS, read_rankings
+from rankshot.ranking.ranking_files import (
+    SHARED_ARGUMENTS,
+    TABLE_ARGUMENTS,
+    VOTE_ARGUMENTS,
+    read_rankings,
+    require_arguments,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.votes import read_votes
 
@@ -88,7 +94,7 @@ def leaderboard(
         What a tie is: an outcome of its own, more likely between items of equal worth
         (`DavidsonLuce`); half a win of each of two items, as leaderboards of language models have
         it; or an unknown order, which says nothing about two items. By default an outcome, if there
-        are ties.
+        are ties; half a win if all votes are ties.
     covariates : iterable of str
         Columns of the table of votes that may explain who wins in addition to the worths:
         ``length`` is the column of this name (of the first item minus that of the second), or
@@ -243,6 +249,7 @@ class Given(NamedTuple):
 
 def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[str, Any]) -> Given:
     """Return what a leaderboard is made of; ``names`` are those of covariates."""
+    require_arguments(columns, TABLE_ARGUMENTS | {"items"})
     if isinstance(votes, Given):
         return votes
     if isinstance(votes, Rankings) and not names and not isinstance(cluster, str):
@@ -313,7 +320,8 @@ def _fit(
             stacklevel=3,
         )
     is_half = ties == "half" and bool(tied.any())
-    V, degrees, n_raters = _find_errors(found, given, one_sided, is_half=is_half)
+    tail = (1 - settings["level"]) / 2
+    V, degrees, n_raters = _find_errors(found, given, one_sided, tail, is_half=is_half)
     fitted, C = found.model, len(found.model.items_)
     reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
     effects = {
@@ -349,9 +357,13 @@ class Fitted(NamedTuple):
 
 
 def _find_errors(
-    fitted: Fitted, given: Given, one_sided: NDArray[np.bool_], *, is_half: bool
+    fitted: Fitted, given: Given, one_sided: NDArray[np.bool_], tail: float, *, is_half: bool
 ) -> tuple[Floats, Floats, int]:
-    """Return the covariance of the parameters, degrees of freedom, and the number of raters."""
+    """Return the covariance of the parameters, degrees of freedom, and the number of raters.
+
+    If raters agree more than by chance, with less than the probability ``tail``, as copies of one
+    rater do, the errors are those of the model.
+    """
     weights, rater = given.rankings.weights, number_labels(given.rankings.raters)
     groups = [rater]
     if given.clusters is not None:
@@ -362,21 +374,30 @@ def _find_errors(
     n_raters = units[0].n_raters if units[0].n_raters > 1 else 0
     _warn_of_raters(rater, n_raters)
     used = [each for each in units[:2] if each.n_raters] or units[:1]
+    of_model = 2 * max(float(weights.sum()), 1.0)
     if not (is_half or used[0].n_raters) and used[0].weights_are_counts:
         V = fitted.model.covariance(fitted.rankings)
-        return V, np.full(len(V), 2 * max(float(weights.sum()), 1.0)), 0
+        return V, np.full(len(V), of_model), 0
     inverse, gradients = fitted.model.inverse_and_gradients(fitted.rankings)
     rows = fitted.rankings.weights
     if fitted.tied is not None:
         gradients, rows = join_halves(gradients, rows, fitted.tied)
     found = [sum_squares(gradients, rows, each) for each in used]
-    B, degrees = found[0]
+    if all(each.probability < tail for each in found):
+        if n_raters:
+            warnings.warn(
+                "the raters agree more than independent raters do by chance, as copies of one "
+                "rater would: the intervals hold for further votes of these raters, not of others",
+                stacklevel=4,
+            )
+        return inverse, np.full(len(inverse), of_model), 0
+    B, degrees, _ = found[0]
     if len(found) > 1:
         # What raters and clusters share is in both (Cameron, Gelbach and Miller 2011).
         B = B + found[1][0] - sum_squares(gradients, rows, units[2])[0]
         values, vectors = np.linalg.eigh(B)
         B = vectors * np.maximum(values, 0.0) @ vectors.T
-        degrees = np.minimum(degrees, found[1][1])
+        degrees = np.minimum(degrees, found[1].degrees)
     V = keep_least_errors(inverse @ B @ inverse, inverse, one_sided, degrees)
     return V, np.maximum(degrees, 1.0), n_raters
 
@@ -386,6 +407,8 @@ def choose_model(
 ) -> tuple[Any, Ties]:
     """Return the model, and what a tie is in it."""
     if model is None:
+        if ties is None and np.all(rankings.rows_with_ties & (rankings.n_listed == 2)):
+            ties = "half"
         ties = ties or ("outcome" if rankings.has_ties else "ignore")
         model = (DavidsonLuce if ties == "outcome" else PlackettLuce)(**settings)
     elif not hasattr(require_model(model), "covariance"):

@@ -20,6 +20,8 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 POSITION = "position"
 """The covariate 1 of every match: what it is worth to be the first of the two."""
+SHARE = 1e-3
+"""A direction in which covariates have a smaller part is one of the items; rounding leaves 1e-8."""
 
 
 def read_covariates(table: ColumnReader, names: tuple[str, ...], rows: NDArray[np.int64]) -> Floats:
@@ -83,6 +85,7 @@ class MatchModel:
         likelihood = PairLikelihood(
             first, second, sign, votes.weights, C, X / scale, has_ties=self.has_ties
         )
+        self._require_told_apart(likelihood)
         eta, self.endless_ = 0.0, ""
         if is_connected:
             b = self._maximize(likelihood, eta)
@@ -107,11 +110,24 @@ class MatchModel:
         ridge[likelihood.size - self.has_ties :] = 0.0
         return maximize_worths(likelihood, ridge).parameters
 
+    def _require_told_apart(self, likelihood: PairLikelihood) -> None:
+        """Raise for covariates that are combinations of one another, or of the items."""
+        C, flat = likelihood.n_items, find_flat(likelihood, np.zeros(likelihood.size))
+        for direction in flat.T:
+            of_x = np.abs(direction[C : C + len(self.names)]) > SHARE
+            if of_x.any():
+                found = [name for name, has in zip(self.names, of_x, strict=True) if has]
+                others = " from the items" if len(found) == 1 else ""
+                raise RankshotError(
+                    f"the effects of the covariates {quote_names(found)} cannot be told apart"
+                    f"{others}: one follows from the others. Leave it out"
+                )
+
     def _find_endless(self, likelihood: PairLikelihood, b: Floats) -> str:
         """Return which covariates explain some votes completely: their effects have no limit."""
         of_names = slice(likelihood.n_items, likelihood.n_items + len(self.names))
         of_x = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
-        found = [name for name, part in zip(self.names, of_x, strict=True) if part > 1e-3]
+        found = [name for name, part in zip(self.names, of_x, strict=True) if part > SHARE]
         return f"covariates explain votes completely: {quote_names(found)}" if found else ""
 
     def covariance(self, votes: Rankings) -> Floats:  # noqa: ARG002 - those of the fit
