@@ -71,7 +71,7 @@ def test_features_are_kept_and_serve_examples(place):
     out = run_well(f"score photos {with_net} -o s.csv")
     assert "features: none: CSV has one column per class; write .parquet to keep them" in out
     done = rankshot(f"score photos {with_net} --no-features -o s.parquet")
-    assert "has the scores of another job (another model, preprocessing, classes, feat" in done.err
+    assert "has the scores of another model, or of other settings or inputs; give" in done.err
     out = run_well(f"score photos {with_net} --no-features --again -o plain.parquet")
     assert "features" not in out
     assert open_scores("plain.parquet").n_features == 0
@@ -99,7 +99,7 @@ def test_what_the_network_itself_says_is_printed(place):
     out = run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
     _, scores = read("s.csv")
     first = np.bincount(scores.values.argmax(axis=1)).max() / 6
-    assert "the model itself says of 6 inputs: " in out
+    assert "top predictions of the model itself (6 inputs): " in out
     assert f" {first:.0%}" in out
     assert "; mean top probability ." in out
     run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} --workers 1 -o parts")
