@@ -8,7 +8,7 @@ from pair_tables import draw_votes
 from scipy.stats import t as student
 
 import rankshot as rs
-from rankshot.ranking.models.rank_intervals import find_rank_intervals, find_scores
+from rankshot.ranking.models.board import find_rank_intervals, find_scores
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)

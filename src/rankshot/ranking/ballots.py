@@ -40,34 +40,18 @@ ITEMS = (*NAMED, "alternative", "product", "item_name", "item_id")
 RANKS = ("rank", "place", "position", "ranking")
 SCORES = ("score", "rating", "points", "grade")
 BESIDE = {
-    *("age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode"),
-    *("income", "education", "occupation", "party", "date", "time", "timestamp", "duration"),
-    *(
-        "durationinseconds",
-        "startdate",
-        "enddate",
-        "recordeddate",
-        "status",
-        "progress",
-        "finished",
-    ),
-    *("ipaddress", "ip", "comment", "comments", "email", "language", "userlanguage", "group"),
-    *("condition", "year", "month", "wave", "n", "row", "index", "number", "collectorid", "total"),
-    *("locationlatitude", "locationlongitude", "distributionchannel", "question", "category"),
-}
+    "age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode",
+    "income", "education", "occupation", "party", "date", "time", "timestamp", "duration",
+    "durationinseconds", "startdate", "enddate", "recordeddate", "status", "progress", "finished",
+    "ipaddress", "ip", "comment", "comments", "email", "language", "userlanguage", "group",
+    "condition", "year", "month", "wave", "n", "row", "index", "number", "collectorid", "total",
+    "locationlatitude", "locationlongitude", "distributionchannel", "question", "category",
+}  # fmt: skip
 """Names of columns that are seldom items, as `plain_name` writes them."""
-ORDINALS: tuple[str, ...] = (
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-)
-ORDINALS += ("tenth", "eleventh", "twelfth")
+ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+    "eleventh", "twelfth",
+)  # fmt: skip
 PLACE = re.compile(
     r"(?:(?P<before>rank(?:ed|ing)?|place|position|choice|pref(?:erence)?|top|vote|no|#)[\s_.#:-]*)?"
     rf"(?:(?P<number>\d+)(?P<end>st|nd|rd|th)?|(?P<word>{'|'.join(ORDINALS)}))"

@@ -21,16 +21,8 @@ from rankshot.ranking.construction import number_items, stack_pairs
 from rankshot.ranking.entries import Entries, find_first, number_rows
 
 NAMED = (
-    "model",
-    "item",
-    "option",
-    "system",
-    "player",
-    "team",
-    "candidate",
-    "assistant",
-    "generator",
-)
+    "model", "item", "option", "system", "player", "team", "candidate", "assistant", "generator",
+)  # fmt: skip
 SIDES = (
     *((f"{name}_{a}", f"{name}_{b}") for name in NAMED for a, b in ("ab", "12")),
     *(("a", "b"), ("left", "right"), ("first", "second"), ("white", "black")),
@@ -39,17 +31,10 @@ SIDES = (
 WINNERS = ("outcome", "result", "preference", "preferred", "choice", "vote", "verdict")
 """The usual names of the column of the winner, besides ``winner`` itself."""
 ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
-PEOPLE: tuple[str, ...] = (
-    "rater",
-    "judge",
-    "voter",
-    "annotator",
-    "user",
-    "worker",
-    "participant",
-    "respondent",
-)
-PEOPLE += ("reviewer", "evaluator", "assessor", "labeler", "session")
+PEOPLE = (
+    "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
+    "reviewer", "evaluator", "assessor", "labeler", "session",
+)  # fmt: skip
 RATERS = (*(f"{who}{end}" for end in ("", "_id", "_name") for who in PEOPLE), "response_id")
 WEIGHTS, COUNTS, IDS = ("weight",), ("count", "freq", "frequency"), ("id", "vote_id", "battle_id")
 FIRST, SECOND, TIE = 0, 1, 2
