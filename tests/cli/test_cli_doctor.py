@@ -46,7 +46,7 @@ def read_steps(out):
 
 def test_scores_and_rankings_alone(folder):
     out = run_well("doctor scores.csv --rankings rankings.jsonl")
-    assert "the model itself says of 30 inputs: class" in out
+    assert "top predictions of the model itself (30 inputs): class" in out
     assert "rankings (random guessing: .333)\n  line: ranks 3 of 3 new classes\n" in out
     assert "(0 is the same ranking)\n  new1 and new2: ." in out
     assert "reference\n  none" in out

@@ -99,7 +99,7 @@ def test_what_the_network_itself_says_is_printed(place):
     out = run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} -o s.csv")
     _, scores = read("s.csv")
     first = np.bincount(scores.values.argmax(axis=1)).max() / 6
-    assert "the model itself says of 6 inputs: " in out
+    assert "top predictions of the model itself (6 inputs): " in out
     assert f" {first:.0%}" in out
     assert "; mean top probability ." in out
     run_well(f"score photos --model net.onnx --seen classes.txt {PLAIN} --workers 1 -o parts")

@@ -76,6 +76,19 @@ def test_scores_that_hardly_depend_on_the_input_are_doubted(table, rng):
     assert constant.startswith("12 of 12 inputs have the same score for all seen classes")
 
 
+def test_a_network_must_recognise_twice_as_many_inputs_as_chance():
+    """With ten classes, 14 % of 500 inputs are few, though more than a tenth."""
+    label = np.arange(500) % 10
+    right = np.arange(500) < 70
+    scores = rs.Scores(np.eye(10)[np.where(right, label, (label + 1) % 10)], NAMES[:10])
+    ids = [str(i) for i in range(500)]
+    labels = dict(zip(ids, [NAMES[i] for i in label], strict=True))
+    found = check_scores([(ids, scores)], labels)
+    assert found.accuracy.low > 0.1
+    assert found.accuracy.high < 0.2
+    assert any("hardly any inputs of its own classes" in doubt for doubt in found.doubts)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "doubted"),

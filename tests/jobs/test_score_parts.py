@@ -14,10 +14,11 @@ from pyarrow import parquet
 import rankshot as rs
 from command_line import read_scores, run_well
 from rankshot.inference import Preprocessing, open_model
+from rankshot.inference.inputs import Input
 from rankshot.inference.scoring import plan_scoring
 from rankshot.jobs import classify, part_jobs, score, score_parts
 from rankshot.jobs.part_jobs import JobError
-from rankshot.jobs.score_parts import _read_packed, list_inputs
+from rankshot.jobs.score_parts import _divide, _read_packed, list_inputs
 from rankshot.jobs.storage import fetch_part
 from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures, write_text_onnx
 
@@ -71,6 +72,25 @@ def require_same_as_plain(inputs="photos", model="net.onnx"):
 def read_skipped(path="out/_skipped.csv"):
     with Path(path).open(newline="") as stream:
         return list(csv.reader(stream))[1:]
+
+
+@pytest.mark.parametrize(
+    ("n", "batch", "sizes"),
+    [
+        # Eight parts, if each of them has 16 batches and at most 1,000 inputs.
+        (4000, 1, [500] * 8),
+        (100, 2, [32, 32, 32, 4]),
+        (9000, 7, [1001] * 8 + [992]),
+    ],
+)
+def test_parts_are_few_and_not_large(monkeypatch, n, batch, sizes):
+    monkeypatch.undo()
+    parts = _divide((Input(str(i), "text") for i in range(n)), batch)
+    found = []
+    for part in parts:
+        with fetch_part(part) as entries:
+            found.append(len(entries))
+    assert found == sizes
 
 
 # -------------------------------------------------------------------- the same scores

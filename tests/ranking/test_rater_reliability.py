@@ -8,8 +8,10 @@ import pytest
 from pair_tables import draw_outcomes, draw_pairs, make_votes
 from scipy.optimize import minimize
 from scipy.special import expit
+from scipy.stats import binomtest
 
 import rankshot as rs
+from rankshot.ranking.models.rater_reliability import weigh_raters
 
 NAMES, THETA = list("abcdef"), np.linspace(1.5, -1.5, 6)
 
@@ -59,6 +61,31 @@ def test_agreement_is_with_the_others_alone(crowd):
         assert found[name].agreement == pytest.approx(np.mean(theta[winner] > theta[loser]))
         p = expit(np.abs(theta[winner] - theta[loser]))
         assert found[name].expected == pytest.approx(p.mean(), abs=0.01)
+
+
+def test_honest_raters_are_seldom_suspected():
+    """In one board of twenty at most, however many raters there are."""
+    rng = np.random.default_rng(5)
+    rater = np.repeat(np.arange(12), 40)
+    n_suspected = 0
+    for _ in range(25):
+        a, b = draw_pairs(rng, rater.size, 6)
+        outcome = draw_outcomes(rng, THETA[a] - THETA[b])
+        votes = make_votes(a, b, outcome, NAMES, raters=[f"p{i}" for i in rater])
+        n_suspected += min(each.p_value for each in rs.ranking.rater_reliability(votes)) < 0.05
+    assert binomtest(n_suspected, 25, 0.05, "greater").pvalue > 0.05
+
+
+def test_a_vote_weighs_as_much_as_it_informs(crowd):
+    """Between equal items, by Fisher's information about their difference."""
+    eta = {each.rater: each.reliability for each in rs.ranking.rater_reliability(crowd)}
+    weights = weigh_raters(crowd)
+    for rater in ("p0", "p8"):
+        steps = np.array([-1e-4, 0, 1e-4])
+        p = eta[rater] * expit(steps) + (1 - eta[rater]) * expit(-steps)
+        information = ((p[2] - p[0]) / 2e-4) ** 2 / (p[1] * (1 - p[1]))
+        wanted = information / 0.25 if eta[rater] > 0.5 else 0
+        assert weights[crowd.raters == rater] == pytest.approx(wanted, abs=1e-6)
 
 
 def test_votes_can_count_by_reliability(crowd):

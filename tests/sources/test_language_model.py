@@ -96,7 +96,9 @@ def test_rankings_are_the_hidden_preference(make, oracle, capsys):
     assert make().rankings(iter(TARGETS), iter(ITEMS), verbose=True) == expected()
     assert "6 of 6 answers" in capsys.readouterr().err
     assert len(oracle.prompts) == 6
-    assert 'shown many ordinary photographs of "cat". Which items will it say' in oracle.prompts[0]
+    assert (
+        'shown many ordinary photographs of "cat". Which items will it predict' in oracle.prompts[0]
+    )
 
 
 def test_a_seen_class_is_not_asked_about_itself(make, oracle):

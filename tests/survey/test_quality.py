@@ -85,6 +85,9 @@ def test_repeats_are_compared_with_the_first_answer_to_the_same_question():
     flag = the_flag([*said, *again, same], "x", "repeats", replace(RULES, repeat_distance=0.39))
     assert flag.value == pytest.approx(0.4)
     assert flag.text.startswith("2 repeated answers at a distance of 0.40")
+    # The rule names the largest distance that is allowed.
+    at_most = replace(RULES, repeat_distance=flag.value)
+    assert names([*said, *again, same], "x", at_most) == []
 
 
 # -------------------------------------------------------------------- by brute force

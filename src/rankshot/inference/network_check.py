@@ -96,7 +96,9 @@ class NetworkCheck(NamedTuple):
         is_known = not np.isnan(self.mean_probability)
         probability = f"; mean top probability {format_share(self.mean_probability)}" * is_known
         inputs = format_count(self.n_inputs, "input")
-        lines = [f"the model itself says of {inputs}: {', '.join(shares)}{probability}"]
+        lines = [
+            f"top predictions of the model itself ({inputs}): {', '.join(shares)}{probability}"
+        ]
         if self.accuracy is not None:
             labelled = format_count(self.n_labelled, "labelled input")
             lines.append(f"the model's own accuracy on {labelled} of seen classes: {self.accuracy}")
@@ -122,7 +124,7 @@ def check_scores(
     >>> scores = rs.Scores([[3, 1, 0], [0, 2, 1], [1, 4, 0]], ["cat", "dog", "fox"])
     >>> found = rs.inference.check_scores([(["a", "b", "c"], scores)], {"a": "cat", "b": "fox"})
     >>> print("\n".join(found.describe()))
-    the model itself says of 3 inputs: dog 67%, cat 33%; mean top probability .815
+    top predictions of the model itself (3 inputs): dog 67%, cat 33%; mean top probability .815
     the model's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]
     """
     known = labels or {}

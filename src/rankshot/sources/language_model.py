@@ -104,7 +104,7 @@ class CostEstimate:
 class LanguageModel:
     """Rankings of items for a target, by a language model.
 
-    The model is asked what a classifier that knows only the items would say to inputs of the
+    The model is asked what a classifier that knows only the items would predict for inputs of the
     target. Each of the ``raters`` is a separate call with the items in another order: a model
     favours what it reads first, and only a new shuffle turns this bias into noise that averaging
     removes. The shuffles depend only on the seed, the target and the rater, so that an interrupted
@@ -113,8 +113,8 @@ class LanguageModel:
 
     The ``openai`` client (extra ``llm``) calls the endpoint, waits where a rate limit asks for it
     and repeats calls that fail. The key, if the server needs one, is the environment variable
-    ``OPENAI_API_KEY``. It is only sent over https or to this machine, and is in no file and no
-    message.
+    ``OPENAI_API_KEY``. It is only sent over https or to this machine, and is never written
+    to files or messages.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The questions that a language model is asked, and prompts to paste into a chat window.
 
-What a classifier would *say* is a better question than what a class is *similar to*: with
+What a classifier would *predict* is a better question than what a class is *similar to*: with
 language-model panels, it raised the accuracy more than any choice of the model that merges answers.
 """
 
@@ -25,33 +25,36 @@ BYTES_PER_TOKEN = 2.7
 three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
 PROMPT_END = "(This is the end of the question.)"
 """The last line of a prompt to paste: all before it is not part of an answer."""
-IMAGES = """Imagine an image classifier that was trained on {inputs} to tell just the items below \
-apart. It has never been shown {target}. Now it is shown many {inputs} of {target}. Which items \
-will it say most often? Think about what such {inputs} really show: outline and pose, colour and \
-texture, the usual background and setting; and about what the words name."""
-TEXT = """Imagine a text classifier that was trained on {inputs} to tell just the items below \
-apart. It has never been given {inputs} of {target}. Now it is given many of them. Which items \
-will it say most often? Think about what such {inputs} really say: their words and phrases, their \
-topic and purpose; and about what the names mean."""
-ANY = """Imagine a classifier that was trained on {inputs} to tell just the items below apart. It \
-has never been given {inputs} of {target}. Now it is given many of them. Which items will it say \
-most often? Think about what such {inputs} really contain, and about what the words name."""
+IMAGES = """Imagine an image classifier that was trained on {inputs} to distinguish only the \
+items below. It has never been shown {target}. Now it is shown many {inputs} of {target}. Which \
+items will it predict most often? Think about what such {inputs} really show: outline and pose, \
+colour and texture, the usual background and setting; and about what the words name."""
+TEXT = """Imagine a text classifier that was trained on {inputs} to distinguish only the items \
+below. It has never been given {inputs} of {target}. Now it is given many of them. Which items \
+will it predict most often? Think about what such {inputs} really say: their words and phrases, \
+their topic and purpose; and about what the names mean."""
+ANY = """Imagine a classifier that was trained on {inputs} to distinguish only the items below. \
+It has never been given {inputs} of {target}. Now it is given many of them. Which items will it \
+predict most often? Think about what such {inputs} really contain, and about what the words \
+name."""
 SIMILAR = """Which of the items below are most similar to {target}? Judge by what the words name \
 and by how it looks in a photograph."""
-CONTRAST = """Imagine a classifier that was trained on {inputs} to tell just the items below \
-apart. Now it is given many {inputs} of each of these new classes, none of which it knows: \
-{classes}. The new classes are to be told apart by what it says. Which items will it say for \
-{target} clearly more often than for the other new classes? An item that it also says for several \
-of the others is of little use. Think about what such {inputs} really show, and about what the \
-words name."""
-OFTEN_SAID = "{k} items that it will say most often, the most frequent first"
-MORE_OFTEN_SAID = "{k} items that it will say more often than for the others, the clearest first"
+CONTRAST = """Imagine a classifier that was trained on {inputs} to distinguish only the items \
+below. Now it is given many {inputs} of each of these new classes, none of which it knows: \
+{classes}. The new classes are to be distinguished by what it predicts. Which items will it \
+predict for {target} clearly more often than for the other new classes? An item that it also \
+predicts for several of the others is of little use. Think about what such {inputs} really show, \
+and about what the words name."""
+OFTEN_PREDICTED = "{k} items that it will predict most often, the most frequent first"
+MORE_OFTEN_PREDICTED = (
+    "{k} items that it will predict more often than for the others, the clearest first"
+)
 MOST_SIMILAR = "{k} most similar items, the most similar first"
 TEXTS = {
-    "images": (IMAGES, OFTEN_SAID, "ordinary photographs"),
-    "text": (TEXT, OFTEN_SAID, "texts"),
-    "any": (ANY, OFTEN_SAID, "inputs"),
-    "contrast": (CONTRAST, MORE_OFTEN_SAID, "ordinary photographs"),
+    "images": (IMAGES, OFTEN_PREDICTED, "ordinary photographs"),
+    "text": (TEXT, OFTEN_PREDICTED, "texts"),
+    "any": (ANY, OFTEN_PREDICTED, "inputs"),
+    "contrast": (CONTRAST, MORE_OFTEN_PREDICTED, "ordinary photographs"),
     "similar": (SIMILAR, MOST_SIMILAR, ""),
 }
 """For each question: its text, the list that is wanted, and the usual inputs of the classifier."""
