@@ -217,9 +217,14 @@ class Line:
 
     async def send(self, method: str, path: str, body: str = "") -> tuple[int, str, str]:
         """Send a request; return the status, the address of a redirect, and the page."""
-        if self._reader.at_eof():
-            # It was idle for so long that the server has closed it.
+        try:
+            return await self._send(method, path, body)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            # It was idle for so long that the server has closed it: browsers send it again.
             await self.open()
+            return await self._send(method, path, body)
+
+    async def _send(self, method: str, path: str, body: str) -> tuple[int, str, str]:
         head = f"{method} {path} HTTP/1.1\r\nHost: survey.example\r\n"
         if method == "POST":
             head += f"Content-Type: {FORM}\r\nContent-Length: {len(body)}\r\n"

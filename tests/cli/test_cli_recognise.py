@@ -447,3 +447,30 @@ def test_a_review_begins_with_the_predictions_of_the_run(place, more):
         predicted.proba, [float(row["probability"]) for row in rows.values()], rtol=1e-5
     )
     assert (found.inputs, found.takes) == (place / "photos", "pictures")
+
+
+# ---- what `rankshot report` reads
+
+
+@pytest.mark.parametrize("more", ["", "--classes new-or-none", "--batch yes"])
+def test_the_report_that_is_named_at_the_end_works(place, more):
+    out = run_well([*RUN, *more.split()])
+    (command,) = [line.strip() for line in out.splitlines() if " report " in line]
+    assert command == f"rankshot report {FOLDER} -o report.html"
+    run_well(command.removeprefix("rankshot "))
+    page = Path("report.html").read_text("utf-8")
+    assert '<section id="images"' in page
+    assert ('<section id="explanations"' in page) == (more != "--classes new-or-none")
+    done = rankshot(f"report {FOLDER} --scores s.csv -o report.html")
+    assert "has all that is needed; leave out --scores" in done.err
+
+
+def test_labelled_examples_are_not_test_inputs_of_a_report(place):
+    run_well(RUN)
+    ids = [row["id"] for row in read_csv("p.csv")]
+    labels = ["id,label", *(f"{name},cat" for name in ids)]
+    Path("truth.csv").write_text("\n".join(labels))
+    Path("labels.csv").write_text("\n".join(labels[:2]))
+    run_well([*RUN, "--examples", "labels.csv"])
+    out = run_well(f"report {FOLDER} --truth truth.csv -o report.html")
+    assert f"labels of {len(ids) - 1} of the {len(ids)} inputs, without 1 example" in out

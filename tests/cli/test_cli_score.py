@@ -71,7 +71,7 @@ def test_features_are_kept_and_serve_examples(place):
     out = run_well(f"score photos {with_net} -o s.csv")
     assert "features: none: CSV has one column per class; write .parquet to keep them" in out
     done = rankshot(f"score photos {with_net} --no-features -o s.parquet")
-    assert "has the scores of another job (another model, preprocessing, classes, feat" in done.err
+    assert "has the scores of another model, or of other settings or inputs; give" in done.err
     out = run_well(f"score photos {with_net} --no-features --again -o plain.parquet")
     assert "features" not in out
     assert open_scores("plain.parquet").n_features == 0

@@ -23,9 +23,10 @@ import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
 from rankshot.cli import console
 from rankshot.core import repeated_ids
+from rankshot.inference import scoring
 from rankshot.jobs import classify, executors
 from rankshot.jobs.classify_parts import _ClassifyJob
-from rankshot.jobs.executors import Workers, run_parts
+from rankshot.jobs.executors import Rules, Workers, run_parts
 from rankshot.jobs.storage import list_parts
 from rankshot.zeroshot import read_predictions
 
@@ -284,7 +285,7 @@ def test_a_part_that_changes_while_it_is_read_has_no_output(place):
     parts = [replace(part, version="older") for part in list_parts("scores/*.csv")]
     job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None)
     content = Path("new.rankshot").read_bytes()
-    run = run_parts(job, content, parts, str(place / "out"), Workers())
+    run = run_parts(job, content, parts, str(place / "out"), Workers(), Rules())
     reason = f"{place}/scores/b.csv: was changed while it was read"
     assert run.failed[0] == ("b.csv", reason)
     assert list_outputs().keys() == {"_failed.csv", "_rankshot.json"}
@@ -400,8 +401,9 @@ def test_the_failure_of_one_client_does_not_remove_what_another_has_done(place):
     given = json.loads((place / "out/_rankshot.json").read_text())["job"]
     job = _ClassifyJob(given["head"], "new.rankshot", given["score type"], False, None, None)
     parts, out = list_parts("scores"), str(place / "out")
-    given = (None, False, False, "skip", None, print, list(parts))
-    executors._Run(job, b"", parts, out, *given).remove_failed()
+    run = executors._Run(job, b"", parts, out, None, Rules())
+    run.state.failed = [(part.name, "the disk failed") for part in parts]
+    run.remove_failed()
     assert list_outputs().keys() == outputs_of(PARTS)
 
 
@@ -438,9 +440,8 @@ def test_parts_that_kill_workers_and_stores_that_fail(place, processes, monkeypa
         (place / f"p/{name}.csv").parent.mkdir(exist_ok=True)
         (place / f"p/{name}.csv").write_text(name)
     log = place / "log"
-    run = run_parts(
-        DeadlyJob(str(log)), b"", list_parts("p"), str(place / "out"), Workers(processes)
-    )
+    job, out = DeadlyJob(str(log)), str(place / "out")
+    run = run_parts(job, b"", list_parts("p"), out, Workers(processes), Rules())
     # A result that is lost with its worker is found in the folder, as one of an earlier run.
     assert run.n_finished == 2
     assert dict(run.failed) == {
@@ -452,6 +453,15 @@ def test_parts_that_kill_workers_and_stores_that_fail(place, processes, monkeypa
 
 
 # -------------------------------------------------------------------- the command
+
+
+def test_one_process_classifies_a_small_dataset(place, monkeypatch):
+    monkeypatch.setattr(scoring, "count_cores", lambda: 7)
+    assert console.choose_workers(None, None, "scores") == 1
+    assert console.choose_workers(3, None, "scores") == 3
+    monkeypatch.setattr(console, "SMALL_BYTES", 1)
+    assert console.choose_workers(None, None, "scores") == 7
+    assert console.choose_workers(None, None) == 7
 
 
 def test_a_log_says_how_far_a_job_is(place, monkeypatch):

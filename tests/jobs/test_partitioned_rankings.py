@@ -7,7 +7,6 @@ import re
 import signal
 import threading
 import time
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -173,7 +172,7 @@ def test_nothing_to_read(tmp_path):
     (tmp_path / "none.jsonl").write_text("")
     nothing = read_rankings(tmp_path / "none.jsonl", ["a"])
     assert nothing.n_parts == 0
-    for parts in empty, nothing, nothing.persist():
+    for parts in empty, nothing:
         assert parts.map_rows(weights_of, 3).compute().shape == (0,)
         assert len(parts.compute()) == 0
 
@@ -264,24 +263,6 @@ def test_parts_are_mapped_selected_and_cut(votes):
     np.testing.assert_array_equal(rows.compute(), votes.weights * 3)
 
 
-def count_reads(log, rankings, items):
-    with log.open("a") as stream:
-        stream.write("x")
-    return rankings.with_items(items)
-
-
-def test_persisted_parts_are_read_once(tmp_path, votes):
-    log = tmp_path / "log"
-    parts = PartitionedRankings([partial(count_reads, log, votes)] * 3, votes.items)
-    assert parts.reduce(len) == parts.reduce(len) == 3 * len(votes)
-    assert log.read_text() == "x" * 6
-    kept = parts.top(2).persist()
-    assert log.read_text() == "x" * 9
-    assert kept.reduce(len) == 3 * len(votes)
-    assert kept.compute()[: len(votes)] == votes.top(2)
-    assert log.read_text() == "x" * 9
-
-
 # ---- A cluster of processes
 
 
@@ -308,7 +289,7 @@ def test_workers_give_the_same_answer_though_one_is_killed(workers, tmp_path, vo
         assert victim not in client.run(os.getpid).values()
         assert n == len(votes)
         np.testing.assert_array_equal(counts, expected[0])
-        assert parts.persist().compute() == rs.read_rankings(path)
+        assert parts.compute() == rs.read_rankings(path)
 
 
 # ---- Consensus, models and agreement; tests/ranking/test_parts.py has more of them

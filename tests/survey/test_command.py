@@ -27,6 +27,7 @@ NEW = ["cat", "dog", "truck"]
 def folder(tmp_path):
     (tmp_path / "seen.txt").write_text("\n".join(SEEN))
     (tmp_path / "new.txt").write_text("\n".join(NEW))
+    (tmp_path / "odd.txt").write_text("bus\nqzx\nfox")
     return tmp_path
 
 
@@ -90,6 +91,19 @@ def test_more_items_than_a_question_shows_are_several_questions(folder):
     assert f"{SEEN[0]} [1-" in status
 
 
+def test_many_sentences_get_a_note_and_a_short_table(folder):
+    sentences = [f"Sentence {i:02} is so long that it fills most of a line" for i in range(12)]
+    (folder / "items.txt").write_text("\n".join(sentences))
+    words = f"survey new {folder}/study.toml --items {folder}/items.txt --prompt Best?"
+    assert "One question shows all 12 items, which takes long to answer. With --show 10" in (
+        " ".join(rankshot(words).out.split())
+    )
+    take_part(folder, 2, lambda _person, _question, _shown: sentences)
+    status = rankshot(f"survey status {folder}/study.toml").out
+    assert "Sentence 00 is so long that i…" in " ".join(status.replace("│", " ").split())
+    assert "most of a line" not in status
+
+
 def test_flagged_raters_are_exported_unless_told_and_counted(folder):
     assert new(folder, "--show 7 --answers 12").status == 0
     rng = np.random.default_rng(2)
@@ -124,6 +138,7 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
         ("new {0}/x.toml --items {0}/seen.txt", "give --items and --prompt to ask about ordinary"),
         ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --new {0}/new.txt", "or --seen and"),
         ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --pool 3", "or --seen and --new"),
+        ("new {0}/x.toml --seen {0}/odd.txt --new {0}/new.txt --show 2", "and --preselect"),
         ("serve {0}/study.toml --pilot --port {1}", "cannot listen at 127.0.0.1:{1} ("),
     ],
 )

@@ -38,18 +38,18 @@ def test_answers_that_are_accepted(question, sent, value):
     ("question", "sent", "message"),
     [
         (AGE, "", "Please answer this question."),
-        (AGE, "17", "Please write a number that is at least 18."),
-        (AGE, "121", "Please write a number that is at most 120."),
+        (AGE, "17", "Please enter a number that is at least 18."),
+        (AGE, "121", "Please enter a number that is at most 120."),
         *(
-            (AGE, text, "Please write a whole number, such as 42.")
+            (AGE, text, "Please enter a whole number, such as 42.")
             for text in ("old", "18.5", "1,000", "4_2", "1e2", "9" * 31, "20 30")
         ),
         *(
-            (HEIGHT, text, "Please write a number, such as 42.5.")
+            (HEIGHT, text, "Please enter a number, such as 42.5.")
             # 1,750 may be meant in two ways.
             for text in ("tall", "1,750", "1.7.5", "inf", "nan", "1e0", "1.")
         ),
-        (HEIGHT, "3", "Please write a number that is at most 2.5."),
+        (HEIGHT, "3", "Please enter a number that is at most 2.5."),
         (PET, "dog", "Please choose one of the answers."),
         (
             NOTE,
@@ -78,7 +78,7 @@ def test_the_page_asks_keeps_what_was_typed_and_leads_to_the_code(tmp_path):
         wrong = client.post(form.action, sent)
         assert wrong.status == 422
         assert "<title>Error: " in wrong.text
-        assert wrong.text.count("Please write a number that is at least 18.") == 2
+        assert wrong.text.count("Please enter a number that is at least 18.") == 2
         assert 'value="17"' in wrong.text
         assert 'value="cat" checked' in wrong.text
         assert "&lt;b&gt;&amp;" in wrong.text

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from asgi_client import Client, Survey, as_researcher, begin, finish, open_survey
+from asgi_client import Client, Survey, as_researcher, begin, finish, form_of, open_survey
 
 from rankshot.survey.store.participation import Participation
 from rankshot.web.guards import MOST_BYTES
@@ -22,6 +22,18 @@ HEADERS = {
 }
 HTML = "text/html; charset=utf-8"
 COOKIE = r"rankshot_participant=[0-9a-f.]+; HttpOnly; Max-Age=7776000; Path=/; SameSite=lax"
+
+
+def test_any_host_is_accepted_and_nothing_is_made_of_it(tmp_path):
+    """The survey does not know its public names: a proxy may restrict them."""
+    odd = {"host": "odd.example", "origin": "https://odd.example"}
+    with open_survey(small_study(), tmp_path) as (client, _):
+        page = client.get("/?participant=ann", odd)
+        form = form_of(page.text)
+        started = client.post(form.action, form.fields, odd)
+        assert started.status == 303
+        for reply in (page, started, client.get(started["location"], odd), client.get("/x", odd)):
+            assert "odd.example" not in f"{reply.headers} {reply.text}"
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ def test_an_id_goes_out_by_its_name_as_it_came_in(tmp_path):
 
 def test_who_has_no_id_is_told_its_name(tmp_path):
     with open_survey(small_study(**SONA), tmp_path) as (client, _):
-        assert "The address has no survey_code" in client.get("/?participant=x").text
+        assert "The address does not contain survey_code" in client.get("/?participant=x").text
         assert client.get("/?survey_code=a%20b").status == 400
 
 

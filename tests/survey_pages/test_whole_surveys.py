@@ -43,7 +43,7 @@ def code_of(page):
     """Return the completion code, once the page thanks."""
     page.get_by_role("heading", name="Thank you").wait_for()
     # Skipped or answered.
-    assert "Everything that you sent is saved.\n\nQuestions done: 3" in page.inner_text("main")
+    assert "Everything that you sent is saved.\n\nQuestions completed: 3" in page.inner_text("main")
     code = page.locator("code").inner_text()
     assert re.fullmatch("[A-Z2-7]{10}", code)
     return code

@@ -98,7 +98,7 @@ def classify(
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
         refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
-        n = choose_workers(workers, scheduler)
+        n = choose_workers(workers, scheduler, scores)
         how: dict[str, Any] = {"score_type": score_type, "top": top, "reject_below": reject_below}
         how |= {"workers": n, "scheduler": scheduler, "wait_for_workers": wait_for_workers}
         how |= {"update": update, "verify": verify, "on_error": on_error}

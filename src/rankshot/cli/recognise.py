@@ -280,8 +280,7 @@ def _rank(
     """Write the rankings of new and held-out classes, unless they are there; print the first."""
     import numpy as np
 
-    from rankshot.inference.model import fingerprint_files
-    from rankshot.jobs.part_jobs import fingerprint
+    from rankshot.inference.model import fingerprint, fingerprint_files
     from rankshot.zeroshot.heads.base import only_new, source_names
 
     question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
@@ -394,9 +393,12 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
     export = ["export", run.head, "-o", "head.onnx"]
     if network[0].endswith(".onnx"):
         export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
-    say("to check and correct the predictions on a page, to see what would help most, why an input")
-    say("got its class, which ones to label, and to use the head elsewhere:")
-    for words in (["review", run.path], ["doctor", run.path], explain, suggest, export):
+    page = ["report", run.path, "-o", "report.html"]
+    say(
+        "to check and correct the predictions on a page, for a report, to see what would help most,"
+    )
+    say("why an input got its class, which ones to label, and to use the head elsewhere:")
+    for words in (["review", run.path], page, ["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 
@@ -472,8 +474,6 @@ class RunFolder:
 
     def _begin(self, plan: ScoringPlan) -> None:
         """Read the manifest, or write a new one; refuse what is not from the same model."""
-        from rankshot.jobs.score_parts import require_same_plan
-
         remove_leftovers(self.path)
         manifest = self.path / MANIFEST
         if manifest.is_file():
@@ -489,7 +489,7 @@ class RunFolder:
             odd = f"{self.path}: is not empty, and not a folder of `rankshot recognise`; give"
             refuse(any(self.path.iterdir()), f"{odd} another --folder")
         try:
-            require_same_plan(self.scores, plan)
+            _require_same_plan(self.scores, plan)
         except RankshotError as error:
             raise RankshotError(f"{error}; give another --folder, or remove this one") from None
         self._write()
@@ -498,3 +498,18 @@ class RunFolder:
         kept = {"format": FORMAT, "rankings": self._made, "command": sys.argv[1:]}
         with replace_file(self.path / MANIFEST) as stream:
             json.dump({**kept, "review": self._about}, stream, indent=1)
+
+
+def _require_same_plan(folder: Path, plan: ScoringPlan) -> None:
+    """Refuse a folder of parts that are the scores of another model."""
+    from rankshot.jobs.part_jobs import read_manifest
+
+    kept = read_manifest(str(folder.absolute()))
+    for what, now in plan.identity.items():
+        if kept is not None and kept[0].get(what) != now:
+            if what == "features":
+                raise RankshotError(
+                    f"{folder}: keeps scores {'without' if now else 'with'} features"
+                )
+            name = what if what == "model" else f"model, with other {what}"
+            raise RankshotError(f"{folder}: keeps the scores of another {name}")

@@ -92,7 +92,8 @@ def score(
     again
         Start again, even if there are scores.
     workers
-        The number of local processes. The default for many files is one per core.
+        The number of local processes. The default for many files is one per core, or one to
+        classify less than 256 MB of scores.
     scheduler
         Use a Dask cluster: the address of its scheduler, such as tcp://10.0.0.5:8786.
     update

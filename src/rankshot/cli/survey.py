@@ -17,7 +17,7 @@ from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.survey_database import open_database, require_extra, require_written
 from rankshot.cli.survey_results import backup, export, status
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import RankshotError, UnknownItemError, format_count
 from rankshot.core.files import read_names, replace_file
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a t
 # What `serve` says about a study that is not open.
 STOPPED = {
     "pilot": "PILOT: answers do not count. Begin with `rankshot survey reopen`",
-    "paused": "PAUSED: nobody can start or go on. Go on with `rankshot survey reopen`",
+    "paused": "PAUSED: nobody can start or continue. Resume it with `rankshot survey reopen`",
     "closed": "CLOSED: no new participants can start. Open it with `rankshot survey reopen`",
 }
 ABOUT = "Collect rankings from people with your own web page."
@@ -48,7 +48,7 @@ def new(
     pool: int | None = None,
     answers: int = 50,
 ) -> None:
-    """Write the file of a new study.
+    """Write a new study file.
 
     With --items, people put ordinary items in order, all in one question. With --seen and --new,
     they order the seen classes of a classifier by their similarity to each new class. The file says
@@ -85,7 +85,7 @@ def new(
         The number of answers per question.
     """
     require_extra()
-    from rankshot.survey.design import new_study
+    from rankshot.survey.design import MOST_SHOWN, new_study
     from rankshot.survey.study import CONSENT_PLACEHOLDER, TITLE_PLACEHOLDER
     from rankshot.survey.study_files import format_study
 
@@ -97,18 +97,27 @@ def new(
             "with --preselect and --pool) to ask about the classes of a classifier"
         )
     names = read_names(listed)
-    designed = new_study(
-        read_names(new) if new else None,
-        names,
-        prompt=prompt,
-        show=show,
-        pool=pool,
-        rankings=ranking.read_rankings(preselect, items=names) if preselect else None,
-        answers_per_question=answers,
-    )
+    rankings = ranking.read_rankings(preselect, items=names) if preselect else None
+    try:
+        designed = new_study(
+            read_names(new) if new else None,
+            names,
+            prompt=prompt,
+            show=show,
+            pool=pool,
+            rankings=rankings,
+            answers_per_question=answers,
+        )
+    except UnknownItemError as error:
+        raise RankshotError(f"{error}: see `rankshot rank --names`, and --preselect") from None
     with replace_file(study) as stream:
         stream.write(format_study(designed))
     say(f"{study}: {_describe_plan(designed)}")
+    if show is None and items and len(names) > MOST_SHOWN:
+        say(
+            f"One question shows all {len(names)} items, which takes long to answer. With --show "
+            f"{MOST_SHOWN}, each participant ranks several sets of {MOST_SHOWN} items instead."
+        )
     if new and not preselect and designed.unshown:
         say(
             "WordNet selected the seen classes of each question: please check them. If it uses "
@@ -124,8 +133,8 @@ def new(
 def catalogue(file: Path) -> None:
     """Write the texts that participants read, to translate them.
 
-    The texts are in English. Translate them in the file, and name it in the file of the study,
-    under [language] catalogues.
+    The texts are in English. Translate them in the file, and name it in the study file, under
+    [language] catalogues.
 
     Example: rankshot survey catalogue fr.toml
 
@@ -143,7 +152,7 @@ def catalogue(file: Path) -> None:
         raise RankshotError(f"{file}: name the file after its language, such as fr.toml")
     with replace_file(file) as stream:
         stream.write(english_text(file.stem))
-    say(f"{file}: translate the texts in quotes. Then write into the file of the study")
+    say(f"{file}: translate the texts in quotes. Then write into the study file")
     say(f'    [language]\n    catalogues = ["{file.name}"]')
 
 
@@ -175,7 +184,7 @@ def serve(
         Only try the study, as with `rankshot survey pilot`: answers are marked as a test. The study
         may still have placeholders.
     accept_copy
-        Use a copy that may lack answers as it is.
+        Start even if the database is a copy that may be missing answers.
     """
     refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
     refuse(requests < 1, f"--requests must be 1 or more, not {requests}")
@@ -252,9 +261,9 @@ def _find_missing_links(study: Study) -> Iterator[str]:
     if study.platform not in ("none", "mturk"):
         for key, problem in {
             "completion_url": "the platform cannot see who finished",
-            "full_url": "who finds no question, or the study paused or closed, cannot return",
-            "refusal_url": "who does not agree, withdraws or answers nothing cannot return",
-            "screening_url": "who is not accepted has no code of their own",
+            "full_url": "people cannot return if no question is left, or it is paused or closed",
+            "refusal_url": "people who do not agree, withdraw or answer nothing cannot return",
+            "screening_url": "people who are screened out have no code of their own",
         }.items():
             if getattr(study, key) is None and (key != "screening_url" or study.screening):
                 yield f"without [platform] {key}, {problem}"

@@ -46,23 +46,23 @@ COMPARED = {
 def pilot(study: Path, *, database: str | None = None) -> None:
     """Try the study: answers from now on are only a test.
 
-    They are marked, and never counted with others.
+    They are marked, and are not counted with the others.
 
     Example: rankshot survey pilot study.toml
     """
     _set_state(study, database, "pilot")
-    say("Who starts now is a pilot participant. Begin the study with `rankshot survey reopen`.")
+    say("From now on, answers are only a test. Open the study with `rankshot survey reopen`.")
 
 
 def pause(study: Path, *, database: str | None = None) -> None:
-    """Stop the study for a while: nobody starts or goes on.
+    """Pause the study: nobody can start or continue.
 
     Participants read that the study is paused. An answer that they send is still saved.
 
     Example: rankshot survey pause study.toml
     """
     _set_state(study, database, "paused")
-    say("The study is paused. Go on with `rankshot survey reopen`.")
+    say("The study is paused. Resume it with `rankshot survey reopen`.")
 
 
 def close(study: Path, *, database: str | None = None) -> None:
@@ -139,7 +139,7 @@ def exclude(
         Also those in a file: ids, one per line (.txt), or the column "Participant id" or "id"
         (.csv).
     not_in : FILE
-        All whom this list of the platform lacks, for example because a program invented their ids.
+        Everybody who is missing from this list of the platform, such as bots with invented ids.
     """
     from rankshot.survey.store.people import exclude as exclude_raters
 
@@ -176,7 +176,7 @@ def release(study: Path, ids: list[str], *, database: str | None = None) -> None
 
     An id is not a secret, so it starts only once, and continues in the browser in which it started.
     After this command, whoever opens the survey next with the id continues. Use it if a
-    participant asks, and is the person you think.
+    participant asks for it, and you are certain who is asking.
 
     Example: rankshot survey release study.toml 5f1e2d3c
     """
@@ -190,17 +190,17 @@ def release(study: Path, ids: list[str], *, database: str | None = None) -> None
 def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | None = None) -> None:
     """Delete everything about participants who ask for it.
 
-    The answers are overwritten in the file of the database. Delete them from each backup as well,
-    which you give with --database, and export the files again.
+    The answers are overwritten in the database file. Delete them from each backup as well, which
+    you name with --database, and export the files again.
 
     Example: rankshot survey delete study.toml 5f1e2d3c
 
     Parameters
     ----------
     ids : ID...
-        Participants: ids of the platform, completion codes or raters.
+        Participants: platform ids, completion codes or raters.
     yes
-        Do not ask whether this is really meant.
+        Skip the confirmation prompt.
     """
     from rankshot.survey.store.people import delete_participants
 
@@ -254,7 +254,7 @@ def payments(
         The file to write: a table (.csv), or with --approve or --reject plain ids, one per line
         (.txt), for Prolific's bulk approval.
     prolific
-        The list of submissions that Prolific exports (.csv), to be compared with ours.
+        The list of submissions that Prolific exports (.csv), to check against this survey.
     """
     refuse(approve and reject, "give --approve or --reject, each with a file of its own")
     refuse(output is None and (approve or reject), "give the file to write with --output")
@@ -300,9 +300,9 @@ def payments(
 
 
 def forget_ids(study: Path, *, yes: bool = False, database: str | None = None) -> None:
-    """Erase the ids of the platform when everybody is paid.
+    """Erase the platform ids when everybody is paid.
 
-    The answers stay. Nobody can be paid by this survey afterwards.
+    The answers are kept. Afterwards, payments can no longer be matched to participants.
 
     Example: rankshot survey forget-ids study.toml
     """
@@ -312,7 +312,9 @@ def forget_ids(study: Path, *, yes: bool = False, database: str | None = None) -
         decisions = [row["decision"] for row in _read_payments(definition, answers)]
         if n := decisions.count("wait"):
             say(f"{format_count(n, 'participant')} not finished: they may still have to be paid.")
-        _confirm("Erase the ids of all participants? Nobody can be paid afterwards.", yes=yes)
+        _confirm(
+            "Erase the ids of all participants? Payments can no longer be matched to them.", yes=yes
+        )
         n = erase_ids(answers)
         warn(answers.remains)
     say(f"The ids of {format_count(n, 'participant')} are erased.")

@@ -14,6 +14,9 @@ from rankshot.core.errors import format_count
 if TYPE_CHECKING:
     from rankshot.survey.overview import Overview, TargetProgress
 
+LETTERS_SHOWN = 30
+"""Longer names of items, such as sentences, are cut in the table of `status`."""
+
 
 def status(study: Path, *, database: str | None = None, pilot: bool = False) -> None:
     """Show the progress of a survey.
@@ -28,7 +31,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
     Parameters
     ----------
     study : STUDY.toml
-        The file of the study.
+        The study file.
     database
         An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
         a URL with a password in the environment variable RANKSHOT_SURVEY_DATABASE instead.
@@ -75,9 +78,15 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
 
 
 def _name_places(row: TargetProgress) -> tuple[Any, ...]:
-    """Return the consensus; items that are ordered by worth have the interval of their place."""
-    names = {place.item: f"{place.item} [{place.best}-{place.worst}]" for place in row.places}
-    return tuple(names.get(item, item) if isinstance(item, str) else item for item in row.consensus)
+    """Return the consensus, with short names and, if known, the intervals of their places."""
+    from rankshot.report.formatting import shorten
+
+    places = {place.item: f" [{place.best}-{place.worst}]" for place in row.places}
+
+    def name(item: str) -> str:
+        return shorten(item, LETTERS_SHOWN) + places.get(item, "")
+
+    return tuple(name(i) if isinstance(i, str) else tuple(map(name, i)) for i in row.consensus)
 
 
 def export(
@@ -113,7 +122,7 @@ def export(
     participants
         Write one line per participant.
     with_ids
-        With --participants: add the ids of the platform.
+        With --participants: add the platform ids.
     consents
         Write the texts to which participants agreed, with their versions.
     """
@@ -161,7 +170,7 @@ def export(
         if not answer.order or answer.question.is_gold or answer.repeat
     )
     never = (format_count(others[kind], kind) for kind in ("skip", "repeat", "gold answer"))
-    say(f"never exported: {', '.join(never)}")
+    say(f"not exported: {', '.join(never)}")
     if view.counts["excluded"]:
         who = format_count(view.counts["excluded"], "excluded participant")
         say(f"left out: {who}, with {format_count(len(view.excluded_answers), 'answer')}")
@@ -187,9 +196,9 @@ def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overvie
 def backup(study: Path, *, output: Path, database: str | None = None, force: bool = False) -> None:
     """Copy the database, also while the survey is running.
 
-    Every row of the copy is checked. Of a damaged file, the copy has what can be read, and the rest
-    is named. Do not copy the file of a running survey in another way: the
-    newest answers are in a second file, its log.
+    Every row of the copy is checked. From a damaged file, everything that can be
+    read is copied, and the rest is named. Do not copy the database of a running survey in another
+    way: the newest answers are in a second file, its log.
 
     Example: rankshot survey backup study.toml -o backup.sqlite
 

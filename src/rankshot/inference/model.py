@@ -115,6 +115,11 @@ class Model:
         return f"{self.name}, on {self.device}{cut}"
 
 
+def fingerprint(description: Any) -> str:
+    """Return a hash of what a result depends on: any value that JSON can hold."""
+    return sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+
+
 def fingerprint_files(paths: Iterable[Path]) -> str:
     """Return a hash of the content of files, and of their names."""
     digest = sha256()

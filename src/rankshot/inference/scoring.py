@@ -20,7 +20,7 @@ from rankshot.core.errors import RankshotError, RowError, format_count, short_re
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import Input, Skipped, open_inputs
-from rankshot.inference.model import Model, join_lines, open_model
+from rankshot.inference.model import Model, fingerprint, join_lines, open_model
 from rankshot.inference.pictures import (
     PRESETS,
     Preprocessing,
@@ -214,6 +214,18 @@ class ScoringPlan:
         if self.model.takes == "pictures":
             found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
         return found
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What the score of an input depends on, by names that a user knows."""
+        model = self.model
+        return {
+            "model": model.fingerprint,
+            # All digits; the text for people has four.
+            "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
+            "classes": fingerprint(self.classes.names),
+            "features": self.features,
+        }
 
     def score(
         self,

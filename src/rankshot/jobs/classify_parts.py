@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.inference.scoring import ON_ERROR
-from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Workers, run_parts
+from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Workers, run_parts
 from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
 from rankshot.zeroshot.files.predictions import classify_to_file
@@ -140,7 +140,6 @@ def classify(
     """
     require_choice("score_type", score_type, SCORE_TYPES)
     require_choice("on_error", on_error, ON_ERROR)
-    require_number("wait_for_workers", wait_for_workers, least=0)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
     if top is not None:
@@ -167,19 +166,9 @@ def classify(
     )
     n_parts = format_count(len(parts), "part")
     notify(f"{source}: {n_parts}; the scores are interpreted as {job.score_type}")
-    return run_parts(
-        job,
-        content,
-        parts,
-        target,
-        Workers(executor, scheduler, workers, wait_for_workers),
-        again=again,
-        update=update,
-        verify=verify,
-        on_error=on_error,
-        progress=progress,
-        notify=notify,
-    )
+    where = Workers(executor, scheduler, workers, wait_for_workers)
+    rules = Rules(again, update, verify, on_error, progress, notify)
+    return run_parts(job, content, parts, target, where, rules)
 
 
 @dataclass(frozen=True)

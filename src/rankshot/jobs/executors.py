@@ -22,18 +22,18 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
-from secrets import token_hex
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
 from rankshot.core.repeated_ids import RepeatedIds
-from rankshot.core.validation import require_module, require_whole_number
+from rankshot.core.validation import require_module, require_number, require_whole_number
 from rankshot.inference.inputs import Skipped
+from rankshot.inference.model import fingerprint
 from rankshot.inference.scoring import count_cores
 from rankshot.jobs.part_jobs import (
     FAILED,
@@ -44,7 +44,7 @@ from rankshot.jobs.part_jobs import (
     Work,
     check_output,
     do_part,
-    fingerprint,
+    judge_error,
     open_output,
     output_name,
     read_finished,
@@ -64,8 +64,6 @@ KEPT_BYTES = 1 << 28
 """Freed memory up to this size stays with a local process."""
 TASKS_PER_SLOT = 4
 """Parts that the scheduler has for each that can run: enough that no worker waits."""
-N_RETRIES = 2
-"""How often a part is tried again after an error of its storage."""
 MAX_LOSSES = 5
 """Losses of the scheduler without a finished part in between that end the job."""
 REFRESH_SECONDS = 10.0
@@ -81,34 +79,24 @@ def run_parts(
     content: bytes,
     parts: Sequence[Part],
     output: str,
-    where: Workers,
-    *,
-    use_gpu: bool = False,
-    again: bool = False,
-    update: bool = False,
-    verify: bool = False,
-    on_error: str = "skip",
-    progress: Progress | None = None,
-    notify: Notify = lambda _: None,
+    workers: Workers,
+    rules: Rules,
 ) -> PartsRun:
     """Do a job for all parts that are not finished; what is finished stays, whatever happens.
 
-    ``content`` is what ``job.load`` gets on each worker, such as the file of a head. With
-    ``use_gpu``, only workers that declare a GPU are used, if there are any. The other options are
-    those of `classify`.
+    ``content`` is what ``job.load`` gets on each worker, such as the file of a head.
     """
     # Outputs that are refused are refused before workers start, and nothing is removed before.
-    stale = check_output(output, job, parts, again=again, update=update)
+    stale = check_output(output, job, parts, again=rules.again, update=rules.update)
     with (
-        _open_pool(where, len(parts), output, notify) as pool,
-        open_output(output, job.description, parts, stale, notify),
+        _open_pool(workers, len(parts), output, rules.notify) as pool,
+        open_output(output, job.description, parts, stale, rules.notify),
     ):
-        pool.use_gpu = use_gpu
-        run = _Run(job, content, parts, output, pool, again, verify, on_error, progress, notify)
+        run = _Run(job, content, parts, output, pool, rules)
         try:
             run.finish_all()
         except (KeyboardInterrupt, SystemExit):
-            notify(f"stopped: {run.describe_rest()}")
+            rules.notify(f"stopped: {run.describe_rest()}")
             raise
         finally:
             pool.close()
@@ -124,6 +112,20 @@ def run_parts(
         return run.state
 
 
+class Rules(NamedTuple):
+    """What to do with outputs that are there and with parts that fail, and whom to tell.
+
+    The options of `classify` that have these names.
+    """
+
+    again: bool = False
+    update: bool = False
+    verify: bool = False
+    on_error: str = "skip"
+    progress: Progress | None = None
+    notify: Notify = lambda _: None
+
+
 @dataclass
 class _Run:
     """The parts that are not decided yet, and those that a pool has."""
@@ -133,12 +135,7 @@ class _Run:
     parts: Sequence[Part]
     output: str
     pool: Pool
-    again: bool
-    verify: bool
-    on_error: str
-    progress: Progress | None
-    notify: Notify
-    failed: list[Part] = field(default_factory=list)
+    rules: Rules
 
     def __post_init__(self) -> None:
         self.key = fingerprint(self.job.description)
@@ -156,10 +153,11 @@ class _Run:
 
     def finish_all(self) -> None:
         """Do all parts; go on after the scheduler was lost and came back."""
-        task = partial(do_part, job=self.job, key=self.key, output=self.output, verify=self.verify)
+        task = partial(do_part, job=self.job, key=self.key, output=self.output)
+        task = partial(task, verify=self.rules.verify)
         while self._left or self._suspects:
             try:
-                self.pool.open(task, self.content, self.notify)
+                self.pool.open(task, self.content, self.rules.notify, use_gpu=self.job.use_gpu)
                 self._work()
             except NoWorkersError as error:
                 raise RankshotError(f"{error}; {self.describe_rest()}") from None
@@ -175,7 +173,7 @@ class _Run:
                         f"the scheduler was lost {self._n_losses} times, and no part was finished "
                         f"in between ({why}); {self.describe_rest()}"
                     ) from error
-                self.notify(
+                self.rules.notify(
                     f"the scheduler at {self.pool.name} is lost ({why}): waiting "
                     f"{PATIENCE_SECONDS:.0f} s for it"
                 )
@@ -183,7 +181,7 @@ class _Run:
                     self.pool.reconnect()
                 except RankshotError as problem:
                     raise RankshotError(f"{problem}; {self.describe_rest()}") from None
-                self.notify("the scheduler is back")
+                self.rules.notify("the scheduler is back")
 
     def _work(self) -> None:
         """Keep the pool busy until all parts are decided."""
@@ -220,16 +218,14 @@ class _Run:
         self._n_losses = 0
         self.state.add(part.name, work)
         self.skipped[part.name] = work.skipped
-        if work.problem:
-            self.failed.append(part)
         if work.record is not None:
             self.records[part.name] = work.record
         self.ids.add(work.id_hashes)
         self.state.elapsed = monotonic() - self._begin
-        if work.problem and self.on_error == "stop":
+        if work.problem and self.rules.on_error == "stop":
             raise RankshotError(f"{work.problem}; {self.describe_rest()}, once this is fixed")
-        if self.progress is not None:
-            self.progress(self.state)
+        if self.rules.progress is not None:
+            self.rules.progress(self.state)
         if monotonic() - self._saved_at > REFRESH_SECONDS:
             self._saved_at = monotonic()
             with suppress(OutputError, OSError):
@@ -244,15 +240,17 @@ class _Run:
 
     def remove_failed(self) -> None:
         """Remove what an earlier run, or a killed process, has left of parts that failed."""
-        for part in self.failed:
-            name = output_name(part.name)
+        for name in self._list_failed():
             if read_finished(join_address(self.output, name), {JOB_KEY: self.key}) is None:
                 remove_files(self.output, [name])
+
+    def _list_failed(self) -> list[str]:
+        return [output_name(name) for name, _ in self.state.failed]
 
     def require_complete(self) -> None:
         """Raise if the output of a part is not there, although a worker has written it."""
         require_own(self.output, self.key)
-        there = {*list_files(self.output), *(output_name(part.name) for part in self.failed)}
+        there = {*list_files(self.output), *self._list_failed()}
         missing = [name for part in self.parts if (name := output_name(part.name)) not in there]
         if missing:
             raise RankshotError(
@@ -266,7 +264,7 @@ class _Run:
         told = f"{self.state.n_finished:,} of {n_parts} are finished"
         with suppress(OutputError, OSError):
             require_own(self.output, self.key)
-            without = "without again " if self.again else ""
+            without = "without again " if self.rules.again else ""
             told += f", and the same command {without}continues with the others"
         return told
 
@@ -290,6 +288,7 @@ class Workers(NamedTuple):
         """Whether this process does all parts: one worker, or nothing was given."""
         if sum(option is not None for option in self[:3]) > 1:
             raise RankshotError("give one of executor, scheduler and workers")
+        require_number("wait_for_workers", self.patience, least=0)
         one = self.n_local is None or require_whole_number("workers", self.n_local) == 1
         return self.executor is None and self.scheduler is None and one
 
@@ -309,7 +308,6 @@ class Pool:
     name = "the executor"
     losses: tuple[type[Exception], ...] = ()
     """What the loss of all workers raises."""
-    use_gpu = False
     _task: Callable[..., Work]
 
     def __init__(self, executor: Executor) -> None:
@@ -318,10 +316,12 @@ class Pool:
         self._n_wanted = 1 if isinstance(executor, _Here) else 2 * n_workers
         self._running: dict[Any, str] = {}
 
-    def open(self, task: Callable[..., Work], content: bytes, notify: Notify) -> None:
+    def open(
+        self, task: Callable[..., Work], content: bytes, notify: Notify, *, use_gpu: bool
+    ) -> None:
         """Be ready for parts of a job."""
-        del notify
-        self._task = partial(_try_part, partial(task, content=content))
+        del notify, use_gpu
+        self._task = partial(task, content=content)
 
     def count_wanted(self) -> int:
         """Return how many parts it should have."""
@@ -354,24 +354,6 @@ class Pool:
             future.cancel()
         wait(self._running)
         self._running.clear()
-
-
-def _try_part(task: Callable[[Part], Work], part: Part) -> Work:
-    """Do a part; try again after an error of its storage."""
-    for _ in range(N_RETRIES + 1):
-        try:
-            return task(part)
-        except Exception as error:  # noqa: BLE001 (Dask does the same)
-            work = _judge_error(error)
-            if not isinstance(error, OSError):
-                break
-    return work
-
-
-def _judge_error(error: BaseException) -> Work:
-    if isinstance(error, ImportError):
-        return Work(problem=f"a worker has no {error.name}: {error}", ends_job=True)
-    return Work(problem=f"{type(error).__name__}: {error}")
 
 
 @contextmanager
@@ -419,8 +401,7 @@ class _DaskPool(Pool):
 
     def __init__(self, client: Any, patience: float) -> None:
         self._client, self._own, self._security = client, ExitStack(), client.security
-        self._patience, self._looked_at, self._alone_since = patience, 0.0, 0.0
-        self._prefix, self._n_started = f"rankshot-{token_hex(8)}", 0
+        self._patience, self._looked_at = patience, 0.0
         self._running = {}
         self._counted_at, self._n_wanted = -REFRESH_SECONDS, 0
         self.name = client.scheduler.address
@@ -428,11 +409,13 @@ class _DaskPool(Pool):
         closed, ended = distributed.comm.core.CommClosedError, distributed.client.ClosedClientError
         self.losses = (SchedulerLostError, CancelledError, closed, ended, TimeoutError)
 
-    def open(self, task: Callable[..., Work], content: bytes, notify: Notify) -> None:
+    def open(
+        self, task: Callable[..., Work], content: bytes, notify: Notify, *, use_gpu: bool
+    ) -> None:
         self._task, self._notify = task, notify
         self._running.clear()
         require_workers(self._client, notify, self._patience)
-        self._resources = {GPU: 1} if self.use_gpu and count_slots(self._client, GPU) else {}
+        self._resources = {GPU: 1} if use_gpu and count_slots(self._client, GPU) else {}
         with warnings.catch_warnings():
             # Dask warns of large heads, and advises what is lost with its worker.
             warnings.filterwarnings("ignore", "Sending large graph")
@@ -448,14 +431,11 @@ class _DaskPool(Pool):
         return self._n_wanted
 
     def start(self, parts: Sequence[Part]) -> None:
-        first = self._n_started
-        self._n_started += len(parts)
         futures = self._client.map(
             self._task,
             parts,
             content=self._content,
-            key=[f"{self._prefix}-{number}" for number in range(first, self._n_started)],
-            retries=N_RETRIES,
+            key="rankshot",
             resources=self._resources or None,
             pure=False,
         )
@@ -463,7 +443,7 @@ class _DaskPool(Pool):
         self._waiting.update(futures)
 
     def finish_some(self) -> list[tuple[str, Work]]:
-        self._looked_at, self._alone_since = monotonic(), 0.0
+        self._looked_at = monotonic()
         while not self._waiting.has_ready():
             sleep(0.01)
             self._watch()
@@ -471,18 +451,10 @@ class _DaskPool(Pool):
         return [(self._running.pop(future), self._judge(future)) for future in done]
 
     def _watch(self) -> None:
-        """Look from time to time whether there are workers; say if not, and give up at last."""
-        now = monotonic()
-        if now - self._looked_at < min(REFRESH_SECONDS, self._patience):
-            return
-        self._looked_at = now
-        if count_slots(self._client, *self._resources):
-            self._alone_since = 0.0
-        elif not self._alone_since:
-            self._alone_since = now
-            self._notify(f"all workers are gone: waiting {self._patience:.0f} s for others")
-        elif now - self._alone_since > self._patience:
-            raise NoWorkersError(self._client, self._patience)
+        """Look from time to time whether there are workers: no result comes without them."""
+        if monotonic() - self._looked_at > REFRESH_SECONDS:
+            _wait_for_workers(self._client, self._notify, self._patience, *self._resources)
+            self._looked_at = monotonic()
 
     def _judge(self, future: Any) -> Work:
         """Return the result of a task that has ended."""
@@ -501,13 +473,13 @@ class _DaskPool(Pool):
             n = format_count(cause.allowed_failures + 1, "worker")
             problem = f"{n} died with this part alone; does it fit into their memory?"
             return Work(problem=problem, killed=True)
-        return _judge_error(cause)
+        return judge_error(cause)
 
     def _fetch(self, future: Any) -> Work:
         """Return the result of a task; if it was lost with its worker, another one has to come."""
         while True:
             with suppress(TimeoutError):
-                work: Work = future.result(timeout=min(REFRESH_SECONDS, self._patience))
+                work: Work = future.result(timeout=REFRESH_SECONDS)
                 return work
             self._watch()
 
@@ -587,15 +559,23 @@ def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
         ) from None
 
 
-def require_workers(client: Any, notify: Notify, seconds: float = WORKER_SECONDS) -> None:
-    """Wait for a worker; refuse a cluster that has not this version of rankshot everywhere."""
+def _wait_for_workers(
+    client: Any, notify: Notify, seconds: float, resource: str | None = None
+) -> None:
+    """Return when a worker can do something; say so if there is none, and give up at last."""
+    if count_slots(client, resource):
+        return
+    notify(f"the scheduler has no workers: waiting {seconds:.0f} s for them")
     begin = monotonic()
-    if not client.nthreads():
-        notify(f"the scheduler has no workers yet: waiting {seconds:.0f} s for the first")
-        while not client.nthreads():
-            if monotonic() - begin > seconds:
-                raise NoWorkersError(client, seconds)
-            sleep(0.5)
+    while not count_slots(client, resource):
+        if monotonic() - begin > seconds:
+            raise NoWorkersError(client, seconds)
+        sleep(0.5)
+
+
+def require_workers(client: Any, notify: Notify, seconds: float = WORKER_SECONDS) -> None:
+    """Wait for a worker; refuse a cluster without this version of rankshot everywhere."""
+    _wait_for_workers(client, notify, seconds)
     try:
         versions = {client.run_on_scheduler(_get_version), *client.run(_get_version).values()}
     except Exception as error:

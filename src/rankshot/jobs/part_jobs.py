@@ -16,16 +16,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from socket import gethostname
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS
 from rankshot.core.tables import open_csv_writer
 from rankshot.inference.inputs import Skipped
+from rankshot.inference.model import fingerprint
 from rankshot.jobs.storage import (
     Part,
     Record,
@@ -54,15 +54,12 @@ FORMAT, VERSION = "rankshot parts", 3
 PART_ENDING = ".parquet"
 JOB_KEY, INPUT_KEY, WORK_KEY = "rankshot.job", "rankshot.input", "rankshot.work"
 """The keys in the footer of an output part."""
+N_TRIALS = 3
+"""How often a part is tried if its storage fails."""
 
 
 class JobError(RankshotError):
     """What concerns all parts, such as a model or a folder that a worker cannot read."""
-
-
-def fingerprint(description: Any) -> str:
-    """Return a hash of what a result depends on: any value that JSON can hold."""
-    return sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
 def output_name(name: str) -> str:
@@ -112,6 +109,9 @@ class Work:
 
 class PartJob(Protocol):
     """What is done with each part; it is sent to the workers."""
+
+    use_gpu: ClassVar[bool] = False
+    """Whether only workers that declare a GPU are used, if there are any."""
 
     @property
     def description(self) -> Mapping[str, Any]:
@@ -174,33 +174,49 @@ def do_part(
 ) -> Work:
     """Do one part, unless it is finished; ``verify`` trusts no time of change.
 
-    Errors of storage are raised, so that it is tried again; all others are part of the result.
+    It is tried again after an error of its storage; what is wrong then, as any other error, is part
+    of the result.
     """
     target = join_address(output, output_name(part.name))
-    try:
-        # A worker that came later may see another disk.
-        require_own(output, key)
-        if (finished := _find_finished(part, job, key, target, verify=verify)) is not None:
-            job.accept(finished)
-            return finished
-        loaded = keep_loaded(key, lambda: job.load(content))
-        with fetch_part(part) as source, new_part(target) as path:
-            metadata = {JOB_KEY: key, INPUT_KEY: job.compute_checksum(source)}
-            work = job.run(loaded, part, source, path, dict(metadata))
-            require_unchanged(part)
-            # Of a job that was stopped, a task may be left that nobody could stop.
+    for _ in range(N_TRIALS):
+        try:
+            # A worker that came later may see another disk.
             require_own(output, key)
-            checksum, id_hashes = compute_checksum(str(path)), read_id_hashes(str(path))
-        record = Record(part.version, metadata[INPUT_KEY], find_version(target), checksum)
-        return replace(work, record=record, id_hashes=id_hashes)
-    except (OutputError, JobError) as error:
-        return Work(problem=str(error), ends_job=True)
-    except RankshotError as error:
-        return Work(problem=str(error))
-    except OSError as error:
-        if error.errno in DISK_ERRORS:
-            return Work(problem=f"{part.address}: {error}", ends_job=True)
-        raise
+            if (finished := _find_finished(part, job, key, target, verify=verify)) is not None:
+                job.accept(finished)
+                return finished
+            loaded = keep_loaded(key, lambda: job.load(content))
+            with fetch_part(part) as source, new_part(target) as path:
+                metadata = {JOB_KEY: key, INPUT_KEY: job.compute_checksum(source)}
+                work = job.run(loaded, part, source, path, dict(metadata))
+                require_unchanged(part)
+                # A task of a job that was stopped may still be running.
+                require_own(output, key)
+                checksum, id_hashes = compute_checksum(str(path)), read_id_hashes(str(path))
+            record = Record(part.version, metadata[INPUT_KEY], find_version(target), checksum)
+            return replace(work, record=record, id_hashes=id_hashes)
+        except Exception as error:  # noqa: BLE001 (one part must not end the others)
+            failed = judge_error(error, part)
+            if failed.ends_job or not isinstance(error, OSError):
+                break
+    return failed
+
+
+def judge_error(error: BaseException, part: Part | None = None) -> Work:
+    """Return why a part has no output, and whether the others have the same problem."""
+    if isinstance(error, RankshotError):
+        return Work(problem=str(error), ends_job=isinstance(error, (OutputError, JobError)))
+    if isinstance(error, ImportError):
+        return Work(problem=f"a worker has no {error.name}: {error}", ends_job=True)
+    if part is not None and isinstance(error, OSError) and error.errno in DISK_ERRORS:
+        return Work(problem=f"{part.address}: {error}", ends_job=True)
+    return Work(problem=f"{type(error).__name__}: {error}")
+
+
+def read_checksum(part: Part, job: PartJob) -> str:
+    """Return the checksum of a part, which is fetched for it."""
+    with fetch_part(part) as source:
+        return job.compute_checksum(source)
 
 
 def _find_finished(part: Part, job: PartJob, key: str, target: str, *, verify: bool) -> Work | None:
@@ -213,9 +229,8 @@ def _find_finished(part: Part, job: PartJob, key: str, target: str, *, verify: b
     if not version:
         return None
     if verify or record is None or (part.version, version) != (record[0], record[2]):
-        with fetch_part(part) as source:
-            checksum = job.compute_checksum(source)
-        found = Record(part.version, checksum, version, compute_checksum(target))
+        checksums = read_checksum(part, job), compute_checksum(target)
+        found = Record(part.version, checksums[0], version, checksums[1])
         if record is None and read_footer(target, read_pages=True) is None:
             return None
         if record is not None and found[1::2] != record[1::2]:
@@ -356,9 +371,8 @@ def check_output(
 
 def _has_same_content(part: Part, job: PartJob, target: str) -> bool:
     """Return whether only the time of a part has changed since its output was written."""
-    with suppress(RankshotError, OSError), fetch_part(part) as source:
-        metadata = {INPUT_KEY: job.compute_checksum(source)}
-        return read_finished(target, metadata) is not None
+    with suppress(RankshotError, OSError):
+        return read_finished(target, {INPUT_KEY: read_checksum(part, job)}) is not None
     return False
 
 

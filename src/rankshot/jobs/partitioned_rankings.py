@@ -196,11 +196,6 @@ class PartitionedRankings(RankingParts):
         """
         return self.map_parts(_select, target, source, rater)
 
-    def persist(self) -> PartitionedRankings:
-        """Read all parts now and keep them in memory: that of the workers, if there are any."""
-        parts = import_dask().persist(*self.delay(_Kept))
-        return PartitionedRankings(parts, self.items)
-
     def prepare(self, build: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
         """Return a function that adds up what is asked of built parts, which are kept if they fit.
 

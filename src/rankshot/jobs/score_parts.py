@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
@@ -16,7 +17,6 @@ from typing import Any, NamedTuple, cast
 from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.inputs import (
@@ -27,7 +27,7 @@ from rankshot.inference.inputs import (
     fingerprint_entries,
     open_inputs,
 )
-from rankshot.inference.model import fingerprint_files, open_model
+from rankshot.inference.model import fingerprint, fingerprint_files, open_model
 from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import (
     BATCH,
@@ -39,10 +39,9 @@ from rankshot.inference.scoring import (
     refuse_skipped,
     set_preprocessing,
 )
-from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Workers, run_parts
+from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Workers, run_parts
 from rankshot.jobs.part_jobs import (
     FAILED,
-    INPUT_KEY,
     MANIFEST,
     RECORDS,
     SKIPPED,
@@ -51,11 +50,12 @@ from rankshot.jobs.part_jobs import (
     PartJob,
     PartsRun,
     Work,
-    fingerprint,
     format_work,
     keep_loaded,
     output_name,
+    read_checksum,
     read_manifest,
+    read_records,
     require_output,
     write_skipped,
 )
@@ -71,6 +71,7 @@ from rankshot.jobs.storage import (
     join_address,
     list_parts,
     read_footer,
+    write_text,
 )
 from rankshot.sources.names.labels import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
@@ -186,16 +187,15 @@ def score(
     job = _ScoreJob(
         plan.model.source,
         plan.model.preprocessing if plan.model.prepare is None else None,
-        describe_plan(plan),
+        plan.identity,
         listed._replace(parts=()),
         on_error,
     )
-    key = fingerprint([job.description, [part.version for part in listed.parts]])
     again = again or plan.model.fingerprint is None
-    if is_table and not (again or verify):
-        finished = _find_finished(table, key, job, listed.parts, is_begun=Path(folder).exists())
+    one_table = _OneTable(table, job, listed.parts) if is_table else None
+    if one_table and not (again or verify):
+        finished = one_table.find_finished(is_begun=Path(folder).exists())
         if finished is not None:
-            job.accept(Work(skipped=finished.skipped))
             return finished
     where = Workers(executor, scheduler, workers, wait_for_workers)
     in_process = where.are_here or isinstance(executor, ThreadPoolExecutor)
@@ -209,20 +209,8 @@ def score(
         notify(f"{listed.name}: {format_count(len(listed.parts), 'part')}")
         job.score_first_batch(plan, listed.parts)
     try:
-        run = run_parts(
-            job,
-            json.dumps(names).encode(),
-            listed.parts,
-            folder,
-            where,
-            use_gpu=True,
-            again=again,
-            update=update,
-            verify=verify,
-            on_error="stop" if is_table else on_error,
-            progress=progress,
-            notify=notify,
-        )
+        rules = Rules(again, update, verify, "stop" if is_table else on_error, progress, notify)
+        run = run_parts(job, json.dumps(names).encode(), listed.parts, folder, where, rules)
     except BaseException:
         # Nothing is left behind if no part was done.
         if {path.name for path in Path(folder).glob("*")} <= {MANIFEST, RECORDS, FAILED, SKIPPED}:
@@ -230,10 +218,10 @@ def score(
         raise
     if not run.n_rows and not run.failed:
         raise nothing_scored(listed.name, run.skipped)
-    if is_table:
-        _join_parts(Path(folder), table, plan, run, key, job, listed.parts)
+    if one_table:
+        one_table.join_parts(folder, plan, run)
     else:
-        _keep_origin(folder, ORIGIN, plan, run)
+        write_text(join_address(folder, ORIGIN), json.dumps(_describe_origin(plan, run)))
     return run
 
 
@@ -367,31 +355,6 @@ def _read_packed(packed: Sequence[Input | Skipped]) -> Entries:
 # -------------------------------------------------------------------- the job
 
 
-def describe_plan(plan: ScoringPlan) -> dict[str, Any]:
-    """Return what the score of an input depends on, by names that a user knows."""
-    model = plan.model
-    return {
-        "model": model.fingerprint,
-        # All digits; the text for people has four.
-        "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
-        "classes": fingerprint(plan.classes.names),
-        "features": plan.features,
-    }
-
-
-def require_same_plan(folder: Path, plan: ScoringPlan) -> None:
-    """Refuse a folder of parts that are the scores of another model."""
-    kept = read_manifest(str(folder.absolute()))
-    for what, now in describe_plan(plan).items():
-        if kept is not None and kept[0].get(what) != now:
-            if what == "features":
-                raise RankshotError(
-                    f"{folder}: keeps scores {'without' if now else 'with'} features"
-                )
-            name = what if what == "model" else f"model, with other {what}"
-            raise RankshotError(f"{folder}: keeps the scores of another {name}")
-
-
 _model_lock = Lock()
 """A model does one part at a time, on all its cores or its GPU."""
 
@@ -400,6 +363,7 @@ _model_lock = Lock()
 class _ScoreJob(PartJob):
     """What is done with a part of the inputs."""
 
+    use_gpu = True
     source: str | None
     preprocessing: Preprocessing | None
     plan: Mapping[str, Any]
@@ -423,7 +387,7 @@ class _ScoreJob(PartJob):
         plan = ScoringPlan(
             opened, ClassLabels.from_names(names), features=bool(self.plan["features"])
         )
-        for what, value in describe_plan(plan).items():
+        for what, value in plan.identity.items():
             if value != self.plan[what]:
                 raise RankshotError(f"{self.source}: not the same {what} as where the job began")
         return plan
@@ -495,40 +459,64 @@ class _ScoreJob(PartJob):
 # -------------------------------------------------------------------- one table
 
 
-def _join_parts(
-    folder: Path,
-    table: Path,
-    plan: ScoringPlan,
-    run: PartsRun,
-    key: str,
-    job: _ScoreJob,
-    parts: Sequence[Part],
-) -> None:
-    """Make one table of the parts, and remove them; a file beside it says what was done."""
-    footers = (read_footer(join_address(str(folder), output_name(part.name))) for part in parts)
-    contents = [footer[1][INPUT_KEY] for footer in footers if footer is not None]
-    batches = open_scores(folder).batches(features=True)
-    blocks = ((cast("Any", ids).tolist(), scores) for ids, scores in batches)
-    write_skipped(str(table.parent), table.with_suffix(".skipped.csv").name, run.skipped)
-    write_score_table(table, plan.classes.names, blocks, plan.model.kind)
-    done = {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped}
-    about = {
-        "job": key,
-        "contents": fingerprint([job.description, contents]),
-        "table": fingerprint_files([table]),
-        "run": done,
-    }
-    _keep_origin(str(table.parent), f"{table.name}.json", plan, run, about)
-    shutil.rmtree(folder)
+class _OneTable(NamedTuple):
+    """A table of all inputs; a file beside it says which job wrote it, from which inputs."""
+
+    path: Path
+    job: _ScoreJob
+    parts: Sequence[Part]
+
+    def join_parts(self, folder: str, plan: ScoringPlan, run: PartsRun) -> None:
+        """Make the table of the parts in a folder, and remove these."""
+        path = self.path
+        job = fingerprint(self.job.description)
+        batches = open_scores(folder).batches(features=True)
+        blocks = ((cast("Any", ids).tolist(), scores) for ids, scores in batches)
+        write_skipped(str(path.parent), path.with_suffix(".skipped.csv").name, run.skipped)
+        write_score_table(path, plan.classes.names, blocks, plan.model.kind)
+        about = {
+            "job": job,
+            "versions": [part.version for part in self.parts],
+            "contents": [record.input_checksum for record in read_records(folder, job).values()],
+            "table": fingerprint_files([path]),
+            "run": {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped},
+        }
+        write_text(f"{path}.json", json.dumps({**about, **_describe_origin(plan, run)}))
+        shutil.rmtree(folder)
+
+    def find_finished(self, *, is_begun: bool) -> PartsRun | None:
+        """Return what the same job has done, if its table is there; refuse to replace another one.
+
+        A file of which nothing is known is replaced, and a job that was begun goes on.
+        """
+        try:
+            kept = json.loads(Path(f"{self.path}.json").read_text(encoding="utf-8"))
+            is_as_written = kept["table"] == fingerprint_files([self.path])
+            # If times have changed, the contents may still be the same.
+            is_same = kept["job"] == fingerprint(self.job.description) and (
+                kept["versions"] == [part.version for part in self.parts]
+                or kept["contents"] == [read_checksum(part, self.job) for part in self.parts]
+            )
+            n, done = len(self.parts), kept["run"]
+            run = PartsRun(n, n_resumed=n, n_rows=done["n_rows"], counts=Counter(done["counts"]))
+            run.skipped += [Skipped(*one) for one in done["skipped"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if is_same and is_as_written:
+            self.job.accept(Work(skipped=run.skipped))
+            return run
+        if is_begun:
+            return None
+        other = "has the scores of another model, or of other settings or inputs"
+        why = "was changed after the job that wrote it" if is_same else other
+        raise RankshotError(
+            f"{self.path}: {why}; give another output, or begin again, which replaces it "
+            "(again=True)"
+        )
 
 
-def _keep_origin(
-    folder: str, name: str, plan: ScoringPlan, run: PartsRun, more: dict[str, Any] | None = None
-) -> None:
-    if not is_address(folder):
-        with replace_file(Path(folder, name)) as stream:
-            origin = {"origin": plan.origin, "skipped": run.count_reasons()}
-            json.dump({**(more or {}), **origin}, stream)
+def _describe_origin(plan: ScoringPlan, run: PartsRun) -> dict[str, Any]:
+    return {"origin": plan.origin, "skipped": run.count_reasons()}
 
 
 def read_origin(scores: Path) -> dict[str, str]:
@@ -540,39 +528,3 @@ def read_origin(scores: Path) -> dict[str, str]:
         return {**kept["origin"], "skipped inputs": ", ".join(counts) or "none"}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-
-
-def _find_finished(
-    table: Path, key: str, job: _ScoreJob, parts: Sequence[Part], *, is_begun: bool
-) -> PartsRun | None:
-    """Return what the same job has done, if its table is there; refuse to replace another one.
-
-    A file of which nothing is known is replaced, and a job that was begun goes on.
-    """
-
-    def read_contents() -> Iterator[str]:
-        for part in parts:
-            with fetch_part(part) as source:
-                yield job.compute_checksum(source)
-
-    try:
-        kept = json.loads(Path(f"{table}.json").read_text(encoding="utf-8"))
-        is_as_written = kept["table"] == fingerprint_files([table])
-        # If times have changed, the contents may still be the same.
-        is_same = kept["job"] == key or (
-            kept["contents"] == fingerprint([job.description, list(read_contents())])
-        )
-        run = PartsRun(len(parts), n_resumed=len(parts), n_rows=kept["run"]["n_rows"])
-        run.counts.update(kept["run"]["counts"])
-        run.skipped += [Skipped(*one) for one in kept["run"]["skipped"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    if is_same and is_as_written:
-        return run
-    if is_begun:
-        return None
-    why = "was changed after the job that wrote it" if is_same else "has the scores of another job"
-    raise RankshotError(
-        f"{table}: {why} (another model, preprocessing, classes, features or inputs); give another "
-        "output, or begin again, which replaces it (again=True)"
-    )

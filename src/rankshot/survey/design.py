@@ -8,7 +8,7 @@ from itertools import combinations
 from math import comb
 from typing import Any
 
-from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.parts import require_rankings
@@ -135,7 +135,7 @@ def _select_pools(
             # An item that WordNet does not know would come last, and not be shown.
             rankings.senses(dict.fromkeys(targets + items))
         except RankshotError as error:
-            raise RankshotError(f"{error}, or give rankings from another source") from None
+            raise UnknownItemError(f"{error}, or give rankings from another source") from None
         rankings = rankings.similarity(targets, items).to_rankings()
     return select_nearest_items(rankings, targets, items, size)
 
