@@ -179,7 +179,7 @@ def with_small_references(task: ScoredTask) -> Floats:
 
 def with_short_lists(task: ScoredTask) -> Floats:
     """Measure the accuracy of the panel's lists, of the length that prompts ask for."""
-    panel = task.rankings["panel"].top(prompts.DEFAULT_K)
+    panel = task.rankings["panel"].top(prompts.LIST_LENGTH)
     head = WeightedMean(k=None).fit(panel, task.reference)
     return _accuracy(head, task.scores, task.labels)
 
@@ -502,7 +502,7 @@ def list_numbers() -> tuple[Number, ...]:
         tried(
             "zeroshot.source_weights.LEAST_TARGETS", with_random_lists, random_lists, (2, 4, 5, 8)
         ),
-        tried("sources.prompts.DEFAULT_K", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
+        tried("sources.prompts.LIST_LENGTH", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
     )
 
 
@@ -546,7 +546,7 @@ FIXED = {
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
-            "zeroshot.decide.TIED",
+            "zeroshot.decide.EQUAL_LOG_PROBA",
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
             "zeroshot.scores.SUM_TOLERANCE",
@@ -554,7 +554,7 @@ FIXED = {
             "zeroshot.likelihoods.scorers.SPARSE",
             "zeroshot.likelihoods.scorers.LARGE",
             "zeroshot.likelihoods.scorers.LEAST_TOTAL",
-            "zeroshot.likelihoods.formulas.TIE_TOLERANCE",
+            "zeroshot.likelihoods.formulas.NODE_TOLERANCE",
             "zeroshot.likelihoods.formulas.HIGHEST_LOG_TIME",
             "zeroshot.evidence.LOG_WEIGHTS",
             "zeroshot.rehearsal.TEMPERATURES",

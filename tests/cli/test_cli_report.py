@@ -88,9 +88,8 @@ def test_explain_says_what_python_says(folder, options, how):
     out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
     head = rs.WeightedMean().fit(rankings())
     notes = (
-        "the source 'web' has no ranking of 'dog', 'truck': there the other "
-        "sources decide\n"
         "scores.csv: the scores are interpreted as logits (see --score-type)\n"
+        "the source 'web' has no ranking of 'dog', 'truck': there the other sources decide\n"
     )
     assert out == notes + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)

@@ -16,7 +16,7 @@ from rankshot.cli.score_inputs import (
     match_columns,
     read_scores,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
 from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
@@ -88,18 +88,11 @@ def _filled_in(table: Batch, column: int) -> dict[int, Label]:
 
 def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collection[str]) -> None:
     """Refuse labels that are seen classes, or look like misspelled names of new ones."""
+    from rankshot.zeroshot.examples import describe_bad_label
+
     for label in labels:
-        refuse(
-            label.name in seen,
-            f"{label.where}: {label.name!r} is a seen class, and examples are inputs of new "
-            "classes; remove the row",
-        )
-        close = "" if label.name in ranked else suggest_name(label.name, ranked)
-        refuse(
-            close,
-            f"{label.where}: unknown class {label.name!r}{close}; correct the label, or rank "
-            "the class",
-        )
+        problem = describe_bad_label(label.name, seen, ranked)
+        refuse(problem, f"{label.where}: {problem}")
     if unranked := sorted({label.name for label in labels} - set(ranked)):
         say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
 

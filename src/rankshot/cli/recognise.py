@@ -219,14 +219,14 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[Any], list[str]]:
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
     from rankshot.core.tables import ID, LABEL, read_columns, read_table
-    from rankshot.inference.inputs import COLUMNS, Input, open_inputs
+    from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
 
     takes = plan.model.takes
     if path.is_dir():
         found = [one for one in open_inputs(path, takes) if isinstance(one, Input)]
         pairs = [(one.value, one.value.parent.name) for one in found]
     else:
-        column = COLUMNS.get(takes, ID)
+        column = INPUT_COLUMNS.get(takes, ID)
         if takes == "pictures" and column not in read_columns(path)[0]:
             column = ID
         texts, names = read_table(path, [column, LABEL]).texts

@@ -15,7 +15,7 @@ from rankshot.zeroshot.scores import is_lazy, map_row_blocks
 Floats = NDArray[np.floating]
 REJECTED = "rejected"
 """The label of an input for which no class is probable enough."""
-TIED = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
+EQUAL_LOG_PROBA = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-9}
 """Log-probabilities that differ by less than this (relative to them, beyond 1) are equal: rounding
 must not decide. Among equals, the first name in alphabetical order is predicted."""
 
@@ -77,7 +77,7 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
     xp = other_library(log_proba) or np
     top = xp.max(log_proba, axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
-        tied = TIED[numpy_dtype(log_proba)] * xp.clip(xp.abs(top), 1.0, None)
+        tied = EQUAL_LOG_PROBA[numpy_dtype(log_proba)] * xp.clip(xp.abs(top), 1.0, None)
         is_best = xp.astype(log_proba >= top - tied, xp.int8)
     best = xp.argmax(is_best, axis=1)
     if xp is not np:

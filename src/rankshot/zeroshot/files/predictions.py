@@ -34,7 +34,7 @@ from rankshot.core.validation import as_names, require_whole_number
 from rankshot.zeroshot.decide import REJECTED, label_or_reject, most_probable
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.metrics import ROUNDING
+from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 
 PROBABILITY = "probability"
 RULE = Rule("probabilities must be numbers")
@@ -168,10 +168,11 @@ def _require_probabilities(
     table: NDArray[np.floating], where: Callable[[int], str], names: Sequence[str]
 ) -> None:
     """Raise for the first number outside [0, 1]."""
-    if not table.size or (table.min() >= -ROUNDING and table.max() <= 1 + ROUNDING):
+    least, most = -PROBABILITY_ROUNDING, 1 + PROBABILITY_ROUNDING
+    if not table.size or (table.min() >= least and table.max() <= most):
         return
     # NaN is neither less nor more than anything.
-    row, j = np.argwhere(~((table >= -ROUNDING) & (table <= 1 + ROUNDING)))[0]
+    row, j = np.argwhere(~((table >= least) & (table <= most)))[0]
     raise RankshotError(
         f"{where(int(row))}: {names[j]!r} is {table[row, j]}, which is not a probability"
     )
