@@ -186,10 +186,7 @@ def recognise(
         check_rejection(reject_below, found.head.classes_)
         save_head(found.head, run.head, options, table.score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
-        if len(sample) == len(ids):
-            write_decisions(ids, found.head, found.proba, output, reject_below)
-        else:
-            classify_table(table, found.head, output, reject_below)
+        # Before the predictions: if they are there, the run is complete.
         run.describe(
             inputs=inputs.resolve(),
             takes=plan.model.takes,
@@ -198,6 +195,10 @@ def recognise(
             score_type=table.score_type,
             **{name: path.resolve() for name, path in options.files.items()},
         )
+        if len(sample) == len(ids):
+            write_decisions(ids, found.head, found.proba, output, reject_below)
+        else:
+            classify_table(table, found.head, output, reject_below)
         how = [] if preprocessing is None else ["--preprocessing", preprocessing]
         _print_end(run, ids[0], options, [model, *how], made=about is not None)
 
