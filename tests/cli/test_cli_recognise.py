@@ -63,6 +63,7 @@ def test_one_command_does_what_four_do(place):
     ]
     assert {file.name for file in FOLDER.iterdir()} == {
         "run.json",
+        "inputs.csv",
         "scores",
         "p.rankings.jsonl",
         "p.rankshot",
@@ -139,7 +140,7 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch):
     assert done.status == 130
     assert "stopped: 0 of 1 part are finished, and the same command continues" in done.out
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["rankshot.cli.recognise"], "classify_table", stop)
+        patch.setattr(sys.modules["rankshot.cli.recognise"], "write_decisions", stop)
         done = rankshot(RUN)
     assert "scores: those of 9 inputs" in run_well(RUN)
 
