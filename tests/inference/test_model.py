@@ -175,8 +175,14 @@ def test_texts_in_onnx(tmp_path):
 @pytest.mark.parametrize(
     ("network", "options", "message"),
     [
-        ({}, {"preprocessing": None}, "not known how a picture becomes its input; give"),
+        ({}, {"preprocessing": None}, "no preprocessing is known for this network; give"),
         ({}, {"classes": None}, "names of its classes are not in it; give them in the order"),
+        # Both in one message, so that one more run is enough.
+        (
+            {},
+            {"classes": None, "preprocessing": None},
+            r"no preprocessing.*\n.*names of its classes",
+        ),
         ({"shape": ("n", 3, 16, 12)}, {}, r"expects pictures of 16 x 12 pixels .* makes 8 x 8"),
         ({"extra": 1}, {}, r"has 4 outputs, but there are 3 classes; one more .* background"),
         ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),

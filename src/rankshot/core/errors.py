@@ -82,9 +82,14 @@ def short_repr(value: object) -> str:
     return _SHORT.repr(value)
 
 
+ALIKE = 0.75
+"""The share of letters that a misspelt name has in common with the right one, as `difflib` counts:
+"okapy" and "okapi" have .8, "snapping turtle" and "shopping cart" .64."""
+
+
 def suggest_name(name: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'dog'?)``, or an empty text if no known name is close."""
-    close = get_close_matches(str(name), [str(other) for other in known], n=1)
+    close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=ALIKE)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
