@@ -449,6 +449,27 @@ def test_a_review_begins_with_the_predictions_of_the_run(place, more):
     assert (found.inputs, found.takes) == (place / "photos", "pictures")
 
 
+def test_a_review_notices_inputs_that_have_changed(idle):
+    from rankshot.cli.heads import HeadOptions
+    from rankshot.cli.review import _read_run
+    from rankshot.review.inputs import ShownInputs
+
+    def check():
+        found = _read_run(FOLDER, HeadOptions.from_command())
+        about = found.inputs, found.takes, found.versions
+        return ShownInputs(found.ids, found.learner.scores, *about).check(idle / "photos")
+
+    assert check() == []
+    Path("photos/a/0001.png").write_bytes(Path("photos/b/0000.png").read_bytes())
+    Path("photos/b/0002.png").unlink()
+    missing, changed = check()
+    assert missing.startswith("1 of 9 inputs not found in ")
+    assert missing.endswith("their scores are shown: 'b/0002.png'")
+    assert changed == (
+        "1 of 9 inputs changed since they were scored; run `rankshot recognise` again: 'a/0001.png'"
+    )
+
+
 # ---- what `rankshot report` reads
 
 

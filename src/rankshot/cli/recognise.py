@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 3"
 MANIFEST, LABELLED = "run.json", "labelled"
+INPUTS, VERSION = "inputs.csv", "version"
+"""The file of a run that tells which inputs have changed since they were scored, and its column."""
 MAX_TOKENS = 16_000
 """Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
@@ -154,6 +156,8 @@ def recognise(
         kind = plan.model.kind
         columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
+        if not listed.are_tables:
+            _record_inputs(inputs, plan, run.path / INPUTS)
         n_inputs = _score(plan, listed, run.scores)
         seen_inputs = None if labelled is None else _score_labelled(plan, *labelled, run)
         options = _make_evidence(options, inputs, run)
@@ -388,6 +392,18 @@ def _score(
     if scored.n_done and plan.features:
         print_features(output)
     return scored.n_rows
+
+
+def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
+    """Write what is there of each input now, so that `rankshot review` notices a change."""
+    from rankshot.core.tables import ID, open_csv_writer
+    from rankshot.inference.inputs import Input, find_version, open_inputs
+
+    found = (one for one in open_inputs(inputs, plan.model.takes) if isinstance(one, Input))
+    with replace_file(path) as stream:
+        writer = open_csv_writer(stream)
+        writer.writerow([ID, VERSION])
+        writer.writerows([one.id, find_version(one.value)] for one in found)
 
 
 def _score_labelled(

@@ -20,7 +20,6 @@ from rankshot.core.errors import (
     format_count,
     prefix_errors,
     quote_names,
-    short_repr,
     suggest_name,
 )
 from rankshot.zeroshot.settings import REFERENCE_HEADS
@@ -379,9 +378,7 @@ def _read_pictures(
     images: Path | None, outcomes: Outcomes, ids: list[str]
 ) -> tuple[dict[int, Thumbnail], str, list[str]]:
     """Choose inputs that have a picture, and read these only; say how, and what is missing."""
-    import numpy as np
-
-    from rankshot.report.pictures import PictureFolder, choose_pictures, describe_choice
+    from rankshot.report.pictures import PictureFolder, read_pictures
 
     if images is None:
         return {}, "", []
@@ -395,21 +392,10 @@ def _read_pictures(
         f"{images}: no input has an image there; ids must be paths below this folder, "
         f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}",
     )
-    candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
-    pictures, unreadable = {}, []
-    for row in choose_pictures(outcomes, candidates):
-        try:
-            pictures[row] = folder.read(files[row])
-        except RankshotError as error:
-            unreadable.append(f"{short_repr(ids[row])} ({error})")
-    notes = []
+    pictures, choice, notes = read_pictures(folder, files, outcomes, ids)
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
-        notes.append(f"Images are missing for {some}: {quote_names(missing, 3)}.")
-    if unreadable:
-        some = format_count(len(unreadable), "image")
-        notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
+        notes.insert(0, f"Images are missing for {some}: {quote_names(missing, 3)}.")
     for note in notes:
         say(f"{images}: {note}")
-    choice = describe_choice(outcomes, list(pictures), len(candidates)) if pictures else ""
     return pictures, choice, notes
