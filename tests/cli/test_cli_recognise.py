@@ -62,6 +62,7 @@ def test_one_command_does_what_four_do(place):
         *(f"b/{i:04d}.png" for i in range(4)),
     ]
     assert {file.name for file in FOLDER.iterdir()} == {
+        "inputs.csv",
         "run.json",
         "scores",
         "p.rankings.jsonl",
@@ -79,8 +80,9 @@ def test_one_command_does_what_four_do(place):
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
     lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
-    review, doctor, explain, suggest, export = lines
+    review, report, doctor, explain, suggest, export = lines
     assert review == f"  rankshot review {FOLDER}"
+    assert "9 predictions without true" in run_well(report.removeprefix("  rankshot "))
     assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))

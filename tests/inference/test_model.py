@@ -126,7 +126,7 @@ def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
     for value in ([1], DEEP, {"size": 9}):
         path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
         plan_scoring(path, CLASSES, plain)
-        with pytest.raises(rs.RankshotError, match=r"its input \('preprocessor_config' in it"):
+        with pytest.raises(rs.RankshotError, match=r"this network \('preprocessor_config' in it"):
             plan_scoring(path, CLASSES)
     (tmp_path / "preprocessor_config.json").write_text(DEEP)
     with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):

@@ -151,8 +151,7 @@ def recognise(
         if about is not None and given is not None:
             _choose_rankings(given, about, run)
         elif about is not None:
-            held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
-            _rank(about, held_out, specs, run, plan, yes=yes, is_default=source is None)
+            _rank(about, labelled, specs, run, plan, yes=yes, is_default=source is None)
         kind = plan.model.kind
         columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
@@ -297,7 +296,7 @@ def _choose_rankings(path: Path, classes: ClassLists, run: RunFolder) -> None:
 
 def _rank(
     classes: ClassLists,
-    held_out: tuple[str, ...],
+    labelled: tuple[list[Any], list[str]] | None,
     specs: list[str],
     run: RunFolder,
     plan: ScoringPlan,
@@ -311,6 +310,7 @@ def _rank(
     from rankshot.inference.model import fingerprint, fingerprint_files
     from rankshot.zeroshot.heads.base import only_new, source_names
 
+    held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
     question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
     known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
     files = []
