@@ -89,8 +89,9 @@ ALIKE = 0.75
 
 def suggest_name(name: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'dog'?)``, or an empty text if no known name is close."""
-    close = get_close_matches(str(name), [str(other) for other in known], n=1, cutoff=ALIKE)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    written = {str(other).casefold(): str(other) for other in known}
+    close = get_close_matches(str(name).casefold(), written, n=1, cutoff=ALIKE)
+    return f" (did you mean {written[close[0]]!r}?)" if close else ""
 
 
 def suggest_item(name: object, items: Iterable[str]) -> str:
