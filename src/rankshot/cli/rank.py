@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -201,16 +201,36 @@ def rank_by_sources(
     k: int | None = None,
     yes: bool = False,
     skip_unknown: bool = False,
+    optional: Collection[str] = (),
 ) -> tuple[ranking.Rankings, dict[Spec, sources.Similarity], dict[str, Sequence[str]]]:
     """Read all sources, and print what they know.
 
     Returns their rankings, the tables that some of them are from, and what answers lack, as
     `rankshot.sources.read_answer_files` has it. ``open_model`` is called with the MODEL of each
-    llm:MODEL.
+    llm:MODEL. An ``optional`` source may know none of the names.
     """
     if not all(spec.kind.has_own_names for spec in specs):
         _print_misspellings(classes)
-    tables = {spec: _read_source(spec, classes) for spec in specs if spec.kind.open}
+    tables = {}
+    for spec in specs:
+        if spec.kind.open:
+            table = compare_classes(
+                spec.open(classes.senses),
+                classes.targets,
+                classes.items,
+                classes.words,
+                classes.look_up,
+            )
+            if table.coverage:
+                tables[spec] = table
+            elif spec.name in optional:
+                say(f"{table.source}: knows none of the names, and is left out")
+            else:
+                raise RankshotError(
+                    f"{table.source}: knows no pair of a {classes.kind} and a seen class, such as "
+                    f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or "
+                    "give words to look up with --names FILE"
+                )
     for table in tables.values():
         _print_coverage(table, classes, is_only=len(specs) == 1)
         if any("; or is it " in note for note in table.notes):
@@ -265,19 +285,6 @@ def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:
         own = place.parent.name if place.name == ANSWERS else place.name
         name = own if path in folders and len(folders) > 1 else ANSWERS
         found.setdefault(name, []).append(path)
-    return found
-
-
-def _read_source(spec: Spec, classes: ClassLists) -> sources.Similarity:
-    """Return the similarities of one source; it must know some of them."""
-    opened = spec.open(classes.senses)
-    found = compare_classes(opened, classes.targets, classes.items, classes.words, classes.look_up)
-    if found.coverage == 0:
-        raise RankshotError(
-            f"{found.source}: knows no pair of a {classes.kind} and a seen class, such as "
-            f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or give "
-            "words to look up with --names FILE"
-        )
     return found
 
 

@@ -182,8 +182,8 @@ def recognise(
     if rehearse is not None:
         reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
     known = None if examples is None else (read(examples[0]).scores, examples[1])
-    if not isinstance(new, Rankings):
-        new = _rank(source, new, labels, scored.classes, known)
+    if not isinstance(new, Rankings | Mapping):
+        new = _rank(source, as_names(new, "new"), labels, scored.classes, known)
     rankings = align_to(new, scores.items)
     new_rankings = only_new(rankings)
     notes = [describe_origin(new_rankings)]
@@ -240,7 +240,7 @@ def _rehearse(
 
 def _rank(
     source: Source | Sequence[Source] | None,
-    given: Mapping[str, Sequence[str]] | Iterable[str],
+    new: tuple[str, ...],
     labels: NDArray[np.str_],
     seen: ClassLabels,
     examples: tuple[Any, ArrayLike] | None,
@@ -249,9 +249,6 @@ def _rank(
 
     A new class without a ranking and without an example may be misspelt.
     """
-    if isinstance(given, Mapping):
-        return Rankings.from_orders(given.values(), items=seen.names, targets=list(given))
-    new = as_names(given, "new")
     targets = (*new, *(name for name in np.unique(labels).tolist() if name in seen.names))
     if source is None:
         source = WordNet(senses=seen.senses)
