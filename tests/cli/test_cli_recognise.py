@@ -79,8 +79,10 @@ def test_one_command_does_what_four_do(place):
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
     lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
-    review, doctor, explain, suggest, export = lines
+    review, report, doctor, explain, suggest, export = lines
     assert review == f"  rankshot review {FOLDER}"
+    run_well(report.removeprefix("  rankshot "))
+    assert "<!doctype html>" in Path("report.html").read_text()
     assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))
