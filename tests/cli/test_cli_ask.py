@@ -160,7 +160,10 @@ def test_folders_of_answers_to_two_questions_are_two_sources(folder):
         lists = {name: some[::order] for name, some in LISTS.items()}
         Path(f"prompts-{question}/answers/rater-1.txt").write_text(json.dumps(lists))
     text = Path("prompts-contrast/rater-1.txt").read_text()
-    assert '["cat", "truck", "dog"]. The new classes are to be distinguished by what it predicts' in text
+    assert (
+        '["cat", "truck", "dog"]. The new classes are to be distinguished by what it predicts'
+        in text
+    )
     folders = " ".join(f"--source answers:prompts-{q}/answers" for q in ("images", "contrast"))
     words = RANK.replace("--source answers:answers", folders)
     assert "prompts-contrast, rater-1: 3 usable lists" in run_well(words)
