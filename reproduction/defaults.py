@@ -33,10 +33,12 @@ from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources import prompts
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.scores import Scores
+from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.scored_tasks import HELD_OUT, TABLES, Labels, ScoredTask, load_scored_tasks
 from reproduction.selection import LEAST_GAIN
@@ -46,7 +48,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "defaults.md"
 N_INPUTS = 30
 """Inputs of each held-out class."""
 N_DRAWS = 1
-"""Draws of examples: the classes vary much more than the draws."""
+"""Draws of examples and of batches: the classes vary much more than the draws."""
 ENOUGH_BETTER = 2.0
 """Standard errors: with five to nine values, the best one is often better by one."""
 
@@ -193,6 +195,24 @@ def _without_features(scores: Scores) -> Scores:
     return Scores(scores.values, scores.items, scores.kind)
 
 
+def in_batches(task: ScoredTask) -> Floats:
+    """Measure the accuracy of batches of all classes, of some, and of unequal frequencies."""
+    head = _fit(task, reference=task.reference)
+    names = np.unique(task.labels)
+    correct, size = np.zeros(len(names)), np.zeros(len(names))
+    for draw in range(N_DRAWS):
+        for rows in draw_batches(task.labels, draw).values():
+            if len(rows) < len(names):
+                continue
+            scores, labels = _without_features(task.scores[rows]), task.labels[rows]
+            refined = BatchRefinement(head).fit(scores)
+            z = np.searchsorted(names, labels)
+            # All batches count the same, whatever their size.
+            correct += np.bincount(z, refined.predict(scores) == labels, len(names)) / len(rows)
+            size += np.bincount(z, minlength=len(names)) / len(rows)
+    return np.asarray(correct[size > 0] / size[size > 0])
+
+
 def by_the_gate(task: ScoredTask) -> Floats:
     """Measure the log-probability of the right group: seen or new; and seen, new or none of these.
 
@@ -319,6 +339,7 @@ def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
     plain, likelihood = WeightedMean(), ProbabilisticRanking()
     examples = "accuracy, panel with 1, 2 and 5 examples"
+    batches = "accuracy, batches of all classes, of some, of unequal frequencies"
     gate = "log-loss of seen, new or none"
     random_lists = "accuracy, panel and random lists, few classes"
     factors = (0.5, 0.7, 1.4, 2.0)
@@ -387,6 +408,10 @@ def list_numbers() -> tuple[Number, ...]:
                 "EXPLAINED_BY_RATERS",
             )
         ),
+        tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
+        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)),
+        tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
+        tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
         tried(f"{GATE}.LARGEST_FEATURE", by_the_gate, gate),
         *(
@@ -421,9 +446,6 @@ UNMEASURED = {
     f"{GATE}.SCALE_WITHOUT_REFERENCE": "follows from the default gate",
     f"{GATE}.SHIFT_WITHOUT_REFERENCE": "follows from the default gate",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used without being asked for",
-    f"{BATCH}.N_ITERATIONS": "iterations of the EM algorithm",
-    f"{BATCH}.DENSITY_WEIGHT": "the weight of the scores' density in a batch",
-    f"{BATCH}.LEAST_VARIETY": "when classes of a batch are taken to be equally frequent",
     "zeroshot.held_out.LOG_ODDS_STD": "the width of predicted accuracies",
     "zeroshot.held_out.LEAST_CLASSES": "how classes are held out",
     "zeroshot.held_out.USUAL_FOLDS": "how classes are held out",
