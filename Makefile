@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults docs pictures dist hooks bench bench-gpu clean
+.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults overview docs first-image pictures dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -107,20 +107,30 @@ batches: $(VENV)/.reproduce
 defaults: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.defaults $(FROM)
 
+# The accuracies of the first page, measured again: make overview FROM=DIRECTORY. It writes
+# docs/results/overview.md, and puts its numbers into README.md and docs.
+overview: $(VENV)/.reproduce
+	$(BIN)/python -m reproduction.overview $(FROM)
+	$(BIN)/python scripts/fill_accuracies.py
+
 # The documentation site, in docs/_build/html. Its gallery runs; warnings are errors.
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --builder html docs docs/_build/html
 
+# The first image of README and site, from a run over the photographs in the package.
+first-image: $(VENV)/.test
+	$(BIN)/python scripts/draw_first_image.py
+
 # The pictures in docs/images, from the built site, the demonstration and a survey.
-pictures: $(VENV)/.test docs
+pictures: $(VENV)/.test docs first-image
 	$(BIN)/python scripts/draw_examples.py
 	$(BIN)/python scripts/take_pictures.py
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-batches bench defaults docs examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
-batches bench defaults docs examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
-batches bench defaults docs examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
+batches bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
+batches bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
+batches bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py

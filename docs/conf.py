@@ -14,6 +14,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
+from page_metadata import link_code as linkcode_resolve  # noqa: F401
+
 project = "rankshot"
 author = "The rankshot developers"
 project_copyright = f"{datetime.now(UTC).year}, {author}"
@@ -26,9 +28,11 @@ extensions = [
     "command_reference",
     "name_links",
     "numpydoc",
+    "page_metadata",
     "reference",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.linkcode",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
@@ -108,7 +112,7 @@ html_theme_options = {
     ],
     "navigation_with_keys": False,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": ["page-toc", "edit-this-page"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "pygments_light_style": "a11y-high-contrast-light",

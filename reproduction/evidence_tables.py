@@ -161,7 +161,7 @@ def evidence_table(
         usual = evaluator.scores(chosen, task, "validation") if chosen.reference else None
         rankings = weight_rankings(chosen, task)
         alone = WeightedMean().fit(rankings, usual).predict(scores)
-        for name, evidence in _opinions(task, directory):
+        for name, evidence in list_opinions(task, directory):
             table = replace(scores, evidence=evidence)
             head = WeightedMean().fit(rankings, usual, evidence=table)
             said = np.array(evidence.items)[evidence.values.argmax(axis=1)]
@@ -186,7 +186,7 @@ def evidence_table(
     )
 
 
-def _opinions(task: TextTask, directory: Path | None) -> Iterator[tuple[str, Scores]]:
+def list_opinions(task: TextTask, directory: Path | None) -> Iterator[tuple[str, Scores]]:
     """Yield the evidence that there is, with one column per target."""
     texts = list(task.test_text)
     words = word_evidence(texts, task.targets, list(task.train_text))

@@ -24,7 +24,8 @@ Labels = NDArray[np.str_]
 SUPPORTED = "settings chosen on seen classes"
 PREDICTION_NOTE = (
     "Rehearsal.predict_accuracy sees the rankings of the new classes, and no input of them. Its "
-    "interval is for these few classes, not for a mean over many, so it is wide."
+    "interval is for these few classes, not for a mean over many, so it is wide. Nothing is "
+    "predicted for tables without raters."
 )
 
 
@@ -44,7 +45,7 @@ class RehearsedSource:
     head: BaseHead
     default_temperature: float
     rehearsed: Interval
-    predicted: Interval
+    predicted: Interval | None
     rehearsal: TaskValues
     real: TaskValues
 
@@ -108,6 +109,8 @@ def prediction_table(sources: Sequence[RehearsedSource], bootstrap: Bootstrap) -
     """Return the accuracies that were predicted, beside those that came out."""
     rows: list[tuple[Value, ...]] = []
     for one in sources:
+        if one.predicted is None:
+            continue
         correct = one.real.values.argmax(axis=1) == one.real.truth
         found = bootstrap.interval(correct, class_weights(one.real.truth))
         inside = one.predicted.low <= found.estimate <= one.predicted.high

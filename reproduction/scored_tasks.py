@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -91,15 +92,18 @@ def load_scored_tasks(
     announce: AnnounceStep,
     parts: tuple[str, ...] = (),
     settings: tuple[str, ...] = (LEAST_SQUARES,),
+    without: str | None = None,
 ) -> Iterator[ScoredTask]:
     """Yield the tasks of a data set; ``parts`` keeps those whose names contain one of them.
 
-    The ``settings`` are the linear classifiers of features; sounds have networks.
+    Tasks whose names contain ``without`` are left out. The ``settings`` are the linear classifiers
+    of features; sounds have networks.
     """
+    is_wanted = partial(_is_wanted, parts=parts, without=without)
     if dataset == "sounds":
         folder = find_folder("sounds", directory)
         for name, files in SOUND_SPLITS.items():
-            if _is_wanted(name, parts):
+            if is_wanted(name):
                 try:
                     yield read_sounds(name, *(folder / file for file in files))
                 except FileNotFoundError as error:
@@ -107,19 +111,20 @@ def load_scored_tasks(
         return
     if dataset not in TABLES:
         raise RankshotError(f"no data set {dataset!r}; there are {quote_names(TABLES)}")
-    if not any(_is_wanted(name, parts) for name in (dataset, f"{dataset} {HELD_OUT}")):
+    if not any(is_wanted(name) for name in (dataset, f"{dataset} {HELD_OUT}")):
         return
     benchmark = load_benchmark(load_data(dataset, directory))
     for name, attribute in ((f"{dataset} {HELD_OUT}", "rehearsal"), (dataset, "real")):
-        if _is_wanted(name, parts):
+        if is_wanted(name):
             task = getattr(benchmark, attribute)
             for setting in settings:
                 full = name if setting == LEAST_SQUARES else f"{name}, {setting}"
                 yield _score_task(full, setting, benchmark.name, task, announce)
 
 
-def _is_wanted(name: str, parts: tuple[str, ...]) -> bool:
-    return not parts or any(part in name for part in parts)
+def _is_wanted(name: str, parts: tuple[str, ...], without: str | None) -> bool:
+    is_part = not parts or any(part in name for part in parts)
+    return is_part and (without is None or without not in name)
 
 
 # ---- Features with a linear classifier

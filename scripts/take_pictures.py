@@ -44,10 +44,8 @@ from chromium import launch_chromium  # noqa: E402
 IMAGES = ROOT / "docs" / "images"
 GALLERY = ROOT / "docs" / "gallery"
 COPIED = {
-    "explanation": "new_classes/images/sphx_glr_05_explain_001.png",
     "groups": "rankings/images/sphx_glr_02_groups_of_raters_001.png",
     "leaderboard": "rankings/images/sphx_glr_04_leaderboard_001.png",
-    "sources": "sources/images/sphx_glr_01_which_source_004.png",
 }
 """Pictures of the gallery that README.md and the guide show."""
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 900, "height": 600}
@@ -93,11 +91,10 @@ def photograph(page, **options):
 def take_report(browser):
     """Show the first screen of the report of the demonstration, and its confusions."""
     with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 900}) as page:
-        path = Path(folder, "demo.html")
         command = "from rankshot.cli import main; main()"
-        subprocess.run([sys.executable, "-c", command, "demo", "-o", path], check=True)
-        page.goto(path.as_uri())
-        first, section = (page.locator(f"#{x}").bounding_box() for x in ("pictures", "confusions"))
+        subprocess.run([sys.executable, "-c", command, "demo", "-o", folder], check=True)
+        page.goto(Path(folder, "report.html").as_uri())
+        first, section = (page.locator(f"#{x}").bounding_box() for x in ("images", "confusions"))
         top = page.locator("#confusions-heading").bounding_box()["y"] - 16
         end = section["y"] + section["height"] + 16
         parts = {

@@ -16,8 +16,7 @@ The network comes with ``pip install 'rankshot[images,plot]'``.
 #
 # :func:`~rankshot.inference.score` runs a network over a folder of images and returns its scores.
 # The built-in network brings its own preprocessing and the names of its 1,000 classes.
-# (The photographs and their licences are in the folder ``examples/new_classes/photographs`` of the
-# repository.)
+# The photographs are in the package, and so is a file with their licences.
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,10 +26,12 @@ from matplotlib import pyplot as plt
 from PIL import Image
 
 import rankshot as rs
-from rankshot.datasets import load_imagenet
+from rankshot.datasets import load_imagenet, load_photographs, write_photographs
 from rankshot.zeroshot.metrics import wilson_interval
 
-scored = rs.inference.score("efficientnet-lite0", "photographs")
+photographs = TemporaryDirectory()
+write_photographs(photographs.name)
+scored = rs.inference.score("efficientnet-lite0", photographs.name)
 print(f"{len(scored.ids)} photographs, {len(scored.scores.items)} scores each")
 
 # %%
@@ -38,29 +39,13 @@ print(f"{len(scored.ids)} photographs, {len(scored.scores.items)} scores each")
 # neither the photographs nor the scores. "Raccoon" is not a class of ImageNet, and neither are the
 # other eleven.
 
-LISTS = {
-    "astronaut": "space shuttle, military uniform, crash helmet, oxygen mask, parachute",
-    "brick_wall": "stone wall, tile roof, chainlink fence, window screen, prayer rug",
-    "cat": "tabby, Egyptian cat, tiger cat, Persian cat, Siamese cat",
-    "coffee": "espresso, cup, coffee mug, espresso maker, coffeepot",
-    "coins": "buckle, bottlecap, stopwatch, combination lock, puck",
-    "dahlia": "daisy, cardoon, pot, bee, artichoke",
-    "galaxies": "spotlight, jellyfish, bubble, torch, space shuttle",
-    "lawn": "hay, lawn mower, golfcart, croquet ball, thatch",
-    "photographer": "tripod, reflex camera, Polaroid camera, trench coat, lens cap",
-    "raccoon": "lesser panda, badger, polecat, skunk, weasel",
-    "rocket": "missile, projectile, space shuttle, obelisk, beacon",
-    "temple": "palace, stupa, monastery, mosque, bell cote",
-}
-lists = rs.Rankings.from_orders(
-    [names.split(", ") for names in LISTS.values()],
-    items=scored.scores.items,
-    targets=list(LISTS),
-)
+lists = load_photographs().rankings
+for target, order in zip(lists.targets, lists.orders(), strict=True):
+    print(f"{target}: {', '.join(order)}")
 
 # %%
 # A head turns scores and rankings into probabilities of the new classes. The *reference* is a table
-# of scores for other images, without labels. It tells the head which scores are usual.
+# of scores for other images, without labels: the baseline of each score.
 
 reference = load_imagenet().reference
 head = rs.WeightedMean().fit(lists, reference=reference)
@@ -73,7 +58,7 @@ _, axes = plt.subplots(3, 4, figsize=(6.4, 6), layout="constrained")
 for ax, file, label, new, p, said in zip(
     axes.flat, scored.ids, labels, found, confidence, own, strict=True
 ):
-    ax.imshow(Image.open(Path("photographs") / file))
+    ax.imshow(Image.open(Path(photographs.name) / file))
     ax.set(xticks=[], yticks=[])
     ax.set_xlabel(f"network: {said[:13]}", fontsize=9)
     name = new.replace("_", " ")
@@ -83,7 +68,7 @@ print(f"correct: {np.sum(found == labels)} of {len(labels)} (chance: 1)")
 
 # %%
 # Above each photograph is the new class with its probability, in green if it is correct. Below it
-# is the answer of the network itself.
+# is the prediction of the network itself.
 #
 # How accurate is it?
 # -------------------
@@ -143,8 +128,9 @@ same = np.array_equal(again.predict_proba(data.scores), best.predict_proba(data.
 print(f"the loaded head gives the same probabilities: {same}")
 
 # %%
-# **In one command.** ``rankshot recognise photographs --model efficientnet-lite0 --new new.txt
-# --rankings lists.jsonl``.
+# **In one command.** ``rankshot demo`` writes the photographs and the rankings to files. Then:
+# ``rankshot recognise photographs --model efficientnet-lite0 --rankings rankings.jsonl -o
+# predictions.csv``.
 #
 # **Where to go next.** :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py` predicts the accuracy
 # before there are labelled images. :ref:`sphx_glr_gallery_new_classes_05_explain.py` shows why a

@@ -9,7 +9,7 @@ import pytest
 
 import rankshot as rs
 from command_line import check_refused, run_well, write_scores, write_small_run
-from rankshot.zeroshot.rehearsal import list_doubts
+from rankshot.zeroshot.rehearsal import describe_prediction
 
 NAMES = [f"class{i:02}" for i in range(24)]
 NEW = ["new1", "new2", "new3"]
@@ -72,10 +72,9 @@ def test_all_that_can_be_given(folder):
     assert "  model: net.onnx, on CPU\n  skipped inputs: 2 damaged\n" in out
     assert re.search(r"own accuracy on 96 labelled inputs of seen classes: \.\d+ \[", out)
     rehearsal = rs.Rehearsal().fit(*read_seen(folder), rs.read_rankings("rehearsal.jsonl"))
-    predicted = rehearsal.predict_accuracy(rs.read_rankings("rankings.jsonl", items=NAMES))
-    assert f"predicted accuracy, with the sources as rehearsed: {predicted}" in out
-    for doubt in list_doubts(rehearsal, rs.read_rankings("rankings.jsonl", items=NAMES)):
-        assert f"  {doubt}\n" in out
+    new = rs.read_rankings("rankings.jsonl", items=NAMES)
+    for line in describe_prediction(rehearsal, new, rehearsal.predict_accuracy(new)):
+        assert f"  {line}\n" in out
     assert (
         "seen.csv: 96 inputs, which the model assigns to 24 of the 24 seen classes, 4 each" in out
     )
@@ -164,7 +163,7 @@ def test_a_run_with_labelled_inputs(kept, folder):
         stream.write((folder / "rehearsal.jsonl").read_text())
     out = run_well("doctor photos.rankshot-run")
     assert "own accuracy on 96 labelled inputs of seen classes" in out
-    assert "predicted accuracy, with the sources as rehearsed: " in out
+    assert "no accuracy is predicted for the " in out
     assert not any("rehearse" in command for *_, command in read_steps(out))
 
 

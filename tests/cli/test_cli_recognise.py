@@ -447,3 +447,51 @@ def test_a_review_begins_with_the_predictions_of_the_run(place, more):
         predicted.proba, [float(row["probability"]) for row in rows.values()], rtol=1e-5
     )
     assert (found.inputs, found.takes) == (place / "photos", "pictures")
+
+
+def test_a_review_notices_inputs_that_have_changed(idle):
+    from rankshot.cli.heads import HeadOptions
+    from rankshot.cli.review import _read_run
+    from rankshot.review.inputs import ShownInputs
+
+    def check():
+        found = _read_run(FOLDER, HeadOptions.from_command())
+        about = found.inputs, found.takes, found.versions
+        return ShownInputs(found.ids, found.learner.scores, *about).check(idle / "photos")
+
+    assert check() == []
+    Path("photos/a/0001.png").write_bytes(Path("photos/b/0000.png").read_bytes())
+    Path("photos/b/0002.png").unlink()
+    missing, changed = check()
+    assert missing.startswith("1 of 9 inputs not found in ")
+    assert missing.endswith("their scores are shown: 'b/0002.png'")
+    assert changed == (
+        "1 of 9 inputs changed since they were scored; run `rankshot recognise` again: 'a/0001.png'"
+    )
+
+
+# ---- what `rankshot report` reads
+
+
+@pytest.mark.parametrize("more", ["", "--classes new-or-none", "--batch yes"])
+def test_the_report_that_is_named_at_the_end_works(place, more):
+    out = run_well([*RUN, *more.split()])
+    (command,) = [line.strip() for line in out.splitlines() if " report " in line]
+    assert command == f"rankshot report {FOLDER} -o report.html"
+    run_well(command.removeprefix("rankshot "))
+    page = Path("report.html").read_text("utf-8")
+    assert '<section id="images"' in page
+    assert ('<section id="explanations"' in page) == (more != "--classes new-or-none")
+    done = rankshot(f"report {FOLDER} --scores s.csv -o report.html")
+    assert "has all that is needed; leave out --scores" in done.err
+
+
+def test_labelled_examples_are_not_test_inputs_of_a_report(place):
+    run_well(RUN)
+    ids = [row["id"] for row in read_csv("p.csv")]
+    labels = ["id,label", *(f"{name},cat" for name in ids)]
+    Path("truth.csv").write_text("\n".join(labels))
+    Path("labels.csv").write_text("\n".join(labels[:2]))
+    run_well([*RUN, "--examples", "labels.csv"])
+    out = run_well(f"report {FOLDER} --truth truth.csv -o report.html")
+    assert f"labels of {len(ids) - 1} of the {len(ids)} inputs, without 1 example" in out

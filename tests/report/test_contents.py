@@ -29,15 +29,15 @@ def test_an_evaluation_counts_rejected_inputs_as_wrong():
     assert found.per_class == (0.5, 0.0, 1.0)
     assert found.n_inputs == (2, 1, 1)
     assert found.confusion.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 1]]
-    assert found.top_k == ((2, 1.0),)
     assert found.calibration.count.sum() == 4
 
 
 def test_a_page_opens_with_one_verdict():
     found = evaluate_predictions(TRUTH, GIVEN, PROBA, CLASSES)
     assert write_verdict(found, Interval(0.78, 0.6, 0.92)) == (
-        "Recognises 50.0% [15.0, 85.0] of 4 inputs of 3 new classes; random guessing 33.3%; "
-        "predicted beforehand 78.0% [60.0, 92.0]."
+        "2 of 4 inputs of 3 new classes were classified correctly: 50.0% (95% interval "
+        "15.0–85.0%). Random guessing reaches 33.3%. The rehearsal on seen classes had predicted "
+        "78.0% (95% interval 60.0–92.0%)."
     )
     counted = count_predictions(GIVEN, PROBA, CLASSES)
     assert write_verdict(counted) == (

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from rankshot.datasets import load_thumbnails
+import rankshot as rs
+from command_line import rankshot, run_well
+from rankshot.datasets import load_photographs, load_thumbnails
 from rankshot.report.demo import DR, DS, PR, demo_report, run_demo
 from rankshot.report.page import render_report
 from rankshot.report.pictures import Thumbnail
@@ -44,6 +46,24 @@ def test_the_numbers(demo):
     found = {(row.method, row.source): row.accuracy.estimate for row in demo.comparison.rows}
     assert found == pytest.approx(EXPECTED, abs=TOLERANCE)
     assert demo.seen_accuracy == pytest.approx(0.650, abs=TOLERANCE)
+
+
+def test_the_command_writes_photographs_with_their_rankings_and_a_report(
+    demo, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("rankshot.report.demo.run_demo", lambda announce: demo)
+    monkeypatch.chdir(tmp_path)
+    # A second run replaces what the first has written.
+    for _ in range(2):
+        done = run_well("demo")
+    folder = tmp_path / "rankshot-demo"
+    names = {path.name for path in (folder / "photographs").iterdir()}
+    assert names == {*load_photographs().files.tolist()}
+    assert len(rs.read_rankings(folder / "rankings.jsonl")) == len(names)
+    assert "</html>" in (folder / "report.html").read_text("utf-8")
+    assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in done.err
+    (tmp_path / "thesis.txt").write_text("mine", "utf-8")
+    assert "is not empty ('rankshot-demo', 'thesis.txt')" in rankshot("demo -o .").err
 
 
 def test_the_page_shows_all_that_was_promised(demo):

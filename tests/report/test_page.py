@@ -63,7 +63,7 @@ FULL = Report(
 )
 SECTIONS = {
     "predictions": "overview",
-    "pictures": "gallery",
+    "images": "gallery",
     "confusions": "evaluation",
     "calibration": "evaluation",
     "classes": "evaluation",
@@ -88,15 +88,15 @@ def test_every_number_and_name_is_on_the_page(full):
     text = Walker(full).text
     wanted = """
         Ten new classes|Recognises all.|Rankings of seen classes.|Test images|10,000
-        31.1% [30.2, 32.1]|44.5% [43.0, 46.1]|32.2% [31.2, 33.2]|n/a|Accuracy on CIFAR.
+        31.1% (95% interval 30.2–32.1%)|44.5% (95% interval 43.0–46.1%)|n/a|Accuracy on CIFAR.
         leopard|tiger = lion|fox|.712|.234|Intervals are Wilson's.
         .456|.567|Only the first 1,000 of 1,234 classes were compared.
         50.0%|70.0%|51|27|24|33|77|1,234|56
-        mean of classes60.0%|top-2 accuracy83.4%
+        mean over classes60.0%
         dogcat|26.5%|30.0%|23.5%
         .110|110|102|1,000|50–100%
         17 places
-        image 17|62.3%|✗ wrong|The true class is dog|+1.27|−0.41|+0.33|21.4%|7.1%
+        image 17|62.3%|✗ wrong|The true class is dog|×3.6|÷1.5|×1.4|21.4%|7.1%
         Why cat rather than the average class
         image 23|34.5%|lynx|true: dog|At random.
     """
@@ -139,8 +139,8 @@ def test_an_explanation_has_eight_bars_and_the_rest():
     own, others = format_explanations([EXAMPLE._replace(explanation=why)])[0][1][:2]
     bars = [bar.name for bar in (*own["bars"], *others["bars"])]
     assert sorted(bars) == sorted(name for name, _ in items[:8])
-    rest = sum(value for name, value in items[8:] if name in listed)
-    assert f"6 others, each at most 0.11, together {rest:+.2f}." == own["note"].replace("−", "-")
+    rest = np.exp(sum(value for name, value in items[8:] if name in listed))
+    assert own["note"] == f"6 others, together ×{rest:.1f}."
     assert "seen8" not in str(why)
 
 

@@ -183,19 +183,19 @@ def test_a_card_has_all_that_is_known_of_an_input():
     page = render_report(Report("t", gallery=inputs, gallery_choice="So were they chosen."))
     check_self_contained(page)
     walker = Walker(page)
-    assert [section["id"] for section in walker.all("section")] == ["pictures"]
+    assert [section["id"] for section in walker.all("section")] == ["images"]
     cards = [
         re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip()
         for card in page.partition('<ul class="gallery">')[2].partition("</ul>")[0].split("</li>")
     ]
     assert cards == [
-        "cat 12.3% ✓ right Seen classes that support it: leopard , fox x1",
+        "cat 12.3% ✓ correct Seen classes that support it: leopard , fox x1",
         "dog 45.6% ✗ wrong true: ship x2",
         "dog 78.9% x3",
         "",
     ]
     assert "So were they chosen." in walker.text
     images = walker.all("img")
-    assert [image["alt"] for image in images] == ["Picture of x1", "Picture of x2", "Picture of x3"]
+    assert [image["alt"] for image in images] == ["Image of x1", "Image of x2", "Image of x3"]
     assert [image["src"] for image in images] == [one.picture.uri for one in inputs]
     assert [image["class"] for image in images] == ["picture pixels", "picture", "picture pixels"]

@@ -13,6 +13,7 @@ from reproduction.defaults import (
     UNMEASURED,
     WITHOUT_PREDICTIONS,
     Number,
+    Prediction,
     choose,
     format_number,
     list_numbers,
@@ -20,12 +21,15 @@ from reproduction.defaults import (
     number_set,
     read_number,
     read_page,
+    split_classes,
+    summarize_predictions,
 )
 from sklearn.base import BaseEstimator
 
 import rankshot as rs
 from rankshot.zeroshot import evidence
 from rankshot.zeroshot.heads import weighted_mean
+from rankshot.zeroshot.metrics import Interval
 
 PACKAGE = Path(rs.__file__).parent
 MEASURED = {number.name: number for number in list_numbers()}
@@ -168,3 +172,41 @@ def test_a_number_is_measured_with_its_values_in_place():
     found = measure_number(Number(name, (0.1, 0.3, 0.9), measure, ""), [Task()])
     assert (found.best, found.value, found.tried) == ("0.3", "0.3", ("0.1", "0.3", "0.9"))
     assert read_number(name) == weighted_mean.UNCERTAINTY
+
+
+def test_classes_are_split_at_random_or_by_their_kind():
+    kind = np.arange(12) // 3
+    K = (kind[:, None] == kind).astype(float)
+    for seed in range(5):
+        known, new = split_classes("kind", K, seed)
+        assert len({*kind[new]}) == 1
+        assert sorted([*known, *new]) == list(range(12))
+        known, new = split_classes("unlike", K, seed)
+        assert len(new) == 6
+        # The class that the others are unlike is not among them, nor is its kind.
+        assert len({*kind[new]} - {*kind[known]}) >= 1
+    assert len({tuple(split_classes("random", K, seed)[1]) for seed in range(5)}) > 1
+
+
+def test_intervals_are_counted_by_data_set():
+    def predict(dataset, low, high, found):
+        return [
+            Prediction(dataset, has_raters, design, Interval(0.5, low, high), found)
+            for has_raters in (True, False)
+            for design in ("random", "kind", "unlike")
+        ]
+
+    inside, outside = predict("a", 0.2, 0.6, 0.4), predict("b", 0.4, 0.6, 0.7)
+    first, *_, last = summarize_predictions([*inside, *inside, *inside, *outside])
+    # Each data set counts the same; the widths are .4 and .2, the differences +.1 and -.2.
+    assert first == (
+        "raters",
+        "a random quarter",
+        "4",
+        "0.500",
+        "0.000",
+        "0.300",
+        "-0.050",
+        "0.150",
+    )
+    assert last[:2] == ("tables", "the half most unlike a class")

@@ -50,8 +50,19 @@ def open_review(folder, n=40, given=None, rankings=RANKINGS, ids=None):
         yield found
 
 
+def put_behind_proxy(app, path):
+    """Return an application as a proxy serves it that has other pages outside of this path."""
+
+    async def pass_on(scope, receive, send):
+        inside, _, rest = scope["path"].partition(path)
+        rest = f"/{rest}" if not inside else "/elsewhere"
+        await app({**scope, "path": rest, "raw_path": rest.encode()}, receive, send)
+
+    return pass_on
+
+
 @contextmanager
-def serve_review(folder, learner, ids, images):
+def serve_review(folder, learner, ids, images, path="/"):
     """Serve a review of images while the block runs; its files are in a folder."""
     with (
         closing(Journal(folder / "review.jsonl")) as journal,
@@ -62,12 +73,13 @@ def serve_review(folder, learner, ids, images):
         results = Results(review, inputs, folder, "logits")
         review.start(results.write_all)
         app = create_app(review, inputs, results, token=TOKEN, title=images.name)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        app = put_behind_proxy(app, path)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [port]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.01)
-        address = f"http://127.0.0.1:{port.getsockname()[1]}/?token={TOKEN}"
+        address = f"http://127.0.0.1:{port.getsockname()[1]}{path}?token={TOKEN}"
         yield SimpleNamespace(url=address, review=review)
         server.should_exit = True
         thread.join()

@@ -7,11 +7,11 @@ import wave
 from types import SimpleNamespace
 
 import pytest
-from asgi import Client
 from PIL import Image
 from small_review import SEEN, TOKEN, make_scores, open_review
 
 import rankshot as rs
+from asgi import URLENCODED, Client
 from rankshot.review.app import create_app
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.results import Results
@@ -46,17 +46,17 @@ def served(folder):
         inputs = ShownInputs(ids, review.learner.scores, folder / "inputs")
         results = Results(review, inputs, folder, "logits")
         app = create_app(review, inputs, results, token=TOKEN, hosts={HOST})
-        client = Client(app, HOST)
+        client = Client(app, headers={"host": HOST})
         assert client.get(f"/?token={TOKEN.replace(' ', '%20').replace(',', '%2C')}").status == 303
         yield SimpleNamespace(app=app, client=client, review=review, folder=folder)
 
 
 def test_without_the_token_there_is_nothing(served):
-    stranger = Client(served.app, HOST)
-    for path in ("/", "/api/state", "/api/rows", "/thumbnails/0", "/images/0", "/sounds/5"):
+    stranger = Client(served.app, headers={"host": HOST})
+    for path in ("/", "/api/state", "/api/rows", "/images/0", "/sounds/5"):
         assert stranger.get(path).status == 403, path
     assert stranger.get("/files/labels.csv").status == 403
-    assert stranger.post("/api/labels", {"labels": [[0, "cat"]]}).status == 403
+    assert stranger.post_json("/api/labels", {"labels": [[0, "cat"]]}).status == 403
     wrong = [stranger.get("/?token=wrong").status for _ in range(12)]
     assert wrong[:10] == [403] * 10
     assert wrong[10:] == [429, 429]
@@ -64,7 +64,7 @@ def test_without_the_token_there_is_nothing(served):
 
 
 def test_the_cookie_is_for_this_page_alone(served):
-    reply = Client(served.app, HOST).get(f"/?token={TOKEN.replace(' ', '+')}")
+    reply = Client(served.app, headers={"host": HOST}).get(f"/?token={TOKEN.replace(' ', '+')}")
     (cookie,) = reply.all("set-cookie")
     assert "HttpOnly" in cookie
     assert "SameSite=strict" in cookie
@@ -74,10 +74,11 @@ def test_the_cookie_is_for_this_page_alone(served):
 
 def test_pages_of_other_sites_and_other_formats_change_nothing(served):
     body = {"labels": [[0, "cat"]]}
-    assert served.client.post("/api/labels", body, {"sec-fetch-site": "cross-site"}).status == 403
-    other = {"content-type": "application/x-www-form-urlencoded"}
-    assert served.client.post("/api/labels", body, other).status == 415
-    assert served.client.post("/api/labels", body, {"content-length": "9" * 8}).status == 413
+    assert (
+        served.client.post_json("/api/labels", body, {"sec-fetch-site": "cross-site"}).status == 403
+    )
+    other = {"content-type": URLENCODED}
+    assert served.client.post_json("/api/labels", body, other).status == 415
     assert served.review.labels == {}
 
 
@@ -97,7 +98,7 @@ def test_pages_of_other_sites_and_other_formats_change_nothing(served):
     ],
 )
 def test_malformed_labels_are_refused(served, body):
-    reply = served.client.post("/api/labels", body)
+    reply = served.client.post_json("/api/labels", body)
     assert reply.status == 422
     assert set(json.loads(reply.text)) == {"error"}
     assert served.review.labels == {}
@@ -107,16 +108,16 @@ def test_nothing_outside_the_folder_is_served(served):
     kinds = [row["kind"] for row in served.client.read("/api/rows?only=0,1,2,3,4,5,6,7")["rows"]]
     assert kinds[1:] == ["row", "row", "image", "image", "sound", "row", "image"]
     # The link leads out of the folder, and the last file is not an image.
-    found = {row: served.client.get(f"/thumbnails/{row}").status for row in (1, 2, 3, 4, 5, 6, 7)}
+    found = {row: served.client.get(f"/images/{row}").status for row in (1, 2, 3, 4, 5, 6, 7)}
     assert found == {1: 422, 2: 422, 3: 422, 4: 200, 5: 422, 6: 422, 7: 422}
     for path in ("/static/..%2Fapp.py", "/files/..%2Fsecret.png", "/sounds/-1", "/images/40"):
         assert served.client.get(path).status in {404, 422}, path
-    for path in ("/thumbnails/../secret.png", "/thumbnails/1e3", "/files/review.jsonl"):
+    for path in ("/images/../secret.png", "/images/1e3", "/files/review.jsonl"):
         assert served.client.get(path).status in {404, 422}, path
 
 
 def test_images_are_made_anew_and_sounds_have_their_type(served):
-    reply = served.client.get("/thumbnails/4")
+    reply = served.client.get("/images/4")
     with Image.open(io.BytesIO(reply.body)) as image:
         assert (image.format, image.size) == ("JPEG", (192, 128))
     assert reply.all("x-content-type-options") == ["nosniff"]
@@ -126,8 +127,8 @@ def test_images_are_made_anew_and_sounds_have_their_type(served):
 
 
 def test_names_are_never_html(served):
-    served.client.post("/api/classes", {"name": BAD, "ranking": ["fox"]})
-    served.client.post("/api/labels", {"labels": [[0, BAD]]})
+    served.client.post_json("/api/classes", {"name": BAD, "ranking": ["fox"]})
+    served.client.post_json("/api/labels", {"labels": [[0, BAD]]})
     page = served.client.get("/")
     assert BAD not in page.text
     rows = served.client.get("/api/rows?only=0")
@@ -143,7 +144,7 @@ def test_filters(served):
     assert (everything["n"], everything["n_pages"]) == (40, 1)
     order = [(row["label"], -row["proba"]) for row in everything["rows"]]
     assert order == sorted(order)
-    served.client.post("/api/labels", {"labels": [[20, "cat"], [21, "none of these"]]})
+    served.client.post_json("/api/labels", {"labels": [[20, "cat"], [21, "none of these"]]})
     for query, rows in {
         "name=dog": [i for i in range(40) if predicted.labels[i] == "dog" and i not in {20, 21}],
         "labelled=true": [20, 21],
@@ -160,24 +161,24 @@ def test_filters(served):
 
 
 def test_two_tabs_see_the_labels_of_each_other(served):
-    other = Client(served.app, HOST)
+    other = Client(served.app, headers={"host": HOST})
     other.cookies = dict(served.client.cookies)
-    seen = other.read("/api/state?since=0")["n_history"]
-    served.client.post("/api/labels", {"labels": [[8, "cat"], [9, None]]})
-    state = other.read(f"/api/state?since={seen}")
-    assert state["history"] == [[8, "cat"], [9, None]]
-    assert state["n_labelled"] == 1
+    seen = other.read("/api/state")["n_changes"]
+    served.client.post_json("/api/labels", {"labels": [[8, "cat"], [9, None]]})
+    state = other.read("/api/state")
+    assert (state["n_changes"], state["n_labelled"]) == (seen + 1, 1)
+    assert [row["given"] for row in other.read("/api/rows?only=8,9")["rows"]] == ["cat", None]
 
 
 def test_an_audit_by_requests(served):
-    audit = served.client.post("/api/audit", {"action": "open"}).json["audit"]
+    audit = served.client.post_json("/api/audit", {"action": "open"}).json["audit"]
     assert audit["n_inputs"] == 40
     check = {"action": "check", "row": audit["row"], "label": "dog"}
-    assert served.client.post("/api/audit", check).json["audit"]["n_checked"] == 1
-    again = served.client.post("/api/audit", check)
+    assert served.client.post_json("/api/audit", check).json["audit"]["n_checked"] == 1
+    again = served.client.post_json("/api/audit", check)
     assert (again.status, "checked already" in again.text) == (409, True)
-    assert served.client.post("/api/audit", {"action": "check"}).status == 422
-    assert served.client.post("/api/audit", {"action": "close"}).json == {"audit": None}
+    assert served.client.post_json("/api/audit", {"action": "check"}).status == 409
+    assert served.client.post_json("/api/audit", {"action": "close"}).json == {"audit": None}
     assert served.client.read("/api/state")["last_audit"]["n_checked"] == 1
 
 
@@ -189,16 +190,16 @@ def test_a_full_disk_is_said_and_nothing_is_lost(served, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", fail)
-        reply = served.client.post("/api/labels", {"labels": [[8, "cat"]]})
+        reply = served.client.post_json("/api/labels", {"labels": [[8, "cat"]]})
     assert (reply.status, "No space left" in reply.text) == (507, True)
     assert served.review.labels == {}
-    assert served.client.post("/api/labels", {"labels": [[8, "cat"]]}).status == 200
+    assert served.client.post_json("/api/labels", {"labels": [[8, "cat"]]}).status == 200
 
 
 def test_files_to_take_away(served, tmp_path):
-    served.client.post("/api/classes", {"name": "quokka"})
+    served.client.post_json("/api/classes", {"name": "quokka"})
     labels = [[10, "cat"], [11, "quokka"], [12, "none of these"]]
-    served.client.post("/api/labels", {"labels": labels})
+    served.client.post_json("/api/labels", {"labels": labels})
     served.review.learn()
     given = list(csv.reader(io.StringIO(served.client.get("/files/labels.csv").text)))
     ids = served.review.ids

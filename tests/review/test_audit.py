@@ -63,7 +63,7 @@ def test_audits_that_stop_at_will_hold(n, share):
         draws = np.cumsum(rng.permutation(n) < n_correct)
         n_held += all(
             low <= share <= high
-            for t in range(1, n + 1, 1 if n <= 300 else 7)
+            for t in range(1, n + 1, 1 if n <= 300 else 25)
             for low, high in [confidence_sequence(Checked(int(draws[t - 1]), t, n))]
         )
     assert n_held >= 184

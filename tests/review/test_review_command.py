@@ -1,68 +1,41 @@
 """``rankshot review`` in a process of its own: what it reads, and what a kill leaves."""
 
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
 import threading
 import urllib.request
 from contextlib import contextmanager
 from http.client import HTTPException
+from urllib.parse import urljoin
 
 import numpy as np
 import pytest
 
+from asgi import JSON
 from command_line import rankshot, write_small_run
+from served_command import ServedCommand
 
 
-class Server:
+class Server(ServedCommand):
     """``rankshot review``, and what a person at a browser can ask it."""
 
-    def __init__(self, folder, *words, token=None):
-        self._command = [sys.executable, "-m", "rankshot.cli", "review", *map(str, words)]
-        self._folder = folder
-        self._environment = {**os.environ, **({"RANKSHOT_REVIEW_TOKEN": token} if token else {})}
+    def __init__(self, folder, *words):
+        super().__init__(["review", *map(str, words)], folder, r"Open (http://[^:]+:(\d+)/\?\S+)")
 
     @contextmanager
-    def running(self, *more):
+    def running(self):
         """Run while the block runs; it is killed at the end, as by a power cut."""
-        with (self._folder / "errors.txt").open("w") as errors:
-            self._process = subprocess.Popen(
-                [*self._command, *more],
-                cwd=self._folder,
-                env=self._environment,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-            )
-        self.said = ""
-        for line in self._process.stdout:
-            self.said += line
-            if found := re.search(r"Open (http://[^/]+/)\?token=(\S+)", line):
-                self.url, self.token = found[1], found[2]
-            if line.startswith("Press Ctrl-C"):
-                break
-        else:
-            raise AssertionError(self.said + (self._folder / "errors.txt").read_text())
-        jar = urllib.request.HTTPCookieProcessor()
-        self._opener = urllib.request.build_opener(jar)
-        self._opener.open(f"{self.url}?token={self.token}").close()
+        self.start()
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        self._opener.open(self.url).close()
         try:
             yield self
         finally:
             self.kill()
 
-    def kill(self):
-        self._process.send_signal(signal.SIGKILL)
-        self._process.wait()
-        self._process.stdout.close()
-
     def ask(self, path, value=None):
         body = None if value is None else json.dumps(value).encode()
         request = urllib.request.Request(
-            self.url + path, body, {"content-type": "application/json"} if body else {}
+            urljoin(self.url, path), body, {"content-type": JSON} if body else {}
         )
         with self._opener.open(request, timeout=60) as reply:
             return json.loads(reply.read())
@@ -108,9 +81,15 @@ def kill_under_load(folder, n_kills, n_threads=4):
     write_many(folder)
     server = Server(folder, "many.csv", "--rankings", "rankings.jsonl")
     acknowledged = {}
+
+    def read_labels():
+        """Return the labels that a new process has found, by row."""
+        text = (folder / "many.rankshot-review" / "labels.csv").read_text()
+        return {int(line[1:].split(",")[0]): line.split(",")[1] for line in text.split()[1:]}
+
     for life in range(n_kills):
         with server.running():
-            found = dict(server.ask("api/state")["history"])
+            found = read_labels()
             missing = {row for row, label in acknowledged.items() if found.get(row) != label}
             assert missing == set()
             enough = threading.Event()
@@ -136,7 +115,7 @@ def kill_under_load(folder, n_kills, n_threads=4):
             for thread in threads:
                 thread.join()
     with server.running():
-        found = dict(server.ask("api/state")["history"])
+        found = read_labels()
     assert {row: found.get(row) for row in acknowledged} == acknowledged
     return acknowledged
 

@@ -10,6 +10,7 @@ from page_shell import people_who_answer
 
 import rankshot as rs
 from command_line import LOGITS, rankings, run_well, write_scores
+from rankshot.cli.demo import write_photographs
 from rankshot.datasets import load_cifar, load_panel
 from tiny_models import write_onnx, write_pictures
 
@@ -157,8 +158,9 @@ def write_votes():
     write_lines("ballots.csv", ["name,first,second", "ann,ada,bert", "bob,bert,ada", "cy,ada,"])
 
 
-def write_photos_and_votes():
-    write_photos()
+def write_demo_and_votes():
+    """What the first command of the README writes, without its report; and votes."""
+    write_photographs(Path("rankshot-demo"))
     write_votes()
 
 
@@ -212,7 +214,7 @@ def write_answered_study():
 
 START = ""
 BUILDERS = {
-    "README.md": {"On the command line": write_photos_and_votes},
+    "README.md": {"On the command line": write_demo_and_votes},
     "docs/guide/classifier.md": {"A network and a folder of photographs": write_photos},
     "docs/guide/files.md": {START: write_models_page},
     "docs/guide/devices.md": {START: write_network_of_cifar},

@@ -169,7 +169,7 @@ def people_who_answer(people=SIX_PEOPLE):
 
 def take_part(app, people):
     """Answer as these people; the first of them has the id ``ID``, as on the pages."""
-    from asgi_client import Client
+    from asgi import Client
 
     for number, opinions in enumerate(people):
         name = f"p{number}" if number else "ID"

@@ -28,8 +28,20 @@ def test_a_picture_is_small_shown_and_made_by_this_version(name):
     with Image.open(path) as picture:
         assert picture.info.get("Software") == f"rankshot {rankshot.__version__}", AGAIN
     assert path.stat().st_size < 200_000
+    assert is_shown(name)
+
+
+def is_shown(name):
     pages = [ROOT / "README.md", *(ROOT / "docs" / "guide").glob("*.md")]
-    assert any(re.search(rf"images/{name}\b", page.read_text("utf-8")) for page in pages)
+    return any(re.search(rf"images/{name}\b", page.read_text("utf-8")) for page in pages)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in IMAGES.glob("first-*.webp")))
+def test_the_first_image_is_small_shown_and_made_by_this_version(name):
+    with Image.open(IMAGES / name) as image:
+        assert image.getexif()[0x0131] == f"rankshot {rankshot.__version__}", "make first-image"
+    assert (IMAGES / name).stat().st_size < 200_000
+    assert is_shown(name)
 
 
 @pytest.mark.skipif(not BUILT, reason="the site is not built: make docs")

@@ -4,8 +4,9 @@ import re
 import time
 
 import pytest
-from asgi_client import Client, begin, dump, finish, form_of, open_survey
+from asgi_client import begin, dump, finish, form_of, open_survey
 
+from asgi import Client
 from rankshot.survey import ExtraQuestion
 from rankshot.survey.overview import read_overview
 from rankshot.survey.store.people import release, restore, set_state

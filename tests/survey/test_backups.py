@@ -10,10 +10,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from asgi_client import MANY, Client, begin, form_of
+from asgi_client import MANY, begin, form_of
 from server_process import Server, wait_until
 from sqlalchemy import create_engine, inspect, text
 
+from asgi import Client
 from command_line import check_refused, rankshot
 from rankshot.core.errors import RankshotError
 from rankshot.survey import backup_database

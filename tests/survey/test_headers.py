@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from asgi_client import Client, Survey, as_researcher, begin, finish, form_of, open_survey
+from asgi_client import Survey, as_researcher, begin, finish, form_of, open_survey
 
+from asgi import Client
 from rankshot.survey.store.participation import Participation
 from rankshot.web.guards import MOST_BYTES
 from small_studies import small_study

@@ -4,8 +4,9 @@ import json
 from urllib.parse import urlencode
 
 import pytest
-from asgi_client import URLENCODED, Survey, dump, open_survey
+from asgi_client import Survey, dump, open_survey
 
+from asgi import URLENCODED
 from rankshot.survey.store.database import LINK_DIGITS, RATER_DIGITS
 from rankshot.web.guards import MOST_BYTES, MOST_FIELDS
 from small_studies import ITEMS, small_study

@@ -13,9 +13,10 @@ from random import Random
 
 import httpx
 import pytest
-from asgi_client import form_of, run_coroutine
+from asgi_client import form_of
 from server_process import Server
 
+from asgi import run_coroutine
 from rankshot.survey.answers import read_order
 from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store.database import Database

@@ -10,9 +10,9 @@ from itertools import combinations
 from random import Random
 
 import pytest
-from asgi_client import run_coroutine
 from sqlalchemy import event
 
+from asgi import run_coroutine
 from rankshot.core.errors import RankshotError
 from rankshot.survey.overview import read_answers, read_overview
 from rankshot.survey.store.assignment import assign_questions, count_answers

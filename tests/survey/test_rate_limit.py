@@ -2,9 +2,10 @@
 
 import pytest
 import uvicorn
-from asgi_client import Client, dump, form_of, open_survey
+from asgi_client import dump, form_of, open_survey
 from server_process import TOKEN
 
+from asgi import Client
 from rankshot.web.guards import RateLimit
 from rankshot.web.server import serve
 from small_studies import small_study

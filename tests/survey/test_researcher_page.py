@@ -7,9 +7,10 @@ import time
 from http.cookies import SimpleCookie
 
 import pytest
-from asgi_client import Client, as_researcher, begin, finish, form_of, open_survey
+from asgi_client import as_researcher, begin, finish, form_of, open_survey
 from server_process import TOKEN
 
+from asgi import Client
 from rankshot.survey.store.database import EXTRA_ANSWER, Identity
 from rankshot.survey.store.people import exclude, set_state
 from rankshot.survey.study import Question

@@ -18,6 +18,7 @@ from rankshot.zeroshot.examples import (
     assign_folds,
     fit_class_means,
     fit_factors,
+    measure_between,
     measure_reference,
     posterior_means,
 )
@@ -121,6 +122,29 @@ def test_examples_of_a_class_are_in_different_folds():
     assert len(set(fold[labels == 1].tolist())) == 2
 
 
+def expected_means(u, label):
+    """Return the posterior means of classes, by the joint normal distribution of their inputs."""
+    size, found = (u**2).sum(axis=1).mean(), np.zeros((label.max() + 1, u.shape[1]))
+    groups = [u[label == c] for c in range(len(found))]
+    pairs = [np.mean((x @ x.T)[~np.eye(len(x), dtype=bool)]) for x in groups if len(x) > 1]
+    common = np.clip(np.mean(pairs), 0, size)
+    for c, x in enumerate(groups):
+        covariance = common + (size - common) * np.eye(len(x))
+        found[c] = np.full(len(x), common) @ np.linalg.solve(covariance, x)
+    return found
+
+
+def test_classes_with_few_inputs_do_not_tell_their_means():
+    rng = np.random.default_rng(4)
+    label = np.repeat(np.arange(5), [1, 1, 2, 4, 9])
+    u = rng.normal(size=(5, 3))[label] + rng.normal(size=(17, 3))
+    u /= np.linalg.norm(u, axis=1, keepdims=True)
+    sums = np.array([u[label == c].sum(axis=0) for c in range(5)])
+    between = measure_between(sums, np.bincount(label).astype(float), (u**2).sum())
+    within = u - expected_means(u, label)[label]
+    np.testing.assert_allclose(u.T @ u - between, within.T @ within)
+
+
 def test_a_reference_says_what_its_inputs_have_in_common():
     rng = np.random.default_rng(3)
     label = rng.integers(6, size=300)
@@ -133,7 +157,7 @@ def test_a_reference_says_what_its_inputs_have_in_common():
     u = (f - mean) / std / np.sqrt(6)
     np.testing.assert_allclose(noise.total, np.cov(u.T, bias=True))
     predicted = f.argmax(axis=1)
-    within = u - np.array([u[predicted == c].mean(axis=0) for c in range(6)])[predicted]
+    within = u - expected_means(u, predicted)[predicted]
     shape = 0.25 * within.T @ within / (within**2).sum() + 0.75 * np.eye(6) / 6
     np.testing.assert_allclose((noise.axes * noise.shares) @ noise.axes.T, shape)
     p = softmax(values, axis=1)

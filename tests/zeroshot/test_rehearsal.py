@@ -5,20 +5,21 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from scipy.special import logit
-from scipy.stats import norm
+from scipy.stats import binomtest, norm, t
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
+from rankshot.zeroshot import held_out
 from rankshot.zeroshot.held_out import (
     STRENGTHS,
+    draw_strengths,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
 )
 from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.rehearsal import Trial
+from rankshot.zeroshot.rehearsal import Trial, describe_prediction
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
@@ -59,11 +60,13 @@ def scores_of(X, items=SEEN, scale=1.0):
     return rs.Scores(Towards(scale).fit(None, items).decision_function(X), items)
 
 
-def ranked(targets, items, source="near", turn=0.0):
+def ranked(targets, items, source="near", turn=0.0, rater="a person"):
     """Items by their distance on the circle; a source with a turn is wrong by this angle."""
     closeness = np.cos(angle(targets)[:, None] + turn - angle(items) - 1e-6)
     orders = np.array(items)[np.argsort(-closeness, axis=1)].tolist()
-    return rs.Rankings.from_orders(orders, items=items, targets=targets, sources=source)
+    return rs.Rankings.from_orders(
+        orders, items=items, targets=targets, sources=source, raters=rater
+    )
 
 
 X, Y = inputs(SEEN)
@@ -296,17 +299,93 @@ def test_strengths_are_found_again(rng):
     np.testing.assert_allclose(found, wanted, atol=0.11)
 
 
-def test_the_interval_is_that_of_draws():
-    """One strength: all draws are the same, and only the log-odds of the mean vary by .25."""
-    one = predict_mean_accuracy(np.array([2.0]), np.eye(4))
+def test_strengths_of_unrelated_classes_have_students_distribution(rng):
+    given, n_new = rng.normal(2.0, 1.0, 9), 4
+    drawn = draw_strengths(given, np.eye(9 + n_new), np.random.default_rng(0))
+    scale = given.std(ddof=1) * np.sqrt(1 / n_new + 1 / 9)
+    levels = [0.1, 0.25, 0.5, 0.75, 0.9]
+    # A thousand draws: three standard errors of a quantile.
     np.testing.assert_allclose(
-        logit([one.low, one.high]) - logit(one.estimate), norm.ppf([0.025, 0.975]) / 4, atol=0.06
+        np.quantile(drawn.mean(axis=1), levels),
+        given.mean() + scale * t.ppf(levels, 8),
+        atol=0.16 * scale,
     )
-    two = predict_mean_accuracy(np.array([0.0, 4.0]), np.eye(4))
-    assert two.low < 0.3
-    assert two.high > 0.9
-    sure = predict_mean_accuracy(np.array([6.0]), np.eye(2))
-    assert sure.low < 0.995 < sure.estimate <= sure.high
+
+
+def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monkeypatch):
+    """The mean has a flat prior; here it is a further variable with a huge variance."""
+    similarity = np.corrcoef(rng.normal(size=(12, 30)) + rng.normal(size=30))
+    given = np.array([0.5, 1.0, 2.5, 3.0, 1.5, 2.0, 0.0])
+    monkeypatch.setattr(held_out, "SHARES", [0.6])
+    monkeypatch.setattr(held_out, "N_DRAWS", 100_000)
+    drawn = draw_strengths(given, similarity, np.random.default_rng(0))
+    covariance = 0.4 * np.eye(12) + 0.6 * similarity + 1e6
+    inverse = np.linalg.inv(covariance[:7, :7])
+    np.testing.assert_allclose(drawn.mean(axis=0), covariance[7:, :7] @ inverse @ given, atol=0.02)
+    schur = covariance[7:, 7:] - covariance[7:, :7] @ inverse @ covariance[:7, 7:]
+    # The variance is known from six degrees of freedom, of which the t-distribution keeps 6 / 4.
+    known = given @ inverse @ given / 4
+    np.testing.assert_allclose(np.cov(drawn.T), known * schur, atol=0.04 * known)
+
+
+def test_intervals_contain_the_mean_strength_of_a_new_kind_of_classes():
+    """Five kinds of classes with strengths in common; the new classes are all of one of them."""
+    rng = np.random.default_rng(0)
+    n_trials, kind = 200, np.repeat(np.arange(5), 4)
+    similarity = 0.05 * np.eye(20) + 0.95 * (kind[:, None] == kind)
+    inside = 0
+    for _ in range(n_trials):
+        share = rng.choice(held_out.SHARES)
+        root = np.linalg.cholesky((1 - share) * np.eye(20) + share * similarity)
+        strengths = 2 + root @ rng.normal(size=20)
+        means = draw_strengths(strengths[:16], similarity, rng).mean(axis=1)
+        low, high = np.quantile(means, [0.025, 0.975])
+        inside += low <= strengths[16:].mean() <= high
+    assert binomtest(inside, n_trials, 0.95).pvalue > 0.01
+
+
+def test_the_interval_is_that_of_simulated_accuracies():
+    equal = predict_mean_accuracy(np.full(5, 2.0), np.eye(9), np.eye(4))
+    column = np.searchsorted(STRENGTHS, 2.0)
+    assert equal.low <= simulate_accuracies(np.eye(4))[:, column].mean() <= equal.high
+    assert equal.high - equal.low < 0.05
+    unequal = predict_mean_accuracy(np.array([0.0, 4.0] * 3), np.eye(10), np.eye(4))
+    assert unequal.low < 0.4
+    assert unequal.high > 0.9
+    sure = predict_mean_accuracy(np.full(5, 6.0), np.eye(7), np.eye(2))
+    assert 0.99 < sure.low <= sure.estimate <= sure.high <= 1
+
+
+def test_of_many_new_classes_some_are_simulated(monkeypatch):
+    every = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
+    monkeypatch.setattr(held_out, "MOST_CLASSES", 20)
+    some = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
+    # They compete with all 40.
+    assert some.estimate == pytest.approx(every.estimate, abs=0.03)
+
+
+def test_no_accuracy_is_predicted_for_tables():
+    mixed = rs.Rankings.concatenate(
+        [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "table", rater=None)]
+    )
+    rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, mixed)
+    tables = ranked(NEW, SEEN, "table", rater=None)
+    both = rs.Rankings.concatenate([ranked(NEW, SEEN), tables])
+    trial = {one.what: one for one in rehearsal.trials_}
+    assert rehearsal.predict_accuracy(both) is not None
+    assert rehearsal.predict_accuracy(both, trial=trial["table alone"]) is None
+    alone = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, "table", rater=None))
+    assert alone.predict_accuracy(tables) is None
+    why, few = describe_prediction(alone, tables, None)
+    assert why.startswith("no accuracy is predicted for the 6 new classes: tables without raters")
+    assert few.startswith("warning: 5 classes are few for a rehearsal")
+    predicted = rehearsal.predict_accuracy(both)
+    first, _ = describe_prediction(rehearsal, both, predicted)
+    assert f"6 new classes, each input alone, with 95% interval: {predicted} (random" in first
+    table = rs.Similarity(np.cos(angle(SEEN)[:, None] - angle(SEEN)), SEEN, SEEN)
+    direct = rs.Rehearsal(rs.DirectSimilarity(), n_folds=2).fit(SCORES, Y, table)
+    new = rs.Similarity(np.cos(angle(NEW)[:, None] - angle(SEEN)), NEW, SEEN)
+    assert direct.predict_accuracy(new) is None
 
 
 # ---- Bad input

@@ -91,6 +91,14 @@ def refuse(applies: object, message: str) -> None:
         raise RankshotError(message)
 
 
+def require_packages(extra: str, names: str) -> None:
+    """Refuse to go on without the packages that an extra brings."""
+    for name in names.split():
+        refuse(
+            find_spec(name) is None, f"the {extra} needs {name}: pip install 'rankshot[{extra}]'"
+        )
+
+
 def print_table(
     title: str | None, columns: Sequence[str], rows: Iterable[Sequence[Any]], **options: Any
 ) -> None:

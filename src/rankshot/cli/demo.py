@@ -1,34 +1,44 @@
-"""``rankshot demo``: the paper's comparison of methods in a minute."""
+"""``rankshot demo``: photographs to try, and the paper's comparison of methods in a minute."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot import report
-from rankshot.cli.console import check_page, print_table, progress_bar, say
+from rankshot import datasets, ranking, report
+from rankshot.cli.console import check_folder, check_page, print_table, progress_bar, refuse, say
+from rankshot.core.errors import quote_names
 
 if TYPE_CHECKING:
     from rankshot.report.contents import MethodComparison
 
+PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "rankings.jsonl"
 
-def demo(*, output: Path = Path("rankshot-demo.html")) -> None:
-    """Compare all methods on images that come with the package.
 
-    The demo trains a classifier on the classes of CIFAR-100 and uses it to recognise the classes of
-    CIFAR-10. It takes about half a minute and works offline.
+def demo(*, output: Path = Path("rankshot-demo")) -> None:
+    """Write photographs to try rankshot with, and a report that compares all methods.
 
-    Example: rankshot demo -o report.html
+    The folder gets twelve photographs, rankings for the classes that they show, and the report.
+    For the report, a classifier is trained on the classes of CIFAR-100 and recognises the classes
+    of CIFAR-10. This takes about half a minute and works offline.
+
+    Example: rankshot demo -o rankshot-demo
 
     Parameters
     ----------
     output
-        The report to write (.html).
+        The folder to write to.
     """
     from rankshot.report.demo import demo_report, run_demo
     from rankshot.zeroshot.metrics import accuracy, format_share
 
-    check_page(output)
+    check_folder(output)
+    output.mkdir(parents=True, exist_ok=True)
+    others = sorted({path.name for path in output.iterdir()} - {PAGE, PHOTOGRAPHS, RANKINGS})
+    refuse(others, f"{output}: is not empty ({quote_names(others)}); give another one, -o FOLDER")
+    check_page(output / PAGE)
+    write_photographs(output)
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
         found = run_demo(
@@ -36,13 +46,23 @@ def demo(*, output: Path = Path("rankshot-demo.html")) -> None:
         )
     _print_comparison(found.comparison, len(found.truth))
     say(f"Accuracy on held-out images of the seen classes: {found.seen_accuracy:.1%}.")
-    came_out = accuracy(found.truth, found.head.predict(found.scores))
+    reached = accuracy(found.truth, found.head.predict(found.scores))
     say(
         f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
-        f"{found.predicted} with all questions; the accuracy is {format_share(came_out)}."
+        f"{found.predicted} with all questions; the accuracy is {format_share(reached)}."
     )
-    report.write_page(report.render_report(demo_report(found)), output)
-    say(f"report written to {output}")
+    report.write_page(report.render_report(demo_report(found)), output / PAGE)
+    say(f"report written to {output / PAGE}")
+
+
+def write_photographs(folder: Path) -> None:
+    """Write the photographs of the package and the rankings of their classes; print what to do."""
+    photographs, rankings = folder / PHOTOGRAPHS, folder / RANKINGS
+    datasets.write_photographs(photographs)
+    ranking.write_rankings(datasets.load_photographs().rankings, rankings)
+    words = ["recognise", photographs, "--model", "efficientnet-lite0", "--rankings", rankings]
+    say(f"twelve photographs written to {photographs}. To recognise what they show:")
+    say(f"  rankshot {shlex.join(map(str, words))} -o predictions.csv")
 
 
 def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:

@@ -14,7 +14,7 @@ from rankshot.cli.examples import describe_reference
 from rankshot.cli.heads import HeadOptions, read_new_rankings
 from rankshot.cli.rank import ANSWERS
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
-from rankshot.cli.rehearse import check_labelled, predict_alone, read_labelled
+from rankshot.cli.rehearse import check_labelled, read_labelled
 from rankshot.cli.report import MAX_PLACES
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
 from rankshot.core.errors import format_count, quote_names
@@ -194,7 +194,7 @@ def _examine_network(
 def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
     from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import list_doubts
+    from rankshot.zeroshot.rehearsal import describe_prediction
 
     new = rankings.target_names
     n_new = format_count(len(new), "new class")
@@ -202,11 +202,8 @@ def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | N
     ranked = Counter(sorted(source or "no source" for source, _ in pairs))
     lines = [f"{source}: ranks {n} of {n_new}" for source, n in ranked.items()]
     if rehearsal is not None:
-        alone = predict_alone(rehearsal, rankings)
-        lines += [f"predicted accuracy of {name} alone: {found}" for name, found in alone.items()]
-        together = rehearsal.predict_accuracy(rankings)
-        lines.append(f"predicted accuracy, with the sources as rehearsed: {together}")
-        lines += list_doubts(rehearsal, rankings)
+        predicted = rehearsal.predict_accuracy(rankings)
+        lines += describe_prediction(rehearsal, rankings, predicted)
     _print(f"rankings (random guessing: {format_share(1 / len(new))})", lines)
 
 

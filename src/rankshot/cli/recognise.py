@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 ENDING = ".rankshot-run"
 FORMAT = "rankshot run 3"
 MANIFEST, LABELLED = "run.json", "labelled"
+INPUTS, VERSION = "inputs.csv", "version"
+"""The file of a run that tells which inputs have changed since they were scored, and its column."""
 MAX_TOKENS = 16_000
 """Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
@@ -152,6 +154,8 @@ def recognise(
         kind = plan.model.kind
         columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
+        if not listed.are_tables:
+            _record_inputs(inputs, plan, run.path / INPUTS)
         n_inputs = _score(plan, listed, run.scores)
         seen_inputs = None if labelled is None else _score_labelled(plan, *labelled, run)
         options = _make_evidence(options, inputs, run)
@@ -359,6 +363,18 @@ def _score(
     return scored.n_rows
 
 
+def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
+    """Write what is there of each input now, so that `rankshot review` notices a change."""
+    from rankshot.core.tables import ID, open_csv_writer
+    from rankshot.inference.inputs import Input, find_version, open_inputs
+
+    found = (one for one in open_inputs(inputs, plan.model.takes) if isinstance(one, Input))
+    with replace_file(path) as stream:
+        writer = open_csv_writer(stream)
+        writer.writerow([ID, VERSION])
+        writer.writerows([one.id, find_version(one.value)] for one in found)
+
+
 def _score_labelled(
     plan: ScoringPlan, values: list[Any], labels: list[str], run: RunFolder
 ) -> tuple[zeroshot.Scores, list[str]]:
@@ -393,9 +409,12 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
     export = ["export", run.head, "-o", "head.onnx"]
     if network[0].endswith(".onnx"):
         export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
-    say("to check and correct the predictions on a page, to see what would help most, why an input")
-    say("got its class, which ones to label, and to use the head elsewhere:")
-    for words in (["review", run.path], ["doctor", run.path], explain, suggest, export):
+    page = ["report", run.path, "-o", "report.html"]
+    say(
+        "to check and correct the predictions on a page, for a report, to see what would help most,"
+    )
+    say("why an input got its class, which ones to label, and to use the head elsewhere:")
+    for words in (["review", run.path], page, ["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.metrics import Interval
 
 PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
 """The note in a file of settings that `rankshot report` reads."""
@@ -79,8 +78,7 @@ def rehearse(
     from rich.console import Console
 
     from rankshot.core.validation import require_choice
-    from rankshot.zeroshot.metrics import format_share
-    from rankshot.zeroshot.rehearsal import list_doubts
+    from rankshot.zeroshot.rehearsal import describe_prediction
 
     require_choice("--head", head, RANKING_HEADS)
     check_output(output, (".json",), scores, truth, rankings, new_rankings, evidence)
@@ -97,27 +95,18 @@ def rehearse(
         rehearsal.fit(values, labels, about)
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
         say(f"{rankings}: left out, since no input is of them: {quote_names(without)}")
-    predicted, alone = None, {}
+    predicted = None
     if about_new is not None:
         with prefix_errors(new_rankings):
             predicted = rehearsal.predict_accuracy(about_new)
-            alone = predict_alone(rehearsal, about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
         rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
     for line in check_labelled(values, labels).describe()[1:]:
         say(line)
     _print_choice(rehearsal)
-    if about_new is not None:
-        n = len(set(about_new.targets))
-        say(
-            f"predicted mean accuracy of the {format_count(n, 'new class')}, with 95% interval: "
-            f"{predicted} (random guessing: {format_share(1 / n)})"
-        )
-        for source, interval in alone.items():
-            say(f"  predicted for {source} alone: {interval}")
-    for doubt in list_doubts(rehearsal, about_new):
-        say(doubt)
+    for line in describe_prediction(rehearsal, about_new, predicted):
+        say(line)
     if output is not None:
         reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
         more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
@@ -125,19 +114,6 @@ def rehearse(
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
-
-
-def predict_alone(rehearsal: zeroshot.Rehearsal, rankings: Any) -> dict[str, Interval]:
-    """Return the predicted accuracy of the new classes by each of several sources alone."""
-    from rankshot.zeroshot.heads.base import source_names
-
-    found = {}
-    for trial in rehearsal.trials_:
-        weights = trial.settings.source_weights or {}
-        used = [source for source, weight in weights.items() if weight > 0]
-        if trial.what.endswith(" alone") and used[0] in source_names(rankings):
-            found[used[0] or "no source"] = rehearsal.predict_accuracy(rankings, trial=trial)
-    return found
 
 
 def read_labelled(

@@ -12,6 +12,7 @@ from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.examples import EXAMPLES, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
+from rankshot.cli.recognise import MANIFEST
 from rankshot.cli.rehearse import PREDICTED
 from rankshot.cli.score_inputs import ScoreType, find_inputs, read_first_ids, read_rankings_of
 from rankshot.core.errors import (
@@ -19,7 +20,6 @@ from rankshot.core.errors import (
     format_count,
     prefix_errors,
     quote_names,
-    short_repr,
     suggest_name,
 )
 from rankshot.zeroshot.settings import REFERENCE_HEADS
@@ -94,14 +94,18 @@ def report(
 ) -> None:
     """Write an HTML page about predictions and their accuracy.
 
-    The page is one self-contained HTML file. It begins with the accuracy in one sentence; then
-    come images (--images), confusions, the calibration and the accuracy of each class.
+    The page is one self-contained HTML file. It begins with the accuracy in one sentence, what
+    stands out and what to do next; then come images (--images), confusions, the calibration and
+    the accuracy of each class. Labelled examples are not used to measure the accuracy.
 
-    With --rankings, the page names the new classes whose rankings are most alike, and shows what
-    the rankings of each class agree on. With --scores as well, it explains some predictions by the
-    seen classes that support them, and names the network and the inputs that it skipped. Then give
-    --head, --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted
-    --head includes all of these. Only the heads weighted-mean and probabilistic are explained.
+    After `rankshot recognise`, give the folder that it keeps. For the predictions of `classify`:
+    with --rankings, the page names the most similar new classes, and shows what the rankings of
+    each class agree on. With --scores as well, it explains some predictions by the seen classes
+    that support them, and names the network and the inputs that it skipped. Then give --head,
+    --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
+    includes all of these. Only the heads weighted-mean and probabilistic are explained.
+
+    Example: rankshot report photos.rankshot-run --truth labels.csv -o report.html
 
     Example: rankshot report predictions.parquet --truth labels.csv --rankings rankings.jsonl
     -o report.html
@@ -109,13 +113,14 @@ def report(
     Parameters
     ----------
     predictions
-        The predictions that `classify` wrote (.csv, .parquet).
+        The folder that `rankshot recognise` keeps; or the predictions that `classify` wrote (.csv,
+        .parquet).
     output
         The page to write (.html).
     truth
         A table of the true classes: with columns id and label, or with a column label alone and
-        the same rows as the predictions (.csv, .parquet). If only some inputs have a label, the
-        page is about these. Without it, the page shows how often each class was predicted, and
+        the same rows as the predictions (.csv, .parquet). If only some inputs have a label, only
+        these are reported. Without it, the page shows how often each class was predicted, and
         with which probability.
     scores
         The scores that `classify` read (.csv, .parquet, .npz, or a folder of parts). They need
@@ -133,15 +138,12 @@ def report(
     from rankshot.report.predictions import explain_outcomes
 
     check_page(output)
+    if (predictions / MANIFEST).is_file():
+        run = _read_run(predictions, options, scores)
+        predictions, scores, score_type, options = run[:4]
+        images = images or run[4]
     has_rankings = options.rankings is not None or options.fitted is not None
-    refuse(scores and not has_rankings, "--scores needs --rankings as well")
-    refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
-    refuse(options.reference and not scores, "--reference needs --scores as well")
-    refuse(
-        scores and options.head not in REFERENCE_HEADS,
-        f"--head {options.head} is not explained in a report: leave out --scores; --head "
-        "weighted-mean and --head probabilistic are",
-    )
+    _check_options(options, scores, has_rankings=has_rankings)
     predicted = zeroshot.read_predictions(predictions)
     labels = None
     if truth is not None:
@@ -188,11 +190,59 @@ def report(
         notes=(*page.notes, *notes),
     )
     pages.write_page(pages.render_report(page), output)
-    result = f"{format_count(len(predicted), 'prediction')} without true classes"
-    if labels is not None:
-        right = float((outcomes.predicted == labels).mean())
-        result = f"{right:.1%} of {format_count(len(labels), 'input')} right"
-    say(f"{result}; report written to {output}")
+    say(f"{_describe_result(outcomes)}; report written to {output}")
+
+
+def _describe_result(outcomes: Outcomes) -> str:
+    if outcomes.truth is None:
+        return f"{format_count(len(outcomes.predicted), 'prediction')} without true classes"
+    correct = float((outcomes.predicted == outcomes.truth).mean())
+    return f"{correct:.1%} of {format_count(len(outcomes.truth), 'input')} correct"
+
+
+def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: bool) -> None:
+    refuse(scores and not has_rankings, "--scores needs --rankings as well")
+    refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
+    refuse(options.reference and not scores, "--reference needs --scores as well")
+    refuse(
+        scores and options.head not in REFERENCE_HEADS,
+        f"--head {options.head} is not explained in a report: leave out --scores; --head "
+        "weighted-mean and --head probabilistic are",
+    )
+
+
+def _read_run(
+    run: Path, options: HeadOptions, scores: Path | None
+) -> tuple[Path, Path | None, ScoreType, HeadOptions, Path | None]:
+    """Return what `rankshot recognise` kept: predictions, scores, their type, the head, images."""
+    given = next(iter(options.files), "scores" if scores else "")
+    refuse(given, f"{run}: has all that is needed; leave out --{given}")
+    try:
+        about = json.loads((run / MANIFEST).read_text(encoding="utf-8"))["review"]
+        predictions, head, inputs = (
+            Path(about[name]) for name in ("predictions", "head", "inputs")
+        )
+        score_type: ScoreType = about["score_type"]
+    except (ValueError, KeyError, TypeError):
+        raise RankshotError(
+            f"{run}: its last run did not end, or was one of another version; run `rankshot "
+            "recognise` again"
+        ) from None
+    # A folder may have been moved since.
+    head = run / head.name if (run / head.name).exists() else head
+    fitted = HeadOptions.from_command(
+        head=str(head), evidence=Path(about["evidence"]) if "evidence" in about else None
+    )
+    has_images = about["takes"] == "pictures" and inputs.is_dir()
+    # Explanations in a report are of new classes.
+    competes = isinstance(fitted.fitted, zeroshot.SeenAndNew)
+    return (
+        predictions,
+        None if competes else run / "scores",
+        score_type,
+        fitted,
+        inputs if has_images else None,
+    )
 
 
 def _find_examples(options: HeadOptions) -> set[str]:
@@ -216,7 +266,7 @@ def _read_labels(
         n = format_count(len(labels), "input")
         used = format_count(int((is_example & (labels != "")).sum()), "example")
         without = f", without {used} that the head was fitted to" if is_example.any() else ""
-        say(f"{path}: labels of {len(rows):,} of the {n}{without}; the report is about these")
+        say(f"{path}: labels of {len(rows):,} of the {n}{without}; only these are reported")
         chosen = {name: getattr(predicted, name)[rows] for name in ("ids", "labels", "proba")}
         predicted, labels = replace(predicted, **chosen), labels[rows]
     classes = predicted.targets
@@ -267,10 +317,12 @@ def _add_rankings(
 ) -> pages.Report:
     import numpy as np
 
+    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+
     path, rankings = _find_rankings(options, table)
     has_seen = bool(set(outcomes.classes) & set(rankings.items))
     # Seen classes, as predicted by `classify --classes all`, have no rankings.
-    missing = sorted(set(outcomes.classes) - set(rankings.target_names))
+    missing = sorted(set(outcomes.classes) - {*rankings.target_names, NONE_OF_THESE})
     hint = suggest_name(missing[0], rankings.target_names) if missing else ""
     refuse(
         has_seen and model is not None,
@@ -292,7 +344,7 @@ def _add_rankings(
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
     # Without scores, it is not known how the predictions were made.
-    described = [] if model is None else [("head", " ".join(repr(model).split()))]
+    described = [] if model is None else [("head", type(innermost_head(model)).__name__)]
     return replace(
         page,
         consensuses=pages.summarize_rankings(rankings, consensus, compared),
@@ -326,9 +378,7 @@ def _read_pictures(
     images: Path | None, outcomes: Outcomes, ids: list[str]
 ) -> tuple[dict[int, Thumbnail], str, list[str]]:
     """Choose inputs that have a picture, and read these only; say how, and what is missing."""
-    import numpy as np
-
-    from rankshot.report.pictures import PictureFolder, choose_pictures, describe_choice
+    from rankshot.report.pictures import PictureFolder, read_pictures
 
     if images is None:
         return {}, "", []
@@ -342,21 +392,10 @@ def _read_pictures(
         f"{images}: no input has an image there; ids must be paths below this folder, "
         f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}",
     )
-    candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
-    pictures, unreadable = {}, []
-    for row in choose_pictures(outcomes, candidates):
-        try:
-            pictures[row] = folder.read(files[row])
-        except RankshotError as error:
-            unreadable.append(f"{short_repr(ids[row])} ({error})")
-    notes = []
+    pictures, choice, notes = read_pictures(folder, files, outcomes, ids)
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
-        notes.append(f"Images are missing for {some}: {quote_names(missing, 3)}.")
-    if unreadable:
-        some = format_count(len(unreadable), "image")
-        notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
+        notes.insert(0, f"Images are missing for {some}: {quote_names(missing, 3)}.")
     for note in notes:
         say(f"{images}: {note}")
-    choice = describe_choice(outcomes, list(pictures), len(candidates)) if pictures else ""
     return pictures, choice, notes

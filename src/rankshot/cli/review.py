@@ -6,15 +6,14 @@ import json
 import os
 import secrets
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from rankshot import zeroshot
-from rankshot.cli.console import refuse, say
+from rankshot.cli.console import refuse, require_packages, say
 from rankshot.cli.examples import add_evidence, read_examples, read_labels, require_new
 from rankshot.cli.heads import HeadOptions, innermost_head, open_table, read_more, read_new_rankings
-from rankshot.cli.recognise import LABELLED, MANIFEST
+from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION
 from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
 from rankshot.cli.survey import LAST_PORT
 from rankshot.core.errors import RankshotError, format_count, quote_names
@@ -70,7 +69,7 @@ def review(
     open_browser
         Open the page in the browser.
     """
-    _require_extra()
+    require_packages("review", "fastapi jinja2 PIL uvicorn")
     from rankshot.review.app import create_app
     from rankshot.review.inputs import ShownInputs
     from rankshot.review.journal import Journal
@@ -93,9 +92,9 @@ def review(
     )
     found = _read_run(source, options) if is_run else _read_table(source, options, score_type)
     place = inputs or found.inputs
-    shown = ShownInputs(found.ids, found.learner.scores, place, None if inputs else found.takes)
-    if place is not None and (missing := shown.check(place)):
-        say(missing)
+    about = () if inputs else (found.takes, found.versions)
+    shown = ShownInputs(found.ids, found.learner.scores, place, *about)
+    notes = [] if place is None else shown.check(place)
     kept = folder or (source / FOLDER if is_run else source.with_suffix(ENDING))
     kept.mkdir(parents=True, exist_ok=True)
     with (
@@ -104,6 +103,7 @@ def review(
         closing(Journal(kept / JOURNAL)) as journal,
         closing(Review(found.learner, found.ids, journal, found.given)) as work,
     ):
+        work.notes += notes
         for note in work.notes:
             say(note)
         results = Results(work, shown, kept, found.score_type)
@@ -111,7 +111,8 @@ def review(
         work.start(results.write_all)
         name, own_port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
         hosts = None
-        if is_loopback(host):
+        # Who sets a token may serve the page by a proxy, under any name.
+        if is_loopback(host) and TOKEN not in os.environ:
             hosts = {f"{each}:{own_port}" for each in ("127.0.0.1", "localhost", "[::1]", name)}
         title = (place or source).resolve().name
         app = create_app(work, shown, results, token=token, title=title, hosts=hosts)
@@ -138,16 +139,12 @@ class Found(NamedTuple):
     given: dict[str, str]
     inputs: Path | None = None
     takes: Any = None
-
-
-def _require_extra() -> None:
-    for name in ("fastapi", "jinja2", "PIL", "uvicorn"):
-        if find_spec(name) is None:
-            raise RankshotError(f"the review needs {name}: pip install 'rankshot[review]'")
+    versions: dict[str, str] | None = None
 
 
 def _read_run(run: Path, options: HeadOptions) -> Found:
     """Read what `rankshot recognise` kept."""
+    from rankshot.core.tables import ID, read_table
     from rankshot.zeroshot.heads.base import only_new
 
     refuse(
@@ -181,7 +178,12 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     if not place.exists():
         say(f"{place}: the inputs are not there any more; give their place with --inputs")
     found = _read_scores(table, score_type, head, new, examples, (own, reference))
-    return found._replace(inputs=place if place.exists() else None, takes=about["takes"])
+    versions = None
+    if (run / INPUTS).is_file():
+        versions = dict(zip(*read_table(run / INPUTS, [ID, VERSION]).texts, strict=True))
+    return found._replace(
+        inputs=place if place.exists() else None, takes=about["takes"], versions=versions
+    )
 
 
 def _find(file: Path, run: Path) -> Path:

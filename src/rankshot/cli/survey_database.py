@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot.cli.console import say
+from rankshot.cli.console import require_packages, say
 from rankshot.core.errors import RankshotError
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ DATABASE = "RANKSHOT_SURVEY_DATABASE"
 def require_extra() -> None:
     """Refuse to go on without the packages that the survey needs."""
     needed = "fastapi jinja2 markdown_it pydantic python_multipart sqlalchemy uvicorn"
-    for name in needed.split():
-        if find_spec(name) is None:
-            raise RankshotError(f"the survey needs {name}: pip install 'rankshot[survey]'")
+    require_packages("survey", needed)
 
 
 def find_database(study: Path, database: str | None) -> Path | str:

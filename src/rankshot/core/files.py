@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
+from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
@@ -126,6 +127,23 @@ def name_disk_errors(path: str | Path) -> Iterator[None]:
         if error.errno in DISK_ERRORS:
             raise OutputError(f"{path}: cannot be written: {error.strerror}") from None
         raise
+
+
+def append_line(stream: FileIO, line: bytes, path: Path) -> None:
+    """Add a line to a file without a buffer; it is on disk when this returns, or nothing of it is.
+
+    The next line would otherwise be part of one that a full disk has cut.
+    """
+    end = os.fstat(stream.fileno()).st_size
+    try:
+        if os.fstat(stream.fileno()).st_nlink == 0:
+            raise FileNotFoundError(0, "the file was removed")
+        while line:
+            line = line[stream.write(line) :]
+        os.fsync(stream)
+    except OSError as error:
+        stream.truncate(end)
+        raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
 
 
 @contextmanager

@@ -12,10 +12,13 @@ from .embedded import (
 from .images import (
     ImageData as ImageData,
     ImageNetScores as ImageNetScores,
+    Photographs as Photographs,
     Thumbnails as Thumbnails,
     load_cifar as load_cifar,
     load_imagenet as load_imagenet,
+    load_photographs as load_photographs,
     load_thumbnails as load_thumbnails,
+    write_photographs as write_photographs,
 )
 from .intents import TextData as TextData, load_intents as load_intents
 from .sounds import SoundScores as SoundScores, load_sounds as load_sounds

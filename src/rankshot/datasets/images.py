@@ -1,13 +1,16 @@
-"""Images in the package: features of CIFAR, pictures, and scores of an ImageNet network."""
+"""Images in the package: photographs, features of CIFAR, and scores of an ImageNet network."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.datasets.embedded import class_names, embedded_arrays, embedded_file, read_only
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
@@ -17,6 +20,111 @@ from rankshot.zeroshot.scores import Scores
 
 RATER_FILE = "imagenet_rater.jsonl"
 SCORES_FILE = "imagenet_scores.npz"
+PHOTOGRAPHS_FOLDER = "photographs"
+PHOTOGRAPHS_SCORES_FILE = "photographs_scores.npz"
+PHOTOGRAPHS_RATER_FILE = "photographs.jsonl"
+
+
+class Photographs(NamedTuple):
+    """Photographs of new classes, with the scores of a network that knows 1,000 other classes.
+
+    Attributes
+    ----------
+    files : ndarray of str
+        Their file names, as `write_photographs` writes them.
+    labels : ndarray of str
+        The new class that each of them shows.
+    scores : Scores
+        The network's logits.
+    predicted : ndarray of str
+        The seen class that the network itself predicts.
+    rankings : Rankings
+        For each new class the first five seen classes, by one rater, a large language model.
+
+    Examples
+    --------
+    >>> from rankshot.datasets import load_photographs
+    >>> photos = load_photographs(["temple"])
+    >>> photos.files.tolist(), photos.predicted.tolist()
+    (['temple.jpg'], ['palace'])
+    """
+
+    files: NDArray[np.str_]
+    labels: NDArray[np.str_]
+    scores: Scores
+    predicted: NDArray[np.str_]
+    rankings: Rankings
+
+
+def load_photographs(classes: Iterable[str] | None = None) -> Photographs:
+    """Return the scores of EfficientNet-Lite0 for twelve photographs, one per new class.
+
+    They illustrate how rankshot works; they are too few to measure anything. `write_photographs`
+    writes the photographs themselves. ``photographs.md``, in the folder of the data, has their
+    origins and licences.
+
+    Parameters
+    ----------
+    classes : iterable of str, optional
+        Only the photographs of these classes. By default all.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.datasets import load_photographs
+    >>> photos = load_photographs()
+    >>> photos.scores.values.shape
+    (12, 1000)
+    >>> photos.rankings.select(target="temple")
+    Rankings: 1 ranking of 1,000 items, 1 target, 1 source, 1 rater
+      temple: palace > stupa > monastery > mosque > bell cote
+    >>> head = rs.WeightedMean().fit(photos.rankings)
+    >>> n_correct = (head.predict(photos.scores) == photos.labels).sum()
+    >>> print(n_correct, "of", len(photos.labels))
+    12 of 12
+    """
+    seen = load_imagenet_labels().names
+    with embedded_file(PHOTOGRAPHS_RATER_FILE) as path:
+        rankings = read_rankings(path, items=seen)
+    with embedded_arrays(PHOTOGRAPHS_SCORES_FILE) as arrays:
+        files, logits = arrays["name"], arrays["logits"].astype(np.float32)
+    labels = np.char.partition(files, ".")[:, 0]
+    wanted = labels.tolist() if classes is None else list(classes)
+    if unknown := [name for name in wanted if name not in labels]:
+        hint = f"{suggest_name(unknown[0], labels)}; there are {quote_names(labels)}"
+        raise RankshotError(f"no photograph of {quote_names(unknown)}{hint}")
+    rows = np.isin(labels, wanted)
+    return Photographs(
+        files[rows],
+        labels[rows],
+        Scores(logits[rows], seen),
+        np.array(seen)[logits[rows].argmax(axis=1)],
+        rankings[np.isin(rankings.targets.astype(str), wanted)],
+    )
+
+
+def write_photographs(folder: str | Path) -> None:
+    """Write the twelve photographs to a folder, as JPEG files of 224 x 224 pixels.
+
+    Parameters
+    ----------
+    folder : str or Path
+        It is made if it does not exist. Files of the same names are replaced.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.datasets import write_photographs
+    >>> with TemporaryDirectory() as folder:
+    ...     write_photographs(folder)
+    ...     sorted(path.name for path in Path(folder).iterdir())[:2]
+    ['astronaut.jpg', 'brick_wall.jpg']
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    for name in load_photographs().files.tolist():
+        with embedded_file(f"{PHOTOGRAPHS_FOLDER}/{name}") as path:
+            Path(folder, name).write_bytes(path.read_bytes())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

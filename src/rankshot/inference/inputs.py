@@ -276,6 +276,17 @@ def _open_sequence(source: Any, takes: Takes) -> Inputs:
     return Inputs("the list", read)
 
 
+def find_version(value: Path | str) -> str:
+    """Return what changes with the text of an input, or with the size and the time of its file."""
+    if isinstance(value, str):
+        return sha256(value.encode(errors="surrogatepass")).hexdigest()[:16]
+    try:
+        status = value.stat()
+    except OSError:
+        return ""
+    return f"{status.st_size}-{status.st_mtime_ns}"
+
+
 def fingerprint_entries(
     entries: Sequence[Input | Skipped], describe_file: Callable[[str], str]
 ) -> str:

@@ -34,7 +34,7 @@ from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
-from rankshot.zeroshot.rehearsal import Rehearsal, list_doubts
+from rankshot.zeroshot.rehearsal import Rehearsal, describe_prediction
 from rankshot.zeroshot.scores import Scores, as_scores
 from rankshot.zeroshot.settings import HeadSettings
 
@@ -329,9 +329,11 @@ def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) ->
     return rankings[np.isin(rankings.targets.astype(str), ranked)]
 
 
-def _describe_rehearsal(rehearsal: Rehearsal, predicted: Interval, new: Rankings) -> list[str]:
+def _describe_rehearsal(
+    rehearsal: Rehearsal, predicted: Interval | None, new: Rankings
+) -> list[str]:
     """Return sentences on what a rehearsal found, and what to think of it."""
-    n, n_new = len(rehearsal.classes_), len(new.target_names)
+    n = len(rehearsal.classes_)
     before, after = map(format_share, rehearsal.calibration_error_)
     with_reference = "with" if rehearsal.settings_.reference else "without"
     recognised = (
@@ -339,8 +341,4 @@ def _describe_rehearsal(rehearsal: Rehearsal, predicted: Interval, new: Rankings
         f"recognised ({with_reference} a reference; calibration error {before} before, {after} "
         "after)"
     )
-    expected = (
-        f"predicted mean accuracy of the {format_count(n_new, 'new class')}, each input alone: "
-        f"{predicted} (random guessing: {format_share(1 / n_new)})"
-    )
-    return [recognised, expected, *list_doubts(rehearsal, new)]
+    return [recognised, *describe_prediction(rehearsal, new, predicted)]

@@ -67,9 +67,7 @@ class Evaluation:
     confusion : ndarray of int, shape (L, L)
         Counts, one row per true class and one column per predicted class.
     calibration : Reliability
-        How well probabilities fit the share of right predictions.
-    top_k : tuple of (int, float)
-        k, and the share of inputs whose class is among the k most probable.
+        How well probabilities fit the share of correct predictions.
     """
 
     classes: tuple[str, ...]
@@ -79,7 +77,6 @@ class Evaluation:
     n_inputs: tuple[int, ...]
     confusion: NDArray[np.int64]
     calibration: Reliability
-    top_k: tuple[tuple[int, float], ...] = ()
 
 
 class PredictionOverview(NamedTuple):
@@ -97,7 +94,7 @@ class PredictionOverview(NamedTuple):
 
 
 class SimilarClasses(NamedTuple):
-    """The new classes that are most alike: two names and the distance of their ``k`` places.
+    """The most similar new classes: two names and the distance of their ``k`` places.
 
     ``n_compared`` of ``n_classes`` classes were compared.
     """

@@ -90,7 +90,7 @@ class Demo:
         The accuracy of the classifier on validation inputs of seen classes.
     rehearsal : Rehearsal
         With held-out seen classes.
-    predicted : Interval
+    predicted : Interval or None
         The accuracy of the new classes that it predicts.
     panel : Rankings
         The rankings of the panel, of all its questions.
@@ -107,7 +107,7 @@ class Demo:
     comparison: MethodComparison
     seen_accuracy: float
     rehearsal: Rehearsal
-    predicted: Interval
+    predicted: Interval | None
     panel: Rankings
     rankings: Rankings
     head: BaseHead

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from rankshot.zeroshot.metrics import Interval
 
-MINUS = "\N{MINUS SIGN}"
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
 
@@ -62,22 +61,22 @@ def format_interval(interval: Interval) -> str:
     >>> from rankshot.report.formatting import format_interval
     >>> from rankshot.zeroshot.metrics import Interval
     >>> format_interval(Interval(0.445, 0.43, 0.461))
-    '44.5% [43.0, 46.1]'
+    '44.5% (95% interval 43.0–46.1%)'
     """
     estimate, low, high = (f"{100 * share:.1f}" for share in interval)
-    return f"{estimate}% [{low}, {high}]"
+    return f"{estimate}% (95% interval {low}\N{EN DASH}{high}%)"
 
 
-def format_signed(value: float) -> str:
-    """Return a number with its sign and two decimals, as explanations print it.
+def format_factor(log_factor: float) -> str:
+    """Return a contribution, the logarithm of a factor of the odds, as this factor.
 
     Examples
     --------
-    >>> from rankshot.report.formatting import format_signed
-    >>> format_signed(1.234), format_signed(-0.5)
-    ('+1.23', '−0.50')
+    >>> from rankshot.report.formatting import format_factor
+    >>> format_factor(0.7), format_factor(-0.7)
+    ('×2.0', '÷2.0')
     """
-    return f"{value:+.2f}".replace("-", MINUS)
+    return f"{'÷' if log_factor < 0 else '×'}{math.exp(min(abs(log_factor), 700.0)):,.1f}"
 
 
 class Bar(NamedTuple):

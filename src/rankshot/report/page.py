@@ -14,12 +14,11 @@ from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.report.contents import ExplainedInput, MethodComparison, Report
 from rankshot.report.formatting import (
-    MINUS,
     Bar,
+    format_factor,
     format_interval,
     format_name,
     format_percent,
-    format_signed,
     make_bars,
     shorten,
     sort_largest_first,
@@ -31,6 +30,8 @@ from rankshot.report.predictions import (
     format_confusions,
     format_overview,
     list_facts,
+    list_findings,
+    list_steps,
 )
 from rankshot.report.rankings import format_consensus, format_similar_classes
 from rankshot.zeroshot.explanation import MAX_SHOWN
@@ -57,7 +58,7 @@ def render_report(report: Report) -> str:
     # Results come first; how they came about is folded.
     found: list[tuple[str, Callable[[Any], Any], Any]] = [
         ("predictions", format_overview, report.overview),
-        ("pictures", format_gallery, report.gallery),
+        ("images", format_gallery, report.gallery),
         ("confusions", format_confusions, evaluation),
         ("calibration", format_calibration, evaluation),
         ("classes", format_classes, evaluation),
@@ -78,6 +79,8 @@ def render_report(report: Report) -> str:
         contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
         folds=folds,
         facts=[*report.facts, *(list_facts(result) if result else [])],
+        findings=list_findings(evaluation) if evaluation else [],
+        steps=list_steps(result) if result else [],
         **sections,
     )
 
@@ -167,13 +170,15 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
     tables = []
     for group in groups:
         heading = shorten(group.heading, 160)
-        caption = f"{heading[:1].upper()}{heading[1:]}, together {format_signed(group.total)}"
-        note = f"{group.describe_rest()}.".replace("-", MINUS) if group.rest else ""
-        bars = make_bars(sort_largest_first(group.shown), format_signed, longest)
+        caption = f"{heading[:1].upper()}{heading[1:]}, together {format_factor(group.total)}"
+        total = sum(value for _, value in group.rest)
+        others = format_count(len(group.rest), "other")
+        note = f"{others}, together {format_factor(total)}." if group.rest else ""
+        bars = make_bars(sort_largest_first(group.shown), format_factor, longest)
         tables.append({"caption": caption, "bars": bars, "note": note})
     if why.sources:
         by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
-        bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_signed)
+        bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_factor)
         rest = len(by_size) - len(bars)
         note = f"{rest:,} others would give less." if rest else ""
         caption = "What each source alone would give"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.inference.pictures import (
     ENDINGS,
     ignore_pillow_warnings,
@@ -185,6 +185,28 @@ def choose_pictures(outcomes: Outcomes, candidates: Rows) -> list[int]:
     return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
 
 
+def read_pictures(
+    folder: PictureFolder, files: Mapping[int, Path], outcomes: Outcomes, ids: Sequence[str]
+) -> tuple[dict[int, Thumbnail], str, list[str]]:
+    """Choose some of the rows that have a file, and read their pictures only.
+
+    How they were chosen, and which ones cannot be shown, is returned in sentences.
+    """
+    candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
+    pictures, unreadable = {}, []
+    for row in choose_pictures(outcomes, candidates):
+        try:
+            pictures[row] = folder.read(files[row])
+        except RankshotError as error:
+            unreadable.append(f"{short_repr(ids[row])} ({error})")
+    notes = []
+    if unreadable:
+        some = format_count(len(unreadable), "image")
+        notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
+    choice = describe_choice(outcomes, list(pictures), len(candidates)) if pictures else ""
+    return pictures, choice, notes
+
+
 def _plan(n_classes: int) -> tuple[list[int], int]:
     """Return the places of the classes to show, and the number of inputs of each kind."""
     n_shown = min(n_classes, MAX_PICTURES // 2)
@@ -204,7 +226,7 @@ def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) 
         return f"{text} most and {each} of the least probable predictions."
     wrong = outcomes.predicted != outcomes.truth
     return (
-        f"{text} right and {each} of the wrong predictions with the highest probability. "
+        f"{text} correct and {each} of the wrong predictions with the highest probability. "
         f"{format_percent(wrong.mean(), 0)} of all inputs are wrong, and "
         f"{format_percent(wrong[list(rows)].mean(), 0)} of those shown."
     )

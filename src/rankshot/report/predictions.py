@@ -33,7 +33,6 @@ from rankshot.zeroshot.metrics import (
     Interval,
     count_confusions,
     find_largest_confusions,
-    format_share,
     mean_class_interval,
     per_class_accuracy,
     require_probabilities,
@@ -49,6 +48,8 @@ FIRST_PAIRS = 10
 """Lines of a list of pairs that are not folded."""
 MAX_LINES = 1000
 """Lines of a folded table."""
+MAX_FINDINGS = 3
+"""Classes that are named at the top of the page."""
 MAX_EXAMPLES = 12
 """The largest number of inputs that are explained in detail."""
 
@@ -85,7 +86,6 @@ def evaluate_predictions(
     names = tuple(map(str, classes))
     by_class = per_class_accuracy(truth, predicted)
     scored = require_probabilities(truth, proba, names)
-    ks = [k for k in (2, 5) if k < len(names)]
     per_class = tuple(by_class.get(name, float("nan")) for name in names)
     n_inputs = tuple(int((truth == name).sum()) for name in names)
     return Evaluation(
@@ -96,7 +96,6 @@ def evaluate_predictions(
         n_inputs=n_inputs,
         confusion=count_confusions(truth, predicted, names),
         calibration=scored.reliability(),
-        top_k=tuple((k, scored.top_k_accuracy(k)) for k in ks),
     )
 
 
@@ -216,19 +215,68 @@ def write_verdict(
     >>> from rankshot.report import evaluate_predictions, write_verdict
     >>> truth, predicted = np.array(["cat", "dog"]), np.array(["cat", "cat"])
     >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
-    >>> write_verdict(evaluate_predictions(truth, predicted, proba, ["cat", "dog"]))
-    'Recognises 50.0% [9.5, 90.5] of 2 inputs of 2 new classes; random guessing 50.0%.'
+    >>> text = write_verdict(evaluate_predictions(truth, predicted, proba, ["cat", "dog"]))
+    >>> text.split(". ")[0]
+    '1 of 2 inputs of 2 new classes were classified correctly: 50.0% (95% interval 9.5–90.5%)'
     """
     classes = format_count(len(found.classes), f"{kind} class")
-    before = "" if predicted is None else f"; predicted beforehand {format_interval(predicted)}"
+    before = ""
+    if predicted is not None:
+        before = f" The rehearsal on seen classes had predicted {format_interval(predicted)}."
     if isinstance(found, PredictionOverview):
         unknown = "The true classes are not given, so the accuracy is not known."
-        return f"{format_count(found.n_inputs, 'prediction')} of {classes}{before}. {unknown}"
-    inputs = format_count(sum(found.n_inputs), "input")
+        return f"{format_count(found.n_inputs, 'prediction')} of {classes}. {unknown}{before}"
+    n = sum(found.n_inputs)
     return (
-        f"Recognises {format_interval(found.accuracy)} of {inputs} of {classes}; random guessing "
-        f"{format_percent(1 / len(found.classes))}{before}."
+        f"{round(found.accuracy.estimate * n):,} of {format_count(n, 'input')} of {classes} were "
+        f"classified correctly: {format_interval(found.accuracy)}. Random guessing reaches "
+        f"{format_percent(1 / len(found.classes))}.{before}"
     )
+
+
+def list_findings(found: Evaluation) -> list[str]:
+    """Return what stands out: the classes that are clearly less accurate than all inputs together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankshot.report import evaluate_predictions
+    >>> from rankshot.report.predictions import list_findings
+    >>> truth = np.repeat(["octopus", "squid"], 20)
+    >>> predicted = np.repeat(["octopus", "squid"], [3, 37])
+    >>> proba = np.eye(2)[(predicted == "squid").astype(int)]
+    >>> list_findings(evaluate_predictions(truth, predicted, proba, ["octopus", "squid"]))
+    ['octopus: 3 of 20 recognised; 17 taken for squid']
+    """
+    return [
+        f"{line.bar.name}: {round(line.bar.length * line.inputs):,} of {line.inputs:,} recognised"
+        + (f"; {line.times:,} taken for {' or '.join(line.confused_with[:2])}" * bool(line.times))
+        for line in _find_weak_classes(found)
+    ]
+
+
+def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
+    """Return what to do next."""
+    if isinstance(found, PredictionOverview):
+        return ["Check some predictions that are drawn at random, to learn the accuracy."]
+    weak = [line for line in _find_weak_classes(found) if line.times]
+    if not weak:
+        return ["No class is clearly less accurate than the others: labels of any class help."]
+    pairs = [f"{line.bar.name} and {line.confused_with[0]}" for line in weak]
+    return [
+        f"Label a few inputs of {pair}, or add rankings that contrast the two." for pair in pairs
+    ]
+
+
+def _find_weak_classes(found: Evaluation) -> list[ClassLine]:
+    """Return the classes whose interval is below the accuracy of all inputs, lowest first."""
+    lines = [line for part in format_classes(found).values() for line in part if line.inputs]
+    return [
+        line
+        for line in lines
+        if wilson_interval(round(line.bar.length * line.inputs), line.inputs).high
+        < found.accuracy.estimate
+    ][:MAX_FINDINGS]
 
 
 def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
@@ -236,9 +284,8 @@ def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
     if isinstance(found, PredictionOverview):
         return [("median confidence", format_percent(found.median_confidence))]
     return [
-        ("mean of classes", format_percent(found.mean_class_accuracy.estimate)),
-        *((f"top-{k} accuracy", format_percent(share)) for k, share in found.top_k),
-        ("calibration error", format_share(found.calibration.expected_calibration_error)),
+        ("mean over classes", format_percent(found.mean_class_accuracy.estimate)),
+        ("calibration error", format_percent(found.calibration.expected_calibration_error)),
     ]
 
 
@@ -319,6 +366,6 @@ def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
     bins = evaluation.calibration
     title = "Accuracy against confidence, with one disc per bin"
     return {
-        "error": format_share(bins.expected_calibration_error),
+        "error": format_percent(bins.expected_calibration_error),
         "diagram": Html(ReliabilityDisplay(bins).to_svg(title, DIAGRAM_WIDTH)),
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection
 from hashlib import sha256
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, FastAPI, Query as Parameter, Request
@@ -14,19 +13,24 @@ from starlette.requests import HTTPConnection
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from rankshot.core.errors import OutputError, RankshotError
-from rankshot.report.pictures import Thumbnail
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.listing import Listing, Query
-from rankshot.review.results import HEAD, LABELS, PREDICTIONS, REPORT, Results
+from rankshot.review.results import Results
 from rankshot.review.session import GoneError, Review
 from rankshot.web.application import (
-    File,
     add_files,
     create_application,
     create_environment,
     load_static_files,
 )
-from rankshot.web.guards import POLICY, RateLimit, RefusedError, Rules, find_address
+from rankshot.web.guards import (
+    POLICY,
+    RateLimit,
+    RefusedError,
+    Rules,
+    find_address,
+    make_wait_refusal,
+)
 from rankshot.web.tokens import are_equal, require_secret, set_cookie
 from rankshot.zeroshot.explanation import explain
 from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
@@ -40,15 +44,8 @@ REQUESTS, ATTEMPTS = 6_000, 10
 """Requests per minute, thumbnails not counted, and wrong tokens per minute, of one address."""
 MOST_BYTES = 2**20
 """The largest request: labels of a page of inputs, or a ranking of all seen classes."""
-MOST_SET = 2_000
-"""Labels in one request."""
-KEPT = "private, max-age=3600"
-TYPES = {
-    PREDICTIONS: "text/csv; charset=utf-8",
-    LABELS: "text/csv; charset=utf-8",
-    HEAD: "application/octet-stream",
-    REPORT: "text/html; charset=utf-8",
-}
+KEPT = {"cache-control": "private, max-age=3600"}
+NOT_FOUND = "There is no such page."
 REFUSALS = {
     "token": "This page needs its token. Open the address that rankshot review has printed.",
     "wait": "Too many requests. Wait {seconds} seconds.",
@@ -57,12 +54,13 @@ REFUSALS = {
     "large": "The request is too large.",
     "no_form": "The request is not JSON.",
     "malformed": "The request is malformed.",
-    "no_page": "There is no such page.",
-    "no_file": "There is no such file.",
-    "address": "There is no such page.",
+    "no_page": NOT_FOUND,
+    "no_file": NOT_FOUND,
+    "address": NOT_FOUND,
     "failed": "Something went wrong on the server. Nothing of this was saved. Try again.",
 }
 """What a refusal says, by its key; others say themselves what is wrong."""
+Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class Sent(BaseModel):
@@ -71,13 +69,10 @@ class Sent(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-Name = Annotated[str, Field(min_length=1, max_length=500)]
-
-
 class SentLabels(Sent):
     """Rows and their labels; None removes a label."""
 
-    labels: Annotated[list[tuple[StrictInt, Name | None]], Field(min_length=1, max_length=MOST_SET)]
+    labels: Annotated[list[tuple[StrictInt, Name | None]], Field(min_length=1, max_length=2_000)]
 
 
 class SentClass(Sent):
@@ -91,22 +86,8 @@ class SentAudit(Sent):
     """What is done with the audit; a check has the row and its class."""
 
     action: Literal["open", "check", "undo", "close"]
-    row: StrictInt | None = None
-    label: Name | None = None
-
-
-class Asked(BaseModel):
-    """Which inputs the page asks for."""
-
-    model_config = ConfigDict(extra="forbid")
-    order: Literal["groups", "useful"] = "groups"
-    name: Annotated[str, Field(max_length=500)] = ""
-    least: Annotated[float, Field(ge=0, le=1)] = 0.0
-    most: Annotated[float, Field(ge=0, le=1)] = 1.0
-    text: Annotated[str, Field(max_length=500)] = ""
-    labelled: bool | None = None
-    page: Annotated[int, Field(ge=0, le=10**9)] = 0
-    only: Annotated[str, Field(pattern=r"^(\d{1,9}(,\d{1,9})*)?$", max_length=10_000)] = ""
+    row: StrictInt = -1
+    label: Name = NONE_OF_THESE
 
 
 def create_app(
@@ -132,65 +113,45 @@ def create_app(
         The names, with the port, by which browsers may ask for the page.
     """
     static = load_static_files(PACKAGE)
-    rules = Rules(
-        RateLimit(REQUESTS),
-        uncounted=("/health", "/static/", "/thumbnails/"),
-        policy=f"{POLICY}; media-src 'self'",
-        kind="application/json",
-        find_most_bytes=lambda _path: MOST_BYTES,
-        hosts=hosts,
-    )
-    pages = Pages(static, title)
-    app = create_application(pages.refuse, rules)
-    routes = Routes(review, inputs, results, require_secret(token), pages)
-    app.routes.extend(routes.router().routes)
-    add_files(app, "/static/{name}", static)
+    # Relative, so that a proxy can serve the page under a path.
+    values = {"root": "", "title": title, "none": NONE_OF_THESE}
+    templates = create_environment(PACKAGE, static, **values)
 
-    @app.exception_handler(RankshotError)
-    def show_error(request: Request, error: RankshotError) -> Response:
-        status = 409 if isinstance(error, GoneError) else 422
-        return pages.refuse(
-            request, RefusedError(507 if isinstance(error, OutputError) else status, str(error))
-        )
-
-    return app
-
-
-class Pages:
-    """The page of a review, and the messages of refused requests."""
-
-    def __init__(self, static: dict[str, File], title: str) -> None:
-        # Relative, so that a proxy can serve the page under a path.
-        self._environment = create_environment(
-            PACKAGE,
-            static,
-            root="",
-            title=title,
-            none=NONE_OF_THESE,
-        )
-
-    def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-        """Return a page."""
-        return HTMLResponse(self._environment.get_template(template).render(**values), status)
-
-    def refuse(self, reader: HTTPConnection, error: RefusedError) -> Response:
+    def refuse(reader: HTTPConnection, error: RefusedError) -> Response:
         """Return why a request is refused: to the page as JSON, to a person as a page."""
         text = error.message
         if text in REFUSALS:
             text = REFUSALS[text].format(**error.values)
         if reader.scope["path"].startswith("/api/"):
-            page: Response = JSONResponse({"error": text}, error.status)
-        else:
-            page = self.render("message.html", error.status, text=text)
-        page.headers.update(error.headers)
-        return page
+            return JSONResponse({"error": text}, error.status, error.headers)
+        page = templates.get_template("message.html").render(text=text)
+        return HTMLResponse(page, error.status, error.headers)
+
+    rules = Rules(
+        RateLimit(REQUESTS),
+        uncounted=("/health", "/static/", "/images/"),
+        policy=f"{POLICY}; media-src 'self'",
+        kind="application/json",
+        find_most_bytes=lambda _path: MOST_BYTES,
+        hosts=hosts,
+    )
+    app = create_application(refuse, rules)
+    app.routes.extend(Routes(review, inputs, results, require_secret(token), templates).router())
+    add_files(app, "/static/{name}", static)
+
+    @app.exception_handler(RankshotError)
+    def show_error(request: Request, error: RankshotError) -> Response:
+        status = {GoneError: 409, OutputError: 507}.get(type(error), 422)
+        return refuse(request, RefusedError(status, str(error)))
+
+    return app
 
 
 class Routes:
     """All routes, behind a token."""
 
     def __init__(
-        self, review: Review, inputs: ShownInputs, results: Results, token: str, pages: Pages
+        self, review: Review, inputs: ShownInputs, results: Results, token: str, templates: Any
     ) -> None:
         self._review = review
         self._inputs = inputs
@@ -198,11 +159,11 @@ class Routes:
         self._listing = Listing(review, inputs)
         self._token = token
         self._cookie = COOKIE + sha256(token.encode()).hexdigest()[:8]
-        self._pages = pages
+        self._templates = templates
         self._attempts = RateLimit(ATTEMPTS)
 
-    def router(self) -> APIRouter:
-        """Return the router with all routes."""
+    def router(self) -> list[Any]:
+        """Return all routes."""
         router = APIRouter()
         router.get("/")(self.page)
         locked = APIRouter(dependencies=[Depends(self.require_cookie)])
@@ -212,12 +173,11 @@ class Routes:
         locked.post("/api/labels")(self.set_labels)
         locked.post("/api/classes")(self.add_class)
         locked.post("/api/audit")(self.change_audit)
-        locked.get("/thumbnails/{row}")(self.thumbnail)
         locked.get("/images/{row}")(self.image)
         locked.get("/sounds/{row}")(self.sound)
         locked.get("/files/{name}")(self.file)
         router.include_router(locked)
-        return router
+        return router.routes
 
     # ---- Access
 
@@ -228,44 +188,40 @@ class Routes:
 
     def page(self, request: Request, token: str = "") -> Response:
         """Return the page; the token in the address becomes a cookie."""
-        if token:
-            address = find_address(request.scope)
-            if wait := self._attempts.wait(address):
-                raise RefusedError(429, "wait", seconds=round(wait) + 1)
-            if not are_equal(self._token, token):
-                raise RefusedError(403, "token")
-            self._attempts.give_back(address)
-            response: Response = RedirectResponse("./", 303)
-            kept = {"path": "/", "max_age": COOKIE_SECONDS, "samesite": "strict"}
-            set_cookie(response, request, self._cookie, self._token, **kept)
-            return response
-        self.require_cookie(request)
-        items = sorted(self._review.learner.items)
-        return self._pages.render("review.html", items=items, files=list(TYPES))
+        if not token:
+            self.require_cookie(request)
+            values = {"items": sorted(self._review.learner.items), "files": self._results.names}
+            return HTMLResponse(self._templates.get_template("review.html").render(**values))
+        address = find_address(request.scope)
+        if wait := self._attempts.wait(address):
+            raise make_wait_refusal(wait)
+        if not are_equal(self._token, token):
+            raise RefusedError(403, "token")
+        self._attempts.give_back(address)
+        response = RedirectResponse("./", 303)
+        kept = {"path": "/", "max_age": COOKIE_SECONDS, "samesite": "strict"}
+        set_cookie(response, request, self._cookie, self._token, **kept)
+        return response
 
-    # ---- Data
+    # ---- Data: not by FastAPI's encoder, which visits every value of long lists
 
-    def state(self, since: Annotated[int, Parameter(ge=0)] = 0) -> JSONResponse:
-        """Return what has changed, and how far the review is."""
-        # Not by FastAPI's encoder, which visits every value of long lists.
-        return JSONResponse(self._review.describe(since))
+    def state(self) -> JSONResponse:
+        """Return how far the review is."""
+        return JSONResponse(self._review.describe())
 
-    def rows(self, asked: Annotated[Asked, Parameter()]) -> JSONResponse:
+    def rows(self, asked: Annotated[Query, Parameter()]) -> JSONResponse:
         """Return one page of inputs, or only those that the page has already."""
-        if asked.only:
-            rows = [self._require_row(int(row)) for row in asked.only.split(",")]
-            return JSONResponse({"rows": [self._listing.describe(row) for row in rows]})
-        return JSONResponse(self._listing.find(Query(**asked.model_dump(exclude={"only"}))))
+        return JSONResponse(self._listing.find(asked))
 
     def explanation(self, row: int) -> JSONResponse:
         """Return why an input is predicted to have its class."""
-        review = self._review
-        scores = review.learner.scores[[self._require_row(row)]]
-        return JSONResponse({"text": str(explain(review.predicted.head, scores)[0])})
+        scores = self._review.learner.scores[[self._require_row(row)]]
+        return JSONResponse({"text": str(explain(self._review.predicted.head, scores)[0])})
 
     def set_labels(self, sent: SentLabels) -> dict[str, int]:
         """Save labels; the answer comes when they are on disk."""
-        return {"n_history": self._review.set_labels(dict(sent.labels))}
+        self._review.set_labels(dict(sent.labels))
+        return {"n_saved": len(sent.labels)}
 
     def add_class(self, sent: SentClass) -> dict[str, str]:
         """Save a new class."""
@@ -274,45 +230,34 @@ class Routes:
     def change_audit(self, sent: SentAudit) -> dict[str, Any]:
         """Open, continue or close the audit."""
         review = self._review
-        if sent.action == "open":
-            review.open_audit(secrets.randbits(63))
-        elif sent.action == "undo":
-            review.undo_check()
-        elif sent.action == "close":
-            review.close_audit()
-        elif sent.row is None or sent.label is None:
-            raise RefusedError(422, "malformed")
-        else:
-            review.check(sent.row, sent.label)
+        {
+            "open": lambda: review.open_audit(secrets.randbits(63)),
+            "check": lambda: review.check(sent.row, sent.label),
+            "undo": review.undo_check,
+            "close": review.close_audit,
+        }[sent.action]()
         return {"audit": None if review.audit is None else review.audit.describe()}
 
     # ---- Media and files
 
-    def thumbnail(self, row: int) -> Response:
-        """Return a small image."""
-        return _send(self._inputs.thumbnail(self._require_row(row)))
-
-    def image(self, row: int) -> Response:
-        """Return a larger image."""
-        return _send(self._inputs.image(self._require_row(row)))
+    def image(self, row: int, *, large: bool = False) -> Response:
+        """Return an image, small for the grid or larger."""
+        read = self._inputs.read_image if large else self._inputs.read_thumbnail
+        found = read(self._require_row(row))
+        return Response(found.data, media_type=found.media_type, headers=KEPT)
 
     def sound(self, row: int) -> Response:
         """Return a sound file."""
-        file, kind = self._inputs.sound(self._require_row(row))
-        return FileResponse(file, media_type=kind, headers={"cache-control": KEPT})
+        file, kind = self._inputs.find_sound(self._require_row(row))
+        return FileResponse(file, media_type=kind, headers=KEPT)
 
     def file(self, name: str) -> Response:
         """Write one of the results, and return it."""
-        if name not in TYPES:
+        if name not in self._results.names:
             raise RefusedError(404, "no_file")
-        path: Path = self._results.write(name)
-        return FileResponse(path, media_type=TYPES[name], filename=name)
+        return FileResponse(self._results.write(name), filename=name)
 
     def _require_row(self, row: int) -> int:
         if not 0 <= row < len(self._review.ids):
             raise RefusedError(404, "no_page")
         return row
-
-
-def _send(image: Thumbnail) -> Response:
-    return Response(image.data, media_type=image.media_type, headers={"cache-control": KEPT})

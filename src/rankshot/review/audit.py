@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import lgamma, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaln
 
 ERROR = 0.05
@@ -94,3 +97,35 @@ def count_more(found: Checked, error: float = ERROR) -> int:
         middle = (few + many) // 2
         few, many = (few, middle) if width(middle) <= wanted else (middle, many)
     return many - found.n_checked
+
+
+@dataclass
+class Audit:
+    """Inputs in random order, and what people said of the first of them.
+
+    The predictions are those of the moment when it was opened: until it is closed, nothing is
+    learned.
+    """
+
+    order: NDArray[np.intp]
+    predicted: NDArray[np.str_]
+    judged: list[str] = field(default_factory=list)
+
+    @property
+    def next_row(self) -> int | None:
+        """The input to check next; None if all are checked."""
+        return int(self.order[len(self.judged)]) if len(self.judged) < len(self.order) else None
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the page shows of it."""
+        names, n = self.predicted[self.order], len(self.judged)
+        found = Checked(int((names[:n] == np.array(self.judged, str)).sum()), n, len(names))
+        low, high = confidence_sequence(found)
+        return {
+            **found._asdict(),
+            "low": low,
+            "high": high,
+            "more": count_more(found) if 0 < n < len(names) else None,
+            "unchecked": sorted({*names.tolist()} - {*names[:n].tolist()}),
+            "row": self.next_row,
+        }

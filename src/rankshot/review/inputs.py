@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.tables import read_columns
-from rankshot.inference.inputs import COLUMNS, Input, open_inputs
+from rankshot.inference.inputs import COLUMNS, Input, find_version, open_inputs
 from rankshot.inference.pictures import ENDINGS as IMAGE_ENDINGS
 from rankshot.report.pictures import PictureFolder, Thumbnail
 from rankshot.zeroshot.scores import Scores, class_scores
@@ -40,7 +41,7 @@ Kind = Literal["image", "sound", "text", "row"]
 
 
 class ShownInputs:
-    """What can be shown of each input, by its id.
+    """What can be shown of each input.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ class ShownInputs:
         A folder of images or sounds; or a file of texts, or of paths below its folder.
     takes : {"texts", "pictures"}, optional
         What a file has. By default its columns tell.
+    versions : mapping of id to str, optional
+        The inputs when they were scored; see `find_version`.
     """
 
     def __init__(
@@ -58,113 +61,104 @@ class ShownInputs:
         ids: Sequence[str],
         scores: Scores,
         place: Path | None = None,
-        takes: Literal["texts", "pictures"] | None = None,
+        takes: Any = None,
+        versions: Mapping[str, str] | None = None,
     ) -> None:
         self._ids = ids
         self._scores = scores
-        self.texts: dict[str, str] = {}
-        self._names: Mapping[str, str] | None = None
+        self._versions = versions or {}
         self.folder: PictureFolder | None = None
+        self.values: list[Path | str | None] = [None] * len(ids)
         if place is not None:
-            self._open(place, takes)
+            self.values = self._open(place, takes)
         self._pillow = Lock()
-        self.thumbnail = lru_cache(MOST_KEPT)(self._read_thumbnail)
+        self.read_thumbnail = lru_cache(MOST_KEPT)(lambda row: self.read_image(row, SIDE))
 
-    def _open(self, place: Path, takes: Any) -> None:
-        if place.is_dir():
-            self.folder = PictureFolder(place, (*IMAGE_ENDINGS, *SOUNDS))
-        elif place.suffix.lower() in IMAGE_ENDINGS:
-            self.folder = PictureFolder(place.parent)
-        elif (takes or _find_kind(place)) == "pictures":
-            found = [one for one in open_inputs(place, "pictures") if isinstance(one, Input)]
-            root = place.parent
-            self.folder = PictureFolder(root, (*IMAGE_ENDINGS, *SOUNDS))
-            # A path that leads out of the folder begins with .. or /, and is not found.
-            self._names = {one.id: _relative(one.value, root) for one in found}
-        else:
-            found = [one for one in open_inputs(place, "texts") if isinstance(one, Input)]
-            self.texts = {one.id: one.value for one in found}
+    def _open(self, place: Path, takes: Any) -> list[Path | str | None]:
+        """Return the file or the text of each input."""
+        names: Mapping[str, Any] = {name: name for name in self._ids}
+        if not (place.is_dir() or place.suffix.lower() in IMAGE_ENDINGS):
+            takes = takes or _find_kind(place)
+            found = [one for one in open_inputs(place, takes) if isinstance(one, Input)]
+            names = {one.id: one.value for one in found}
+            if takes == "texts":
+                return [names.get(name) for name in self._ids]
+            # A path that leads out of the folder begins with .. and is not found.
+            names = {one.id: os.path.relpath(one.value, place.parent) for one in found}
+        root = place if place.is_dir() else place.parent
+        self.folder = PictureFolder(root, (*IMAGE_ENDINGS, *SOUNDS))
+        return [self.folder.find(names.get(name, "")) for name in self._ids]
 
-    def check(self, place: Path) -> str:
-        """Return a sentence about inputs that cannot be shown; refuse if these are all."""
-        missing = [name for row, name in enumerate(self._ids) if self.kind(row) == "row"]
+    def check(self, place: Path) -> list[str]:
+        """Return sentences about inputs that are missing or have changed; refuse if all are."""
+        missing = [name for name, value in zip(self._ids, self.values, strict=True) if not value]
         if len(missing) == len(self._ids):
             raise RankshotError(
                 f"{place}: has none of the inputs; ids must be paths below this folder, with or "
                 f"without endings, or ids of this file, but the first are {quote_names(missing)}"
             )
-        n = f"{len(missing):,} of {len(self._ids):,} inputs"
-        return f"{place}: has not {n}: {quote_names(missing)}" if missing else ""
+        changed = [name for row, name in enumerate(self._ids) if self.has_changed(row)]
+        problems = {
+            f"not found in {place}; their scores are shown": missing,
+            "changed since they were scored; run `rankshot recognise` again": changed,
+        }
+        return [
+            f"{len(ids):,} of {len(self._ids):,} inputs {what}: {quote_names(ids)}"
+            for what, ids in problems.items()
+            if ids
+        ]
 
-    def _find(self, row: int) -> Path | None:
-        """Return the file of an input, if there is one."""
-        if self.folder is None:
-            return None
-        name = self._ids[row]
-        return self.folder.find(name if self._names is None else self._names.get(name, ""))
+    def has_changed(self, row: int) -> bool:
+        """Return whether an input is another one than when it was scored, or has been removed."""
+        value, version = self.values[row], self._versions.get(self._ids[row])
+        return value is not None and version is not None and find_version(value) != version
 
-    def kind(self, row: int) -> Kind:
+    def find_kind(self, row: int) -> Kind:
         """Return how an input is shown."""
-        if self._ids[row] in self.texts:
-            return "text"
-        file = self._find(row)
-        if file is None:
+        value = self.values[row]
+        if value is None:
             return "row"
-        return "sound" if file.suffix.lower() in SOUNDS else "image"
+        if isinstance(value, str):
+            return "text"
+        return "sound" if value.suffix.lower() in SOUNDS else "image"
 
-    def text(self, row: int) -> str:
-        """Return the text of an input or, if it is neither an image nor a sound, its scores."""
-        kind, name = self.kind(row), self._ids[row]
-        if kind == "text":
-            return self.texts[name][:MOST_CHARACTERS]
-        if kind != "row":
-            return ""
-        scores = self._scores[[row]]
-        values = class_scores(scores.values, scores.kind, len(scores.items), {}, np)[0]
-        best = np.argsort(-values, kind="stable")[:LARGEST]
-        return ", ".join(f"{scores.items[i]} {values[i]:.3g}" for i in best)
+    def describe(self, row: int) -> dict[str, Any]:
+        """Return what is shown: of an input without file and text, its largest scores."""
+        value = self.values[row]
+        text = value[:MOST_CHARACTERS] if isinstance(value, str) else ""
+        if value is None:
+            scores = self._scores[[row]]
+            found = class_scores(scores.values, scores.kind, len(scores.items), {}, np)[0]
+            best = np.argsort(-found, kind="stable")[:LARGEST]
+            text = ", ".join(f"{scores.items[i]} {found[i]:.3g}" for i in best)
+        return {"kind": self.find_kind(row), "text": text, "has_changed": self.has_changed(row)}
 
-    def sound(self, row: int) -> tuple[Path, str]:
+    def find_sound(self, row: int) -> tuple[Path, str]:
         """Return the file of a sound, and its type."""
         folder, file = self._require_file(row, "sound")
         return folder.require_inside(file), SOUNDS[file.suffix.lower()]
 
-    def image(self, row: int) -> Thumbnail:
-        """Return an image as it is shown beside the grid."""
-        return self._read(row, LARGE_SIDE)
-
-    def _read_thumbnail(self, row: int) -> Thumbnail:
-        return self._read(row, SIDE)
-
-    def _read(self, row: int, side: int) -> Thumbnail:
+    def read_image(self, row: int, side: int = LARGE_SIDE) -> Thumbnail:
+        """Return an image, of this size in pixels at most."""
         folder, file = self._require_file(row, "image")
         # Warnings are switched off for the whole process meanwhile.
         with self._pillow:
             return folder.read(file, side)
 
     def _require_file(self, row: int, kind: Kind) -> tuple[PictureFolder, Path]:
-        file = self._find(row)
-        if self.folder is None or file is None or self.kind(row) != kind:
+        file = self.values[row]
+        if self.folder is None or not isinstance(file, Path) or self.find_kind(row) != kind:
             raise RankshotError(f"there is no {kind} of this input")
         return self.folder, file
 
 
 def _find_kind(place: Path) -> str:
     """Return whether a file has texts or paths, by its columns."""
-    if place.suffix != ".csv":
-        return "texts"
-    columns = read_columns(place)[0]
-    named = [kind for kind, column in COLUMNS.items() if column in columns]
-    if len(named) != 1:
+    columns = read_columns(place)[0] if place.suffix == ".csv" else [COLUMNS["texts"]]
+    kinds = [kind for kind, column in COLUMNS.items() if column in columns]
+    if len(kinds) != 1:
         raise RankshotError(
             f"{place}: give the inputs a column named text, or named path; the columns are "
             f"{quote_names(columns)}"
         )
-    return named[0]
-
-
-def _relative(file: Path, root: Path) -> str:
-    try:
-        return file.relative_to(root).as_posix()
-    except ValueError:
-        return file.as_posix()
+    return kinds[0]

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, refine_batch
@@ -31,7 +30,7 @@ MOST_COMPARED = 5_000
 class Predicted(NamedTuple):
     """A fitted head, and for each input its two most probable classes, with probabilities.
 
-    ``n_examples`` is how many labels the head was fitted to.
+    ``order`` has the rows by class, most certain first.
     """
 
     head: BaseHead
@@ -39,7 +38,7 @@ class Predicted(NamedTuple):
     proba: NDArray[np.floating]
     second: NDArray[np.str_]
     second_proba: NDArray[np.floating]
-    n_examples: int
+    order: NDArray[np.intp]
 
 
 class Changes(NamedTuple):
@@ -82,15 +81,10 @@ class Learner:
         """The seen classes."""
         return self.scores.items
 
-    @property
-    def answers_seen(self) -> bool:
-        """Whether seen classes are predicted as well."""
-        return isinstance(self.template, SeenAndNew) and bool(self.template.seen)
-
     def fit(self, labels: Mapping[int, str], rankings: Mapping[str, Sequence[str]]) -> Predicted:
         """Return what is predicted with some labels, by row, and with rankings of added classes.
 
-        Labels that are seen classes or "none of these" are no examples.
+        Labels that are seen classes or "none of these" are not examples.
         """
         parts = [self.rankings]
         if ranked := {name: order for name, order in rankings.items() if order}:
@@ -106,10 +100,9 @@ class Learner:
                 names = np.concatenate([names, examples[1]])
             examples = found, names
         head = self._fit(self.template, Rankings.concatenate(parts), examples)
-        best = head.top(self.scores, min(2, len(head.classes_)))
-        n_examples = 0 if examples is None else len(examples[1])
-        first, last = (best.labels[:, 0], best.proba[:, 0]), (best.labels[:, -1], best.proba[:, -1])
-        return Predicted(head, *first, *last, n_examples)
+        names, proba = head.top(self.scores, min(2, len(head.classes_)))
+        order = np.lexsort((-proba[:, 0], names[:, 0]))
+        return Predicted(head, names[:, 0], proba[:, 0], names[:, -1], proba[:, -1], order)
 
     def _fit(self, template: Any, rankings: Rankings, examples: Any) -> Any:
         """Return a head with the settings of another one, fitted to rankings and examples."""
@@ -133,26 +126,11 @@ class Learner:
         rows: NDArray[np.intp] = unlabelled[some]
         return rows[suggest(head, self.scores[rows], n).rows] if len(rows) else rows
 
-    def check_class(self, name: str, known: Sequence[str], order: Sequence[str]) -> None:
-        """Refuse a new class whose name or ranking cannot be used."""
-        if name in known or name == NONE_OF_THESE:
-            raise RankshotError(f"there is a class {name!r} already")
-        if name in self.items:
-            raise RankshotError(f"{name!r} is a seen class of the classifier")
-        if not order and (close := suggest_name(name, known)):
-            raise RankshotError(f"{name!r} looks misspelt{close}; if not, give it a ranking")
-        unknown = [item for item in order if item not in self.items]
-        if unknown or len({*order}) < len(order):
-            raise RankshotError("a ranking lists different seen classes, most similar first")
-
 
 def compare(before: Predicted, after: Predicted, labelled: Sequence[int]) -> Changes:
     """Return how two fits differ on inputs without a label."""
-    changed = before.labels != after.labels
-    changed[list(labelled)] = False
-    rows = np.flatnonzero(changed)
-    if not len(rows):
-        return Changes()
-    pairs = zip(before.labels[rows].tolist(), after.labels[rows].tolist(), strict=True)
-    (pair, _), *_ = Counter(pairs).most_common(1)
-    return Changes(len(rows), *pair)
+    is_changed = before.labels != after.labels
+    is_changed[list(labelled)] = False
+    pairs = zip(before.labels[is_changed].tolist(), after.labels[is_changed].tolist(), strict=True)
+    counts = Counter(pairs)
+    return Changes(counts.total(), *counts.most_common(1)[0][0]) if counts else Changes()

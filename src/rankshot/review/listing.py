@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.learning import Predicted
@@ -16,25 +16,28 @@ PAGE = 60
 """Inputs on a page."""
 N_USEFUL = 30
 """Inputs whose labels help most, found at once."""
-Order = Literal["groups", "useful"]
 Rows = NDArray[np.intp]
+Text = Annotated[str, Field(max_length=500)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(BaseModel):
     """What somebody wants to see.
 
     ``name`` is a predicted or given class, ``least`` and ``most`` bound the probability, and
     ``text`` is a part of ids and texts. ``labelled`` keeps only inputs with a label, or without.
+    ``only`` names rows, and everything else is ignored.
     """
 
-    order: Order = "groups"
-    name: str = ""
-    least: float = 0.0
-    most: float = 1.0
-    text: str = ""
+    model_config = ConfigDict(extra="forbid")
+    order: Literal["groups", "useful"] = "groups"
+    name: Text = ""
+    least: Share = 0.0
+    most: Share = 1.0
+    text: Text = ""
     labelled: bool | None = None
-    page: int = 0
+    page: Annotated[int, Field(ge=0, le=10**9)] = 0
+    only: Annotated[str, Field(pattern=r"^(\d{1,9}(,\d{1,9})*)?$", max_length=10_000)] = ""
 
 
 class Listing:
@@ -43,35 +46,28 @@ class Listing:
     def __init__(self, review: Review, inputs: ShownInputs) -> None:
         self._review = review
         self._inputs = inputs
-        texts = inputs.texts
-        self._searched = [f"{name}\n{texts.get(name, '')}".casefold() for name in review.ids]
-        self._sorted: tuple[Any, Rows] = None, np.empty(0, np.intp)
+        shown = zip(review.ids, inputs.values, strict=True)
+        texts = (f"{name}\n{text if isinstance(text, str) else ''}" for name, text in shown)
+        self._searched = [text.casefold() for text in texts]
         self._useful: tuple[Any, Rows] = None, np.empty(0, np.intp)
 
     def find(self, query: Query) -> dict[str, Any]:
         """Return one page of inputs, and how many there are."""
         predicted = self._review.predicted
-        rows = self._filter(self._order(query, predicted), query, predicted)
+        if query.only:
+            rows = np.array(query.only.split(","), int)
+            return {"rows": [self.describe(row) for row in rows[rows < len(self._searched)]]}
+        rows = predicted.order if query.order == "groups" else self._find_useful(predicted)
+        rows = self._filter(rows, query, predicted)
         n_pages = max(1, -(-len(rows) // PAGE))
         page = min(query.page, n_pages - 1)
-        shown = rows[page * PAGE : (page + 1) * PAGE].tolist()
         return {
             "n": len(rows),
             "page": page,
             "n_pages": n_pages,
             "version": self._review.version,
-            "rows": [self.describe(row) for row in shown],
+            "rows": [self.describe(row) for row in rows[page * PAGE : (page + 1) * PAGE]],
         }
-
-    def _order(self, query: Query, predicted: Predicted) -> Rows:
-        """Return the rows in their order."""
-        if query.order == "useful":
-            return self._find_useful(predicted)
-        version, rows = self._sorted
-        if version is not predicted:
-            rows = np.lexsort((-predicted.proba, predicted.labels))
-            self._sorted = predicted, rows
-        return rows
 
     def _find_useful(self, predicted: Predicted) -> Rows:
         version, rows = self._useful
@@ -84,35 +80,28 @@ class Listing:
 
     def _filter(self, rows: Rows, query: Query, predicted: Predicted) -> Rows:
         labels = dict(self._review.labels)
-        keep = np.ones(len(rows), bool)
-        if query.least > 0 or query.most < 1:
-            # As it is shown, in whole percents.
-            proba = predicted.proba[rows].round(2)
-            keep &= (proba >= query.least) & (proba <= query.most)
+        # As it is shown, in whole percents.
+        proba = predicted.proba[rows].round(2)
+        keep = (proba >= query.least) & (proba <= query.most)
         if query.labelled is not None or query.name:
             given = np.array([labels.get(row, "") for row in rows.tolist()], object)
             if query.labelled is not None:
                 keep &= (given != "") == query.labelled
             if query.name:
-                guessed = (given == "") & (predicted.labels[rows] == query.name)
-                keep &= guessed | (given == query.name)
-        rows = rows[keep]
-        if query.text:
-            wanted = query.text.casefold()
-            rows = np.array([row for row in rows.tolist() if wanted in self._searched[row]], int)
-        return rows
+                keep &= np.where(given == "", predicted.labels[rows], given) == query.name
+        wanted = query.text.casefold()
+        return np.array([row for row in rows[keep] if wanted in self._searched[row]], np.intp)
 
     def describe(self, row: int) -> dict[str, Any]:
         """Return what the page shows of an input."""
         review, predicted = self._review, self._review.predicted
         return {
-            "row": row,
+            "row": int(row),
             "id": review.ids[row],
-            "kind": self._inputs.kind(row),
-            "text": self._inputs.text(row),
             "label": str(predicted.labels[row]),
             "proba": float(predicted.proba[row]),
             "second": str(predicted.second[row]),
             "second_proba": float(predicted.second_proba[row]),
             "given": review.labels.get(row),
+            **self._inputs.describe(row),
         }

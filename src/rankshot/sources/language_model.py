@@ -17,7 +17,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.core.files import require_ending
+from rankshot.core.files import append_line, require_ending
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     as_names,
@@ -406,15 +406,7 @@ class AnswerLog:
         # JSON in ASCII: a name that UTF-8 cannot encode must not lose an answer that was paid.
         line = (json.dumps({"target": question["target"], **answer, **question}) + "\n").encode()
         with self._lock:
-            end = os.fstat(self._file.fileno()).st_size
-            try:
-                while line:
-                    line = line[self._file.write(line) :]
-                os.fsync(self._file)
-            except OSError as error:
-                # If the disk is full, nothing of the line stays.
-                self._file.truncate(end)
-                raise RankshotError(f"{self.path}: cannot write there ({error})") from None
+            append_line(self._file, line, self.path)
 
     def _read(self, path: Path) -> None:
         if not path.exists():

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import PlainTextResponse, Response
 
@@ -54,13 +54,13 @@ def create_application(refuse: Refuse, rules: Rules) -> FastAPI:
 def create_environment(
     package: str, static: dict[str, File], root: str = "/", **values: Any
 ) -> Environment:
-    """Return the templates of a package; what people wrote is escaped.
+    """Return the templates of a package, and those of all pages; what people wrote is escaped.
 
     ``values`` are known to all templates, and so is ``static``, which returns the address of a
     static file, below ``root``.
     """
     environment = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("rankshot.web")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -84,7 +84,7 @@ class File(NamedTuple):
 
 
 def load_static_files(package: str) -> dict[str, File]:
-    """Return style sheets and scripts of a package, by name, and the icon of all pages."""
+    """Return style sheets and scripts of a package, by name, and what all pages share."""
     found = {}
     folders = [files(each) / "static" for each in (__package__, package)]
     for file in [file for folder in folders for file in folder.iterdir()]:

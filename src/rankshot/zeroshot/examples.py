@@ -139,15 +139,16 @@ def fit_class_means(
 
     An input of the class z is x = μ_z + noise with the covariance S, and the mean is
     μ_z = c + β w_z + a normal residual with the variance τ² = (ρ - β²) / d in each of the d
-    directions. Here w_z are the directions of the rankings, and the shift c is common to all
-    classes. All of it is measured: β by a regression of the means of the examples of each class,
-    c and ρ by the products of pairs of examples, of different classes and of the same class. While
-    there are few examples, what is known beforehand counts as well.
+    directions. Here S⁻¹ w_z are the directions of the rankings: they name the seen classes whose
+    scores tell z from other classes. The shift c is common to all classes. All of it is measured: β
+    by a regression of the means of the examples of each class, c and ρ by the products of pairs of
+    examples, of different classes and of the same class. While there are few examples, what is
+    known beforehand counts as well.
 
     The means are those of the posterior distribution. An input is judged with the covariance
     S + V, where V is the mean posterior covariance of the means of the classes. Finally, the values
-    of all classes are scaled to one standard deviation over inputs of other classes. So classes
-    with few examples are neither preferred nor neglected.
+    of classes with few and with many examples are scaled to one standard deviation over inputs of
+    other classes. So classes with few examples are neither preferred nor neglected.
 
     Parameters
     ----------
@@ -172,6 +173,11 @@ def fit_class_means(
     size = float(np.vecdot(x, x).mean())
     common = _measure_common(means[has], size)
     directions = np.zeros_like(means) if prototypes is None else prototypes.directions
+    if noise is not None:
+        # Rankings name the scores that tell a class from others: the slopes, not the mean.
+        directions = (directions @ noise.axes * noise.shares) @ noise.axes.T
+        length = np.linalg.norm(directions, axis=1, keepdims=True)
+        directions /= np.where(length > 0, length, 1.0)
     ranked: NDArray[np.bool_] = np.vecdot(directions, directions) > 0
     beta = explained = 0.0
     if prototypes is not None and ranked.any():
@@ -185,9 +191,7 @@ def fit_class_means(
             by_slope = Signal(beta**2 * explained / share, np.hypot(spread, 2 * error / beta))
             signal = signal.combine(by_slope)
     rho = _measure_signal(x, labels, means, counts, common, signal)
-    # Some of the scores is noise, and some of the means is not what the rankings say.
-    least, most = max(1.05 * beta**2 * explained, 1e-6 * size), 0.95 * (size - common)
-    rho = max(min(rho, most), least)
+    rho = max(min(rho, size - common), beta**2 * explained, 1e-6 * size)
     residual = np.where(ranked, rho - beta**2 * explained, rho)[:, None] / d
 
     left = max(size - common - rho, 1e-3 * size)
@@ -202,11 +206,15 @@ def fit_class_means(
     own = np.vecdot(m, slopes)
     if noise is not None:
         slopes, center = slopes @ noise.axes.T, noise.axes @ center
-    std = np.sqrt(_measure_spread(x - center, labels, slopes, noise, directions))
-    strength = own / std
-    typical = float(np.sqrt(np.mean(strength**2)))
-    slopes *= (typical / std)[:, None]
-    return Discriminant(slopes, -slopes @ center - 0.5 * typical * strength, beta, rho)
+    # Classes of which equally much is known have one scale.
+    _, group = np.unique(2 * counts + ranked, return_inverse=True)
+    variances = _measure_spread(x - center, labels, slopes, noise)
+    size_of_group = np.bincount(group)
+    std = np.sqrt(np.bincount(group, variances) / size_of_group)[group]
+    strength = (np.bincount(group, own) / size_of_group)[group] / std
+    scale = np.sqrt(np.mean(strength**2)) / std
+    slopes *= scale[:, None]
+    return Discriminant(slopes, -slopes @ center - 0.5 * scale * own, beta, rho)
 
 
 def posterior_means(
@@ -312,21 +320,19 @@ def _find_noise(within: Floats, total: Floats) -> Noise:
     return Noise(axes, shares, total)
 
 
-def _measure_spread(
-    x: Floats, labels: Codes, slopes: Floats, noise: Noise | None, prototypes: Floats
-) -> Floats:
+def _measure_spread(x: Floats, labels: Codes, slopes: Floats, noise: Noise | None) -> Floats:
     """Return the variance of the values of each class over inputs of other classes."""
     if noise is not None:
         return np.asarray(np.maximum(np.vecdot(slopes @ noise.total, slopes), 1e-300))
     length = np.vecdot(slopes, slopes)
-    there = np.unique(labels)
-    if len(there) < 2:
-        # What the rankings say of the other classes stands in for their inputs.
-        x, labels = prototypes, np.arange(len(prototypes))
-    k = max(len(there), 2)
-    values = (x @ slopes.T) ** 2 / np.where(length > 0, length, 1.0)
-    others = labels[:, None] != np.arange(len(slopes))
-    ratio = float(values[others].mean()) * k / (k - 1)
+    k = len(np.unique(labels))
+    if k < 2:
+        # Inputs of other classes may lie in any direction.
+        ratio = float(np.mean(x**2))
+    else:
+        values = (x @ slopes.T) ** 2 / np.where(length > 0, length, 1.0)
+        others = labels[:, None] != np.arange(len(slopes))
+        ratio = float(values[others].mean()) * k / (k - 1)
     return np.asarray(np.maximum(ratio * length, 1e-300))
 
 
@@ -360,20 +366,44 @@ def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, 
     scale = std * np.sqrt(C)
     trust = np.sqrt(np.outer(coverage, coverage))
     np.fill_diagonal(trust, 1.0)
-    between = (sums.T / np.maximum(counts, 1)) @ sums
-    own = np.outer(scale, scale)
-    within, spread_of_all = products - between, products - np.outer(total, total) / n
-    noise = _find_noise(within / own * trust, spread_of_all / n / own * trust)
-    # Pairs of inputs of one class: all pairs less each input with itself, whose length is about 1.
-    centered = (weighed - shares[0][:, None] * mean) / scale
-    pairs = shares[0] ** 2 - shares[1]
-    known = pairs > PAIRS
+    around = (sums - np.outer(counts, total / n)) / scale
+    scatter = (products - np.outer(total, total) / n) / np.outer(scale, scale)
+    within = scatter - measure_between(around, counts, float(np.trace(scatter)))
+    noise = _find_noise(within * trust, scatter / n * trust)
     share, spread = SIGNAL_OF_SOFTMAX if is_softmax else SIGNAL_OF_BINARY_SCORES
-    if not known.any():
+    # The squared length of an input is about 1.
+    centered = (weighed - shares[0][:, None] * mean) / scale
+    found = _measure_pairs(centered, shares[0], shares[1], 1.0)
+    if found is None:
         return mean, std, noise, Signal(*SIGNAL)
-    products_of_pairs = (np.vecdot(centered, centered) - shares[1])[known] / pairs[known]
-    found = max(share * float(products_of_pairs.mean()), 1e-3)
-    return mean, std, noise, Signal(found, spread)
+    return mean, std, noise, Signal(max(share * found, 1e-3), spread)
+
+
+def measure_between(sums: Floats, counts: Floats, total: float) -> Floats:
+    """Return the scatter of the means of classes, given the sums of their inputs.
+
+    The inputs have mean 0, and the sum of their squared lengths is ``total``. The mean of a class
+    is that of the posterior distribution: the inputs of a small class hardly tell what is the mean
+    and what is noise. If pairs of inputs of one class have the share g of the squared length of an
+    input in common, it is the sum of the n inputs times g / (n g + 1 - g).
+    """
+    common = _measure_pairs(sums, counts, counts, total / counts.sum()) or 0.0
+    g = min(max(common * counts.sum() / total, 0.0), 1.0) if total > 0 else 0.0
+    own = np.maximum(counts * g + 1 - g, 1e-300)
+    return np.asarray((sums * (g * (own + 1 - g) / own**2)[:, None]).T @ sums)
+
+
+def _measure_pairs(sums: Floats, counts: Floats, squares: Floats, size: float) -> float | None:
+    """Return the mean product of two inputs of one class, of the classes that have two inputs.
+
+    These are the products of the sums less each input with itself. Inputs may belong to classes in
+    part: ``counts`` and ``squares`` are sums of these shares and of their squares.
+    """
+    pairs = counts**2 - squares
+    known = pairs > PAIRS
+    if not known.any():
+        return None
+    return float(((np.vecdot(sums, sums) - squares * size)[known] / pairs[known]).mean())
 
 
 def fit_factors(one: Floats, other: Floats, labels: Codes, usual: float) -> tuple[float, float]:
@@ -408,8 +438,8 @@ def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
     other classes, it is (a² + b²) / (a² + b² + 2 a b r).
     """
     others = labels[:, None] != np.arange(one.shape[1])
-    if len(np.unique(labels)) < 2:
-        return 0.5
+    if not others.any():
+        return 1.0
     x, y = one[others] - one[others].mean(), other[others] - other[others].mean()
     xx, yy = float(x @ x), float(y @ y)
     return (xx + yy) / max(xx + yy + 2 * max(float(x @ y), 0.0), 1e-300) if xx + yy > 0 else 1.0

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.linalg import solve_triangular
+from scipy.special import softmax
 
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
 from rankshot.core.validation import Seed, require_whole_number
@@ -131,19 +132,19 @@ def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ..
 # d K_z: its own value by the *strength* d of the class, and those of similar classes with it. So
 # similar classes are confused, and the more candidates there are, the more often.
 #
-# The strengths of held-out classes follow from their accuracies. The correlations of the new
-# classes are known before there is any input of them: from their rankings and the reference.
+# The strengths of held-out classes follow from their accuracies, and those of the new classes are
+# predicted from them: classes with similar rankings have similar strengths. New classes are rarely
+# a random sample of all classes. If they resemble each other and no held-out class, their strengths
+# are uncertain together, and the interval is wide.
 
 STRENGTHS = np.linspace(-1.0, 6.0, 141)
 """The strengths that are told apart: from worse than chance to nearly always right."""
+SHARES = np.linspace(0.0, 0.95, 20)
+"""The shares of the variance of strengths that similar classes may have in common."""
 N_INPUTS = 400
 """The number of simulated inputs of each class."""
 N_DRAWS = 1000
 """The number of draws of the strengths of the new classes."""
-LOG_ODDS_STD = 0.25
-"""What the model does not know: new classes are not drawn at random among all classes, and raters
-know some better than others. A standard deviation of the log-odds of the mean accuracy, chosen so
-that 95 % of the intervals of three data sets contain the accuracy of their new classes."""
 MOST_CLASSES = 100
 """Of more new classes, this many are simulated, each against all."""
 
@@ -159,20 +160,16 @@ def correlate_classes(head: BaseHead, scores: Scores) -> Floats:
     return np.asarray(correlations)
 
 
-def simulate_accuracies(correlations: Floats, most: int | None = None) -> Floats:
+def simulate_accuracies(correlations: Floats, classes: NDArray[np.intp] | None = None) -> Floats:
     """Return the accuracy of each class, one row per class, for each of the `STRENGTHS`.
 
-    Of more than ``most`` classes, this many are chosen at random.
+    All classes compete; rows are returned for those in ``classes``, by default for all.
     """
-    L = len(correlations)
-    variance, directions = np.linalg.eigh(correlations)
-    # The symmetric root: any other depends on the signs of eigenvectors, which are arbitrary.
-    root = (directions * np.sqrt(np.maximum(variance, 0.0))) @ directions.T
-    rng = np.random.default_rng(0)
-    noise = rng.standard_normal((N_INPUTS, L)) @ root
-    classes = np.arange(L) if most is None or most >= L else rng.choice(L, most, replace=False)
-    accuracy = np.empty((len(classes), len(STRENGTHS)))
-    for row, z in enumerate(classes):
+    root = _symmetric_root(correlations)
+    noise = np.random.default_rng(0).standard_normal((N_INPUTS, len(root))) @ root
+    chosen = np.arange(len(root)) if classes is None else classes
+    accuracy = np.empty((len(chosen), len(STRENGTHS)))
+    for row, z in enumerate(chosen):
         # z beats j if noise_z + d > noise_j + d K_zj. Equal classes beat each other half the time.
         lead = np.maximum(1 - correlations[z], 1e-6)
         needed = (noise - noise[:, [z]]) / lead
@@ -180,6 +177,12 @@ def simulate_accuracies(correlations: Floats, most: int | None = None) -> Floats
         least = np.sort(needed.max(axis=1))
         accuracy[row] = np.searchsorted(least, STRENGTHS) / N_INPUTS
     return accuracy
+
+
+def _symmetric_root(covariance: Floats) -> Floats:
+    # Any other root depends on the signs of eigenvectors, which are arbitrary.
+    variance, directions = np.linalg.eigh(covariance)
+    return np.asarray((directions * np.sqrt(np.maximum(variance, 0.0))) @ directions.T)
 
 
 def find_strengths(accuracies: Floats, correlations: Floats) -> Floats:
@@ -190,23 +193,67 @@ def find_strengths(accuracies: Floats, correlations: Floats) -> Floats:
     )
 
 
-def predict_mean_accuracy(strengths: Floats, correlations: Floats) -> Interval:
-    """Return the mean accuracy of new classes with these correlations, with a 95 % interval.
+def draw_strengths(strengths: Floats, similarity: Floats, rng: np.random.Generator) -> Floats:
+    """Draw strengths of new classes, one row per draw, given those of held-out classes.
 
-    The strengths of the new classes are drawn at random from the given ones, which are themselves
-    a random sample: so they are resampled first. The interval is thus one for the *next* classes,
-    and wider than one for the mean of many classes. It also allows for what the model does not
-    know: see `LOG_ODDS_STD`.
+    Strengths are a Gaussian process: the covariance of two classes is their ``similarity`` times a
+    share of the variance. The mean has a flat prior, the variance σ² the prior 1/σ², the share a
+    uniform one; all three are integrated out.
+
+    Parameters
+    ----------
+    strengths : ndarray of shape (n,)
+    similarity : ndarray of shape (n + L, n + L)
+        A correlation matrix of the n held-out and the L new classes, in this order.
     """
-    simulated = simulate_accuracies(correlations, MOST_CLASSES)
-    rng = np.random.default_rng(0)
-    samples = rng.choice(strengths, (N_DRAWS, len(strengths)))
-    drawn = rng.integers(len(strengths), size=(N_DRAWS, len(simulated)))
-    column = np.searchsorted(STRENGTHS, np.take_along_axis(samples, drawn, axis=1))
-    column = np.minimum(column, len(STRENGTHS) - 1)
-    means = simulated[np.arange(len(simulated)), column].mean(axis=1)
-    # An accuracy of 1 has infinite odds.
-    error = LOG_ODDS_STD * rng.standard_normal(N_DRAWS)
-    shifted = expit(logit(np.clip(means, 0.005, 0.995)) + error)
-    low, high = np.quantile([means, shifted], [0.025, 0.975], axis=1)
-    return Interval(float(means.mean()), float(low.min()), float(high.max()))
+    n, size = len(strengths), len(similarity)
+    found = []
+    for share in SHARES:
+        S = (1 - share) * np.eye(size) + share * similarity
+        L = np.linalg.cholesky(S[:n, :n])
+        given = np.column_stack([strengths, np.ones(n), S[:n, n:]])
+        d, ones, to_new = np.split(solve_triangular(L, given, lower=True), [1, 2], axis=1)
+        weight = float((ones**2).sum())
+        mean = float((ones * d).sum()) / weight
+        residual = d - mean * ones
+        # Strengths are read off a grid, which limits how equal they can be.
+        total = float((residual**2).sum()) + n * (STRENGTHS[1] - STRENGTHS[0]) ** 2 / 12
+        log_likelihood = -np.log(np.diag(L)).sum() - (np.log(weight) + (n - 1) * np.log(total)) / 2
+        lacking = 1 - to_new.T @ ones
+        covariance = S[n:, n:] - to_new.T @ to_new + lacking @ lacking.T / weight
+        center = mean + to_new.T @ residual
+        found.append((log_likelihood, center[:, 0], covariance * total / (n - 1)))
+    likelihood = softmax([one[0] for one in found])
+    draws = []
+    for number, (_, center, covariance) in zip(
+        rng.multinomial(N_DRAWS, likelihood), found, strict=True
+    ):
+        scale = np.sqrt((n - 1) / rng.chisquare(n - 1, (number, 1)))
+        noise = rng.standard_normal((number, len(center))) @ _symmetric_root(covariance)
+        draws.append(center + scale * noise)
+    return np.concatenate(draws)
+
+
+def predict_mean_accuracy(strengths: Floats, similarity: Floats, correlations: Floats) -> Interval:
+    """Return the mean accuracy of new classes, with a 95 % interval for these classes.
+
+    It is one for the *next* classes, and wider than one for the mean of many classes.
+
+    Parameters
+    ----------
+    strengths : ndarray of shape (n,)
+        Of the held-out classes.
+    similarity : ndarray of shape (n + L, n + L)
+        How similar the held-out and the new classes are: see `draw_strengths`.
+    correlations : ndarray of shape (L, L)
+        Of the decision values of the new classes.
+    """
+    n, rng = len(strengths), np.random.default_rng(0)
+    chosen = rng.permutation(len(correlations))[:MOST_CLASSES]
+    both = np.concatenate([np.arange(n), n + chosen])
+    drawn = draw_strengths(strengths, similarity[np.ix_(both, both)], rng)
+    column = np.searchsorted(STRENGTHS, drawn).clip(max=len(STRENGTHS) - 1)
+    simulated = simulate_accuracies(correlations, chosen)
+    means = simulated[np.arange(len(chosen)), column].mean(axis=1)
+    low, high = np.quantile(means, [0.025, 0.975])
+    return Interval(float(means.mean()), float(low), float(high))
