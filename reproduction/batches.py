@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
 from rankshot.core.errors import RankshotError
+from rankshot.core.files import replace_file
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import expected_calibration_error, format_share
 from rankshot.zeroshot.scores import Scores
 from reproduction.classifiers import LEAST_SQUARES
-from reproduction.result_tables import ResultTable, Value, write_markdown
+from reproduction.result_tables import ResultTable, Value, format_markdown
 from reproduction.scored_tasks import TABLES, Labels, ScoredTask, load_scored_tasks
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "batches.md"
@@ -136,6 +137,11 @@ def _without_features(scores: Scores) -> Scores:
 
 # ---- The page
 
+INTRODUCTION = """# Batches
+
+`make batches FROM=DIRECTORY` wrote this page: inputs predicted as a batch by `BatchRefinement`, \
+against the same inputs one at a time.
+"""
 Row = tuple[str, str, dict[str, list[Outcome]]]
 
 
@@ -181,7 +187,10 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
         table("calibration", "Calibration error of a batch", KINDS, "calibration", protocol),
         table("log-loss", "Log-loss of a batch", KINDS, "log_loss", protocol),
     )
-    write_markdown(tables, path)
+    with replace_file(path) as stream:
+        stream.write(INTRODUCTION)
+        for one in tables:
+            stream.write("\n" + format_markdown(one).removeprefix("#"))
 
 
 def main() -> None:

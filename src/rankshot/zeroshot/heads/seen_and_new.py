@@ -90,6 +90,11 @@ class Gate:
 
         The groups of a batch have other shares than those that the gate was fitted for. The EM
         algorithm of Saerens, Latinne and Decaestecker (2002) finds those of largest likelihood.
+
+        Parameters
+        ----------
+        features : array-like of shape (n, 2)
+            As returned by `SeenAndNew.gate_features`.
         """
         usual = np.log([(1 - NONE_SHARE) / 2, (1 - NONE_SHARE) / 2, NONE_SHARE])
         log_proba = self.log_proba(features, none=True)
