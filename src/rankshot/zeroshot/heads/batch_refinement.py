@@ -48,8 +48,8 @@ LEAST_PER_CLASS = 5
 LEAST_VARIETY = 0.9
 """The variety of the classes, found with equal prior probabilities, from which on they are assumed
 to be equally frequent. On held-out seen classes, all classes have .88 to .99 and half of them .66
-to .92: the largest where the head is poor, and both assumptions are about as good. From .8 to .93,
-no kind of batch loses more than .015 against the head."""
+to .92: the largest where the head is poor, and both assumptions are about as good. On the
+page of default numbers, .8 to 1 are not clearly worse."""
 N_SCALINGS = 20
 """The steps of iterative scaling that make the classes of a batch equally frequent."""
 MOST_DIRECTIONS = 200
