@@ -29,6 +29,7 @@ from rankshot.zeroshot.heads.base import (
     only_new,
 )
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
 from rankshot.zeroshot.plan import Plan
@@ -198,9 +199,10 @@ def recognise(
     log_proba = head.predict_log_proba(scores)
     alone = predict_names(log_proba, head.classes_)
     refined, why = refine_batch(head, scores, known, batch)
+    notes += [why] * bool(why)
     if refined is not head:
         log_proba = refined.predict_log_proba(scores)
-    notes += [why] * bool(why)
+        notes += _list_other_inputs(rehearsal, head, reference, scores)
     labels, proba = predict_names(log_proba, refined.classes_), np.exp(log_proba)
     return Recognition(
         scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
@@ -214,6 +216,19 @@ def _make_plan(rehearsal: Rehearsal | None, classes: Literal["new", "all"], *, n
         # Too few classes were held out to rehearse "none of these".
         plan = replace(plan, gate=None)
     return replace(plan, classes=classes, none=none)
+
+
+def _list_other_inputs(
+    rehearsal: Rehearsal | None, head: BaseHead, reference: Scores | None, scores: Scores
+) -> list[str]:
+    """Return a sentence if more inputs seem to be of no new class than in the rehearsal."""
+    if rehearsal is None or rehearsal.plan_.gate is None:
+        return []
+    both = SeenAndNew(head, gate=rehearsal.plan_.gate).fit(reference)
+    share = both.gate_.estimate_other_share(both.gate_features(scores))
+    if share <= rehearsal.other_share_:
+        return []
+    return [f"batch: about {share:.0%} of the inputs seem to be of none of the new classes"]
 
 
 def _rehearse(

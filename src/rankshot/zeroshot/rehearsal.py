@@ -140,6 +140,9 @@ class Rehearsal(BaseEstimator):
     together_ : GeneralizedAccuracy or None
         The accuracies of the rehearsed and of the other seen classes with this gate, where both
         may be answered, and their harmonic mean; on the inputs that the gate was fitted to.
+    other_share_ : float
+        The largest share of inputs of other classes that this gate finds in a group of held-out
+        classes, where there are none; 1 without a gate.
     classes_ : ndarray of str
         The rehearsed classes.
     estimator_ : classifier
@@ -270,8 +273,9 @@ class Rehearsal(BaseEstimator):
             found["evidence_weight"] = 0.0
         plan = stage.rehearse_examples(stage.with_params(**found))
         self.together_: metrics.GeneralizedAccuracy | None = None
+        self.other_share_ = 1.0
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
-            gate, seen_temperature, self.together_ = _rehearse_gate(stage, plan)
+            gate, seen_temperature, self.together_, self.other_share_ = _rehearse_gate(stage, plan)
             plan = replace(plan, gate=gate, seen_temperature=seen_temperature)
         self.plan_ = replace(plan, default_temperature=before)
         self.head_ = self.plan_.make_head()
@@ -647,11 +651,13 @@ class _Trials:
 # ---- The gate between seen and new classes
 
 
-def _rehearse_gate(stage: _Trials, plan: Plan) -> tuple[Gate, float, metrics.GeneralizedAccuracy]:
+def _rehearse_gate(
+    stage: _Trials, plan: Plan
+) -> tuple[Gate, float, metrics.GeneralizedAccuracy, float]:
     """Learn the gate from inputs of held-out classes and of the other seen classes.
 
-    Returned are the gate, the temperature of the seen classes, and the accuracies where both may
-    be answered, as means over the folds.
+    Returned are the gate, the temperature of the seen classes, the accuracies where both may be
+    answered, as means over the folds, and the largest share of other inputs found in a fold.
     """
     folds = stage.folds
     pairs = [SeenAndNew(stage.fit(f, plan)).fit(f.seen, f.seen_label) for f in folds]
@@ -670,7 +676,8 @@ def _rehearse_gate(stage: _Trials, plan: Plan) -> tuple[Gate, float, metrics.Gen
         truth = np.concatenate([fold.new_label, fold.seen_label])
         found = np.concatenate([both.predict(fold.new), both.predict(fold.seen)])
         measured.append(metrics.generalized_accuracy(truth, found, fold.seen.items))
-    return gate, seen_temperature, metrics.GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+    together = metrics.GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+    return gate, seen_temperature, together, max(map(gate.estimate_other_share, new))
 
 
 def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Floats, Floats]]:
