@@ -135,6 +135,11 @@ def test_long_form_kinds_and_skipped_rows(folder):
     (folder / "some.csv").write_text("1,2\ntea,rum\nrum,gin\n")
     assert "tea > rum > gin" in run_well("consensus some.csv --kind subset")
     (folder / "votes.csv").write_text(VOTES + "ant,bee,?,cy\n")
+    ballots = folder / "ballots.csv"
+    ballots.write_text("1,2\nx,y\nx,x\ny,x\n")
+    for command in ("leaderboard", "consensus"):
+        out = run_well(f"{command} ballots.csv --column on_error=skip")
+        assert "warning: 1 row of 3 skipped: ballots.csv:3: item 'x' is listed" in out
     out = run_well(f"{BOARD} --column on_error=skip")
     assert "warning: 1 row of 25 skipped: votes.csv:26: 'winner' is '?'" in out
     assert "3 items, 24 votes" in out
@@ -179,7 +184,7 @@ def test_a_picture_is_written(folder, name, begin):
         (
             BOARD,
             {"votes.csv": VOTES.replace("model_a,ann", "0,ann").replace("model_b,bob", "1,bob")},
-            "say which with --column numbers=index or --column numbers=score",
+            "say which with --column outcomes=index or --column outcomes=score",
         ),
         (
             "consensus b.csv --layout scores",

@@ -16,7 +16,7 @@ from rankshot.core.errors import RankshotError
 
 TEA = "tea>beer>juice; beer>tea>juice"
 ARENA = "x>y; z>x; y=z"
-BOTH = "& numbers='index' & numbers='score'"
+BOTH = "& outcomes='index' & outcomes='score'"
 PLACES_OR_SCORES = "! layout='places' & layout='scores'"
 
 SHAPES = [
@@ -82,13 +82,19 @@ SHAPES = [
     ("csv", "model_a,model_b,winner\nx,y,1\nx,z,1\n", f"! 'winner' is '1' {BOTH}"),
     ("csv", "model_a,model_b,winner\nx,y,0\nx,z,0.5\ny,z,1\n", f"! 'winner' {BOTH}"),
     ("csv", "model_a,model_b,winner\nx,y,1.0\nx,z,-1\ny,z,0\n", f"! 'winner' {BOTH}"),
-    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,-1\ny,z,0\n", ARENA, {"numbers": "score"}),
-    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\n", "x>y; z>x", {"numbers": "index"}),
-    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,0\n", "x>y; z>x", {"numbers": "score"}),
-    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,2\n", "x>y; z>x", {"numbers": "index"}),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,-1\ny,z,0\n", ARENA, {"outcomes": "score"}),
+    ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\n", "x>y; z>x", {"outcomes": "index"}),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,0\n", "x>y; z>x", {"outcomes": "score"}),
+    ("csv", "model_a,model_b,winner\nx,y,1\nx,z,2\n", "x>y; z>x", {"outcomes": "index"}),
     ("csv", "model_a,model_b,winner\nx,y,0\nx,z,1\ny,z,2\n", "! 'winner' is '0'; expected the name"),
     ("csv", "model_a,model_b,winner\nx,y,3\n", "! 'winner' is '3'; expected the name of one"),
-    ("csv", "model_a,model_b,winner\n2,1,1\n1,2,2\n", "! names one of the two items, and the other"),
+    ("csv", "model_a,model_b,winner\n2,1,1\n1,2,2\n", "! 1', the name of one & outcomes='name' & outcomes='index'"),
+    ("csv", "model_a,model_b,winner\n2,1,1\n1,2,2\n", "1>2; 2>1", {"outcomes": "name"}),
+    ("csv", "model_a,model_b,winner\n2,1,1\n1,2,2\n", "2>1; 2>1", {"outcomes": "index"}),
+    ("csv", "model_a,model_b,winner\nb,a,b\na,b,tie\n", "! 'b', the name & outcomes='name' & outcomes='side'"),
+    ("csv", "model_a,model_b,winner\nb,a,b\na,b,tie\n", "a>b; a=b", {"outcomes": "side"}),
+    ("csv", "model_a,model_b,winner\nb,a,b\na,b,tie\n", "b>a; a=b", {"outcomes": "name"}),
+    ("csv", "model_a,model_b,winner\nb,a,b\nb,c,c\na,b,tie\n", "b>a; c>b; a=b"),
     ("csv", "model_a,model_b,winner\nx,y,True\n", "! 'winner' is 'True'; expected"),
     ("csv", "model_a,model_b,winner\nx,y,invalid\n", "! shape.csv:2: 'winner' is 'invalid'"),
     ("csv", "model_a,model_b,winner\nx,y,\n", "! 'winner' is empty & 'tie' & on_error='skip'"),
@@ -190,7 +196,7 @@ SHAPES = [
     (
         "csv",
         "Q1_1,Q1_2\nRank - tea,Rank - beer\n1,2\n",
-        "! shape.csv:2: places must be numbers, and 'Q1_1' is 'Rank - tea'",
+        "! shape.csv:2: 'Q1_1' is 'Rank - tea'; places must be numbers",
         {"layout": "places"},
     ),
     ("csv", ',tea,beer\n1,1,2\n2,2,1\n', "tea>beer; beer>tea", {"layout": "places"}),

@@ -8,7 +8,7 @@ from pair_tables import draw_votes
 from scipy.stats import t as student
 
 import rankshot as rs
-from rankshot.ranking.models.rank_intervals import find_rank_intervals, find_scores
+from rankshot.ranking.models.board import find_rank_intervals, find_scores
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -190,7 +190,7 @@ def test_a_file_and_a_data_frame_are_votes(tmp_path, plain):
     text = "home,away,result\n" + "x,y,1\nx,y,0.5\ny,x,1\n" * 9
     path = tmp_path / "games.csv"
     path.write_text(text)
-    columns = {"a": "home", "b": "away", "winner": "result", "numbers": "score"}
+    columns = {"a": "home", "b": "away", "winner": "result", "outcomes": "score"}
     wanted = rs.leaderboard(rs.Rankings.from_votes(path, **columns))
     for votes in (path, str(path), pandas.read_csv(path)):
         assert repr(rs.leaderboard(votes, **columns)) == repr(wanted)

@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit
 
 import rankshot as rs
+from rankshot.ranking.models.board import choose_pairs
 from rankshot.ranking.models.information import variances_of_differences
-from rankshot.ranking.models.rank_intervals import choose_pairs
 
 C = 15
 NAMES = [f"{i:02}" for i in range(C)]

@@ -132,7 +132,7 @@ ARGUMENTS = [
     (mixture(n_groups=3), "n_groups=3 needs at least as many raters, but there are 2"),
     (mixture(model=rs.PlackettLuceRegression()), "not PlackettLuceRegression()"),
     # Leaderboards
-    (lambda: rs.leaderboard(TIED), "the tie parameter of ties of 2 items is infinite"),
+    (lambda: rs.leaderboard(TIED, ties="outcome"), "parameter of ties of 2 items is infinite"),
     (board(level=1), "level must be positive and below 1, not 1"),
     (board(ties="none"), "ties must be one of 'outcome', 'half', 'ignore'"),
     (board(scale="points"), "scale must be one of 'log-worth', 'elo'"),

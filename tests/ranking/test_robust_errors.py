@@ -198,7 +198,7 @@ def test_raters_of_top_lists_have_one_share_of_the_information(rng):
     rest, worths = rng.normal(size=30), rng.random(6)
     raters = rng.integers(1, 8, 30)
     units = find_units(raters, np.ones(30), np.arange(30))
-    B, degrees = sum_squares(Gradients(listed, rest, worths), np.ones(30), units)
+    B, degrees, _ = sum_squares(Gradients(listed, rest, worths), np.ones(30), units)
     table = listed.toarray() - np.outer(rest, worths)
     sums = np.array([table[raters == g].sum(axis=0) for g in range(1, 8)])
     h = np.array([(table[raters == g] ** 2).sum() for g in range(1, 8)])
@@ -222,7 +222,7 @@ def test_raters_with_equal_shares_have_the_usual_correction(n):
     raters = 1 + np.arange(10 * n) % n
     gradients = Gradients(listed, np.zeros(10 * n), np.zeros(1))
     units = find_units(raters, np.ones(10 * n), np.arange(10 * n))
-    B, degrees = sum_squares(gradients, np.ones(10 * n), units)
+    B, degrees, _ = sum_squares(gradients, np.ones(10 * n), units)
     sums = np.bincount(raters, listed.toarray()[:, 0])
     assert B[0, 0] == pytest.approx(sums @ sums * n / (n - 1))
     assert degrees == pytest.approx([n - 1])
@@ -259,6 +259,47 @@ def test_a_single_rater_cannot_say_what_others_would(rng, tied, how):
     assert board.covariance == pytest.approx(wanted.covariance)
     assert board.standard_errors.min() > 0.1
     assert board.n_raters == 0
+
+
+@pytest.mark.parametrize("ties", ["outcome", "half", "ignore"])
+@pytest.mark.parametrize("n_raters", [2, 3, 5])
+def test_copies_of_a_rater_are_not_certain(n_raters, ties):
+    """Raters with equal votes have no variance between them, but their votes have."""
+    winners, losers = list("xxyyzxzxyx"), list("yyzxxzyyzz")
+    tied = [False] * 9 + [ties != "ignore"]
+    options = {"ties": tied * n_raters}
+    raters = [f"p{i}" for i in range(n_raters) for _ in winners]
+    votes = rs.Rankings.from_pairs(winners * n_raters, losers * n_raters, raters=raters, **options)
+    with pytest.warns(UserWarning, match="the raters agree more than independent raters"):
+        board = rs.leaderboard(votes, ties=ties)
+    nobody = replace(votes, raters=np.full(len(votes), None))
+    if ties != "half":
+        assert board.covariance == pytest.approx(rs.leaderboard(nobody, ties=ties).covariance)
+    assert board.n_raters == 0
+    assert not board.clearly_better.any()
+
+
+@pytest.mark.filterwarnings("ignore:some items always won", "ignore:the raters agree more")
+@pytest.mark.parametrize(
+    "orders",
+    [[["x", "w"], ["x", "z"]], [["x", "y"], ["z", "w"]], [["x", "w"], ["w", "z"], ["z", "x"]]],
+)
+def test_raters_who_agree_in_everything_have_errors(orders):
+    """Some of these items always won, and the errors of the others are rounding."""
+    raters = [rater for rater in "pq" for _ in orders]
+    votes = rs.Rankings.from_orders(orders * 2, items=list("wxyz"), raters=raters, kind="subset")
+    board = rs.leaderboard(votes, min_votes=0)
+    assert (np.diff(board.intervals) > 1).all()
+
+
+def test_votes_that_are_all_ties_are_half_wins():
+    votes = rs.Rankings.from_pairs(list("xyz") * 20, list("yzx") * 20, ties=[True] * 60)
+    board = rs.leaderboard(votes)
+    assert board.log_worths == pytest.approx(0)
+    wins = rs.Rankings.from_pairs(list("xyz") * 20, list("yzx") * 20)
+    assert board.covariance == pytest.approx(rs.leaderboard(wins).covariance)
+    with pytest.raises(rs.RankshotError, match="ties='half'"):
+        rs.leaderboard(votes, ties="outcome")
 
 
 def test_two_way_clusters_add_up(rng):
@@ -386,3 +427,16 @@ def test_bad_covariates_are_refused(styled):
         rs.leaderboard(styled, covariates=["size"])
     with pytest.raises(rs.RankshotError, match="covariate 'zero' is 0 in all votes"):
         rs.leaderboard(styled.assign(zero=0.0), covariates="zero")
+    with pytest.raises(
+        rs.RankshotError, match="covariates 'length', 'words' cannot be told apart:"
+    ):
+        rs.leaderboard(
+            styled.assign(words=2 * (styled["length_a"] - styled["length_b"])),
+            covariates=["length", "words"],
+        )
+    strength = {
+        item: number for number, item in enumerate(sorted({*styled["left"], *styled["right"]}))
+    }
+    sizes = styled["left"].map(strength) - styled["right"].map(strength)
+    with pytest.raises(rs.RankshotError, match="covariates 'size' cannot be told apart from the"):
+        rs.leaderboard(styled.assign(size=sizes), covariates=["size"])

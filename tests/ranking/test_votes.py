@@ -113,7 +113,7 @@ def test_the_winner_has_many_spellings(tmp_path, word):
         (
             "a,b,winner\nleft,x,b\nx,left,left\n",
             {},
-            "votes.csv:3: 'winner' is 'left'; it names one",
+            "votes.csv:3: 'winner' is 'left', the name of one",
         ),
         ("a,b,winner\nx,y\n", {}, "votes.csv:2: 2 cells, but the first line names 3 columns"),
     ],
@@ -180,6 +180,106 @@ def test_lines_of_json_can_be_skipped(tmp_path):
         assert len(rs.read_rankings(path, on_error="skip")) == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "told", "wanted"),
+    [
+        (
+            "name,1,2,weight\nann,tea,beer,1\nbob,tea,tea,1\ncy,,,1\ndan,rum,tea,x\neva,rum,tea,3\n",
+            {},
+            r"3 rows of 5 .*:3: item 'tea' is .*:4: the ranking is empty.*:5: 'weight' is 'x'",
+            [["tea", "beer"], ["rum", "tea"]],
+        ),
+        (
+            "1,2\ntea,beer\nmilk,tea\nbeer,tea\n",
+            {"items": ["tea", "beer"]},
+            r"1 row of 3 skipped: .*:3: unknown item 'milk'",
+            [["tea", "beer"], ["beer", "tea"]],
+        ),
+        (
+            "tea,beer\n1,2\nx,2\n1,-2\n0,\n2,1\n",
+            {"layout": "places"},
+            r"3 rows of 5 .*:3: 'tea' is 'x'; places must be numbers.*:4: 'beer' is '-2'.*:5: the",
+            [["tea", "beer"], ["beer", "tea"]],
+        ),
+        (
+            "tea,beer,count\n1,2,1\nhigh,3,1\n3,1,0.5\n2,1,4\n",
+            {"layout": "scores"},
+            r"2 rows of 4 .*:3: 'tea' is 'high'; scores must be numbers.*:4: 'count' is '0.5'",
+            [["beer", "tea"], ["tea", "beer"]],
+        ),
+        (
+            "voter,item,rank\na,tea,1\na,gin,2\na,tea,2\nb,beer,1\nb,tea,2\na,beer,3\n",
+            {"items": ["tea", "beer"]},
+            r"2 rows of 6 .*:3: unknown item 'gin'.*:4: item 'tea' is listed more than once by 'a'",
+            [["tea", "beer"], ["beer", "tea"]],
+        ),
+    ],
+)
+def test_ballots_that_cannot_be_read_are_skipped(tmp_path, text, options, told, wanted):
+    path = write(tmp_path / "ballots.csv", text)
+    with pytest.raises(RankshotError, match=r"ballots\.csv:[35]: "):
+        rs.read_rankings(path, **options)
+    with pytest.warns(UserWarning, match=told):
+        found = rs.read_rankings(path, on_error="skip", **options)
+    assert found.orders() == wanted
+
+
+def test_what_could_be_read_in_two_ways_is_not_skipped(tmp_path):
+    path = write(tmp_path / "ballots.csv", "tea,beer\n1,2\n2,1\n")
+    with pytest.raises(RankshotError, match="layout='places'"):
+        rs.read_rankings(path, on_error="skip")
+    path = write(tmp_path / "ballots.csv", "height,tea,beer\ntall,1,2\nshort,2,1\n")
+    with pytest.raises(
+        RankshotError, match=r"no row can be read; .* 'height' is 'tall'; places must"
+    ):
+        rs.read_rankings(path, on_error="skip", layout="places")
+    shown = '{"ranking": ["a"], "shown": ["a"]}\n{"ranking": ["b"], "shown": ["b"]}\n{\n'
+    path = tmp_path / "rankings.jsonl"
+    path.write_text(shown)
+    with pytest.raises(RankshotError, match="kind='top'"):
+        rs.read_rankings(path, on_error="skip")
+
+
+def test_lines_of_rankings_can_be_skipped(tmp_path):
+    lines = [
+        '{"ranking": ["a", "b"]}', '{"ranking": ["a", "a"]}', '{"ranking": "a"}', '{"rank',
+        '{"ranking": ["b", "c"], "weight": -1}', '{"ranking": ["b", "c"], "weight": 2, "k": 1}',
+        '{"ranking": ["b"], "kind": "some"}', '{"ranking": []}', "[1]", '{"ranking": ["c", "a"]}',
+    ]  # fmt: skip
+    path = tmp_path / "rankings.jsonl"
+    path.write_text("\n".join(lines * 30) + "\n")
+    told = r"210 rows of 300 skipped: .*:2: item 'a' is listed .*:3: expected .*:4: not JSON .* …"
+    with pytest.warns(UserWarning, match=told):
+        found = rs.read_rankings(path, on_error="skip")
+    assert found.orders() == [["a", "b"], ["b"], ["c", "a"]] * 30
+    assert found.weights.tolist() == [1, 2, 1] * 30
+    with pytest.raises(RankshotError, match=r"no line can be read; the first: .*:1: unknown item"):
+        rs.read_rankings(path, ["x", "y"], on_error="skip")
+    with pytest.raises(RankshotError, match="on_error must be one of"):
+        rs.read_rankings(path, on_error="ignore")
+    rs.write_rankings(found[:1], tmp_path / "rankings.soi")
+    with pytest.raises(RankshotError, match="on_error='skip' is for tables and JSON lines"):
+        rs.read_rankings(tmp_path / "rankings.soi", on_error="skip")
+    with pytest.raises(RankshotError, match="missing= is for tables"):
+        rs.read_rankings(path, missing="-99")
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_empty_columns_of_data_frames_are_missing(package):
+    columns = {"model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["x", "x"]}
+    frame = pytest.importorskip(package).DataFrame(columns | {"judge": [None, None]})
+    assert Rankings.from_votes(frame).raters.tolist() == [None, None]
+    frame = pytest.importorskip(package).DataFrame(columns | {"winner": [None, None]})
+    with pytest.raises(RankshotError, match="row 0: 'winner' is empty"):
+        Rankings.from_votes(frame)
+
+
+def test_hints_for_columns_ignore_case(tmp_path):
+    path = write(tmp_path / "votes.csv", "Model_B,Model_A,winner\nx,y,x\n")
+    with pytest.raises(RankshotError, match=r"no column 'model_a' \(did you mean 'Model_A'\?\)"):
+        Rankings.from_votes(path, a="model_a")
+
+
 def test_covariates_skip_the_same_rows(tmp_path):
     rows = [f"{a},{b},{w},{i % 7}" for i in range(40) for a, b, w in (["x", "y", "xy"[i % 3 % 2]],)]
     good = write(tmp_path / "good.csv", "\n".join(["a,b,winner,length", *rows]))
@@ -232,8 +332,11 @@ def test_tables_need_not_be_files():
     assert found.counted == "vote"
     with pytest.raises(RankshotError, match="row 1: 'loser' is empty"):
         rs.leaderboard([{"winner": "x", "loser": "y"}, {"winner": "y"}])
-    with pytest.raises(RankshotError, match=r"winer= is unknown \(did you mean 'winner'\?\)"):
-        rs.leaderboard(votes, winer="x")
+    for more in ({}, {"covariates": ["length"]}):
+        with pytest.raises(RankshotError, match=r"winer= is unknown \(did you mean 'winner'\?\)"):
+            rs.leaderboard(votes, winer="x", **more)
+    with pytest.raises(RankshotError, match="judge= is unknown"):
+        rs.leaderboards(votes, category="n", judge="x")
 
 
 def test_items_tell_columns_apart(tmp_path):

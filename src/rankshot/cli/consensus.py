@@ -33,7 +33,7 @@ PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
 """What a table of votes or ballots has."""
 COLUMNS: tuple[str, ...] = ("a", "b", "winner", "loser", "id", "rater", "weight", "count")
-COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "numbers", "on_error", "items")
+COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "outcomes", "on_error", "items")
 """What --column can give, as `read_rankings` calls it."""
 TABLE_OPTIONS = {"layout": "--layout", "kind": "--kind"}
 """The options of other arguments of `read_rankings`, for messages."""

@@ -64,10 +64,10 @@ def leaderboard(
         A column of a table that has another name; may be repeated. The names are a and b (the two
         items; model_a and model_b by default), winner, loser, id, rater (rater, judge, annotator,
         user_id and the like), weight (how important a vote is) and count (how often it was given);
-        for ballots also target, item, rank and score. Or how columns are read: numbers=index if a
-        winner of 0 is the first item, numbers=score if 1 is; ignore=age,region (ballots; ignore= if
-        all columns are items); missing=-99; items=x,y,z (all items); on_error=skip, which counts
-        and leaves out rows that cannot be read.
+        for ballots also target, item, rank and score. Or how columns are read: outcomes=index if a
+        winner of 0 is the first item, outcomes=score if 1 is, outcomes=name or outcomes=side;
+        ignore=age,region (ballots; ignore= if all columns are items); missing=-99; items=x,y,z (all
+        items); on_error=skip, which counts and leaves out rows that cannot be read.
     kind
         What a missing item means, if the file does not say it: it comes after the others (top, the
         default) or was not compared (subset).

@@ -182,7 +182,7 @@ def recognise(
         check_rejection(reject_below, found.head.classes_)
         save_head(found.head, run.head, options, score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
-        classify_table(table, found.head, score_type, output, reject_below)
+        # Before the predictions: if they are there, the run is complete.
         run.describe(
             inputs=inputs.resolve(),
             takes=plan.model.takes,
@@ -191,6 +191,7 @@ def recognise(
             score_type=score_type,
             **{name: path.resolve() for name, path in options.files.items()},
         )
+        classify_table(table, found.head, score_type, output, reject_below)
         how = [] if preprocessing is None else ["--preprocessing", preprocessing]
         _print_end(run, options, [model, *how], made=about is not None)
 

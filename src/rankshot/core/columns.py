@@ -6,8 +6,9 @@ Text is read as numbers of labels: votes have few different names in many rows.
 from __future__ import annotations
 
 import json
+import warnings
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache
 from itertools import islice
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
 from rankshot.core.files import PACKED, open_bytes, read_lines, require_ending
 from rankshot.core.tables import (
     Batch,
@@ -44,6 +45,7 @@ MISSING = {
     *(".", "#NULL!"),
 }
 """The texts of missing values in R, pandas, Excel, databases, SPSS, SAS and Stata."""
+PROBLEMS_SHOWN = 3
 
 
 class Coded(NamedTuple):
@@ -284,7 +286,7 @@ class ColumnReader:
     def _code_series(self, series: Any) -> Coded:
         import narwhals.stable.v2 as nw  # noqa: PLC0415
 
-        if series.dtype == nw.String:
+        if series.dtype == nw.String and series.null_count() < len(series):
             with suppress(RankshotError):
                 import_pyarrow()
                 return self._code_arrow(series.to_arrow())
@@ -319,6 +321,81 @@ class ColumnReader:
             return Coded(codes, stripped)
         recode = np.array([distinct[label] for label in stripped], np.int32)
         return Coded(recode[codes], list(distinct))
+
+
+class RowChecks:
+    """What is wrong with rows: an error for the first, or such rows are skipped, with a warning.
+
+    Parameters
+    ----------
+    table : ColumnReader
+    n : int
+        The number of rows.
+    """
+
+    def __init__(self, table: ColumnReader, n: int) -> None:
+        self._table = table
+        self._told: list[tuple[int, str]] = []
+        self.kept = np.ones(n, bool)
+
+    def check(self, is_odd: NDArray[np.bool_], describe: Callable[[int], str]) -> None:
+        """Raise for the first odd row, or mark all odd ones; ``describe(row)`` is what is wrong."""
+        new = np.flatnonzero(is_odd & self.kept)
+        for row in new[:PROBLEMS_SHOWN].tolist():
+            text = f"{self._table.where(row)}: {describe(row)}"
+            if not self._table.skips:
+                raise RankshotError(text)
+            self._told.append((row, text))
+        self.kept[new] = False
+
+    def check_cells(self, is_odd: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
+        """Do the same for odd cells of a column; ``rule`` is what they should be."""
+        self.check(is_odd, lambda row: f"{name!r} is {short_repr(cells.text(row))}; {rule}")
+
+    def try_rows(self, read: Callable[[NDArray[np.int64]], Any]) -> None:
+        """Leave out rows for which ``read(rows)`` raises; without skipping, it raises later."""
+        if self._table.skips:
+            readable, odd = find_readable(np.flatnonzero(self.kept), read)
+            self._told += odd
+            self.kept[:] = False
+            self.kept[readable] = True
+
+    def finish(self) -> NDArray[np.int64]:
+        """Warn of what was skipped, and return the rows that are left."""
+        odd = self._table.odd
+        told = [*odd, *(text for _, text in sorted(self._told))]
+        if not self.kept.any():
+            raise RankshotError(f"{self._table}: no row can be read; the first: {told[0]}")
+        n_odd = int((~self.kept).sum()) + len(odd)
+        warn_of_skipped(n_odd, self.kept.size + len(odd), told)
+        return np.flatnonzero(self.kept)
+
+
+def find_readable(rows: Any, read: Callable[[Any], Any]) -> tuple[list[Any], list[tuple[Any, str]]]:
+    """Return the rows that ``read`` can read, and what is wrong with each of the others.
+
+    Rows are halved until one is left that cannot be read: few odd rows cost little.
+    """
+    try:
+        if len(rows):
+            read(rows)
+    except RankshotError as error:
+        if len(rows) == 1:
+            return [], [(rows[0], str(error))]
+        halves = (rows[: len(rows) // 2], rows[len(rows) // 2 :])
+        (first, odd), (second, more) = (find_readable(half, read) for half in halves)
+        return first + second, odd + more
+    return [*rows], []
+
+
+def warn_of_skipped(n_odd: int, n: int, told: Sequence[str]) -> None:
+    """Warn that some of n rows were skipped; ``told`` says what is wrong with the first."""
+    if n_odd:
+        warnings.warn(
+            f"{format_count(n_odd, 'row')} of {n:,} skipped: {'; '.join(told[:PROBLEMS_SHOWN])}"
+            f"{' …' if n_odd > PROBLEMS_SHOWN else ''}",
+            stacklevel=5,
+        )
 
 
 def _read_arrow_columns(path: Path, places: list[int], *, numbers: bool) -> Any:

@@ -84,8 +84,9 @@ def short_repr(value: object) -> str:
 
 def suggest_name(name: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'dog'?)``, or an empty text if no known name is close."""
-    close = get_close_matches(str(name), [str(other) for other in known], n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    written = {str(other).casefold(): str(other) for other in known}
+    close = get_close_matches(str(name).casefold(), written, n=1)
+    return f" (did you mean {written[close[0]]!r}?)" if close else ""
 
 
 def suggest_item(name: object, items: Iterable[str]) -> str:

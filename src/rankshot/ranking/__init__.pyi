@@ -29,13 +29,13 @@ from .models.board import (
     Leaderboard as Leaderboard,
     Standing as Standing,
 )
-from .models.category_boards import (
+from .models.davidson_luce import DavidsonLuce as DavidsonLuce
+from .models.leaderboard import (
     Difference as Difference,
     Leaderboards as Leaderboards,
+    leaderboard as leaderboard,
     leaderboards as leaderboards,
 )
-from .models.davidson_luce import DavidsonLuce as DavidsonLuce
-from .models.leaderboard import leaderboard as leaderboard
 from .models.mallows import (
     Mallows as Mallows,
     mallows_log_normalizer as mallows_log_normalizer,

@@ -8,24 +8,24 @@ which name the option that decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import Coded, ColumnReader, plain_name
+from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.tables import find_column
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import Kind, number_items, validate_columns, validate_entries
+from rankshot.ranking.construction import Kind, number_items, validate_columns
 from rankshot.ranking.entries import Entries, find_first, number_rows, row_starts
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.votes import (
     COUNTS,
     NAMED,
     WEIGHTS,
-    RowChecks,
+    check_known,
     find_raters,
     read_weights,
 )
@@ -40,34 +40,18 @@ ITEMS = (*NAMED, "alternative", "product", "item_name", "item_id")
 RANKS = ("rank", "place", "position", "ranking")
 SCORES = ("score", "rating", "points", "grade")
 BESIDE = {
-    *("age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode"),
-    *("income", "education", "occupation", "party", "date", "time", "timestamp", "duration"),
-    *(
-        "durationinseconds",
-        "startdate",
-        "enddate",
-        "recordeddate",
-        "status",
-        "progress",
-        "finished",
-    ),
-    *("ipaddress", "ip", "comment", "comments", "email", "language", "userlanguage", "group"),
-    *("condition", "year", "month", "wave", "n", "row", "index", "number", "collectorid", "total"),
-    *("locationlatitude", "locationlongitude", "distributionchannel", "question", "category"),
-}
+    "age", "sex", "gender", "region", "country", "city", "state", "zip", "zipcode", "postcode",
+    "income", "education", "occupation", "party", "date", "time", "timestamp", "duration",
+    "durationinseconds", "startdate", "enddate", "recordeddate", "status", "progress", "finished",
+    "ipaddress", "ip", "comment", "comments", "email", "language", "userlanguage", "group",
+    "condition", "year", "month", "wave", "n", "row", "index", "number", "collectorid", "total",
+    "locationlatitude", "locationlongitude", "distributionchannel", "question", "category",
+}  # fmt: skip
 """Names of columns that are seldom items, as `plain_name` writes them."""
-ORDINALS: tuple[str, ...] = (
-    "first",
-    "second",
-    "third",
-    "fourth",
-    "fifth",
-    "sixth",
-    "seventh",
-    "eighth",
-    "ninth",
-)
-ORDINALS += ("tenth", "eleventh", "twelfth")
+ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+    "eleventh", "twelfth",
+)  # fmt: skip
 PLACE = re.compile(
     r"(?:(?P<before>rank(?:ed|ing)?|place|position|choice|pref(?:erence)?|top|vote|no|#)[\s_.#:-]*)?"
     rf"(?:(?P<number>\d+)(?P<end>st|nd|rd|th)?|(?P<word>{'|'.join(ORDINALS)}))"
@@ -103,7 +87,6 @@ def read_ballots(
     weight = columns.get("weight") or table.find_one(WEIGHTS, "weight")
     count = columns.get("count") or table.find_one(COUNTS, "count")
     checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
-    weights = read_weights(table, weight, count, checks)
     known = None if items is None else as_names(items)
     named = {"raters": raters[:1], "targets": [target] if target else []}
     labels = {what: table.read_texts(names)[0] for what, names in named.items() if names}
@@ -119,14 +102,25 @@ def read_ballots(
         is_score = plain_name(values[0]) in {plain_name(name) for name in SCORES}
         is_score = "score" in columns or (is_score and "rank" not in columns)
         layout = layout or ("scores" if is_score else "places")
-        found = _read_long(table, item, values[0], layout, labels, weights, known, kind, checks)
-        return found, layout
-    used = {*raters, target, weight, count, *(ignore or ())}
-    cells = [name for name in table.columns if name not in used]
-    wide = _WideTable(table, cells, layout, known, are_chosen=ignore is not None)
-    beside = {what: column.expand(None) for what, column in labels.items()}
-    found = wide.read(kind, has_missing=has_missing, weights=weights, **beside)
-    return found, wide.layout
+        build = _read_long(table, item, values[0], layout, labels, known, kind, checks)
+    else:
+        used = {*raters, target, weight, count, *(ignore or ())}
+        cells = [name for name in table.columns if name not in used]
+        wide = _WideTable(table, cells, layout, known, checks, are_chosen=ignore is not None)
+        layout, build = wide.layout, wide.read(kind, has_missing=has_missing)
+    weights = read_weights(table, weight, count, checks)
+
+    def describe(rows: NDArray[np.int64]) -> dict[str, Any]:
+        beside = {what: column.select(rows).expand(None) for what, column in labels.items()}
+        return {"weights": weights[rows], **beside}
+
+    return build(checks.finish(), describe), layout
+
+
+Describe = Callable[[NDArray[np.int64]], dict[str, Any]]
+"""A function that returns the weights, raters and targets of some rows."""
+Build = Callable[[NDArray[np.int64], Describe], Rankings]
+"""A function that returns the rankings of some rows."""
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
@@ -155,10 +149,11 @@ class _WideTable:
         columns: list[str],
         layout: str | None,
         known: tuple[str, ...] | None,
+        checks: RowChecks,
         *,
         are_chosen: bool,
     ) -> None:
-        self._table, self._known = table, known
+        self._table, self._known, self._checks = table, known, checks
         self._is_decided, self._is_inferred = are_chosen or known is not None, layout is None
         if known and layout != "orders" and {*known} <= {*columns}:
             columns = list(known)
@@ -170,24 +165,40 @@ class _WideTable:
             )
         self.layout = layout or self._recognise()
 
-    def read(self, kind: Kind, *, has_missing: bool, **beside: Any) -> Rankings:
+    def read(self, kind: Kind, *, has_missing: bool) -> Build:
+        """Return what makes rankings of rows; odd rows are found now."""
         if self.layout == "orders":
-            orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
-            beside |= {"items": self._known, "where": self._table.where}
-            return Rankings.from_orders(orders, kind=[kind] * len(orders), **beside)
+            return self._rank_orders(kind)
         numbers = self._read_numbers()
         self._refuse_columns()
         if not self._is_decided:
             self._require_alike(numbers)
         if not has_missing:
             self._refuse_codes(numbers)
-        beside["items"] = list(self._cells)
-        if self.layout == "places":
-            found = Rankings.from_positions(numbers, kind=kind, **beside)
-        else:
-            kind = "subset" if np.isnan(numbers).any() else kind
-            found = Rankings.from_scores(numbers, kind=kind, **beside)
-        return found.with_items(self._known) if self._known else found
+        make: Any = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
+        if self.layout == "scores" and np.isnan(numbers[self._checks.kept]).any():
+            kind = "subset"
+
+        def build(rows: NDArray[np.int64], describe: Describe) -> Rankings:
+            found: Rankings = make(numbers[rows], items=[*self._cells], kind=kind, **describe(rows))
+            return found.with_items(self._known) if self._known else found
+
+        return build
+
+    def _rank_orders(self, kind: Kind) -> Build:
+        orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
+
+        def build(rows: NDArray[np.int64], describe: Describe = lambda _: {}) -> Rankings:
+            return Rankings.from_orders(
+                [orders[row] for row in rows],
+                items=self._known,
+                kind=[kind] * len(rows),
+                where=lambda i: self._table.where(int(rows[i])),
+                **describe(rows),
+            )
+
+        self._checks.try_rows(build)
+        return build
 
     # ---- What the cells are
 
@@ -305,16 +316,21 @@ class _WideTable:
             if is_text.any() and self.layout == "places" and _has_ordinals(cells):
                 found = [parse_place(x) for x in cells.labels]
                 numbers = np.array([x[0] if x else np.nan for x in found])[cells.codes]
-            elif is_text.any():
-                row = int(np.argmax(is_text))
-                raise RankshotError(
-                    f"{self._table.where(row)}: {self.layout} must be numbers, and {name!r} is "
-                    f"{short_repr(cells.text(row))}. Leave out a column that is "
-                    f"not an item with ignore={name!r}, and name that of the raters with rater=; "
-                    "if the cells are names in order, give layout='orders'"
+            else:
+                rule = (
+                    f"{self.layout} must be numbers. Leave out a column that is not an item with "
+                    f"ignore={name!r}, and name that of the raters with rater=; if the cells are "
+                    "names in order, give layout='orders'"
                 )
+                self._checks.check_cells(is_text, name, cells, rule)
+            if self.layout == "places":
+                rule = "1 is the best place, and 0 or an empty cell means that it is not listed"
+                self._checks.check_cells((numbers < 0) | np.isinf(numbers), name, cells, rule)
             columns.append(numbers)
-        return np.column_stack(columns)
+        table = np.column_stack(columns)
+        placed = table > 0 if self.layout == "places" else ~np.isnan(table)
+        self._checks.check(np.asarray(~placed.any(axis=1)), lambda _: "the ranking is empty")
+        return table
 
     def _require_alike(self, numbers: NDArray[np.float64]) -> None:
         """Raise for a column that is far from all others, or that has larger numbers than places.
@@ -378,11 +394,10 @@ def _read_long(
     value: str,
     layout: str,
     groups: dict[str, Coded],
-    weights: NDArray[np.float64],
     known: tuple[str, ...] | None,
     kind: Kind,
     checks: RowChecks,
-) -> Rankings:
+) -> Build:
     """Read ballots with one row for each item of a rater, and its place or score."""
     if layout == "orders":
         raise RankshotError(
@@ -401,33 +416,45 @@ def _read_long(
     if layout == "places":
         checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
         listed &= numbers != 0
+    if known:
+        check_known(items.labels, [items.codes], known, checks)
+    of_groups = [labels.codes for labels in groups.values()]
+    group = number_rows(of_groups, numbers.size)
     rows = np.flatnonzero(listed & checks.kept)
-    checks.finish()
-    if not rows.size:
-        raise RankshotError(f"{table}: {value!r} is empty in all rows")
+    again = np.zeros(numbers.size, bool)
+    again[rows] = True
+    again[rows[find_first(number_rows([group[rows], items.codes[rows]], rows.size))]] = False
+
+    def describe_copy(row: int) -> str:
+        words = quote_names([labels.text(row) for labels in groups.values()])
+        twice = f"item {items.text(row)!r} is listed more than once"
+        return f"{twice} by {words} (name what tells rankings apart with target=)"
+
+    checks.check(again, describe_copy)
     # Groups in the order in which they begin.
-    group = number_rows([labels.codes for labels in groups.values()], numbers.size)
     begin = find_first(group)[group]
     sign = 1 if layout == "places" else -1
-    rows = rows[np.lexsort((sign * numbers[rows], begin[rows]))]
-    starts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
-    names, codes = number_items(
-        items.labels, items.codes[rows], known, lambda i: table.where(int(rows[i]))
-    )
-    sizes = np.diff(np.append(starts, rows.size))
-    step = np.diff(numbers[rows], prepend=np.nan) != 0
-    step[starts] = False
-    run = np.cumsum(step)
-    places = (run - np.repeat(run[starts], sizes)).astype(np.int32)
-    firsts = rows[starts]
 
-    def where(i: int) -> str:
-        words = [labels.text(firsts[i]) for labels in groups.values()]
-        return f"{table}: {quote_names(words)} (name what tells rankings apart with target=)"
+    def build(rows: NDArray[np.int64], describe: Describe) -> Rankings:
+        rows = rows[listed[rows]]
+        if not rows.size:
+            raise RankshotError(f"{table}: {value!r} is empty in all rows")
+        rows = rows[np.lexsort((sign * numbers[rows], begin[rows]))]
+        starts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
+        names, codes = number_items(
+            items.labels, items.codes[rows], known, lambda i: table.where(int(rows[i]))
+        )
+        sizes = np.diff(np.append(starts, rows.size))
+        step = np.diff(numbers[rows], prepend=np.nan) != 0
+        step[starts] = False
+        run = np.cumsum(step)
+        places = (run - np.repeat(run[starts], sizes)).astype(np.int32)
+        firsts = rows[starts]
+        entries = Entries(codes, places, row_starts(sizes)).sort_ties()
+        is_partial = layout == "scores" and bool(np.any(sizes < len(names)))
+        columns = validate_columns(
+            firsts.size, kind="subset" if is_partial else kind, **describe(firsts)
+        )
+        return Rankings(names, *entries, entries.sizes, *columns)
 
-    entries = validate_entries(Entries(codes, places, row_starts(sizes)), names, where)
-    if layout == "scores" and np.any(sizes < len(names)):
-        kind = "subset"
-    beside: dict[str, Any] = {what: x.select(firsts).expand(None) for what, x in groups.items()}
-    columns = validate_columns(firsts.size, weights=weights[firsts], kind=kind, **beside)
-    return Rankings(names, *entries, entries.sizes, *columns)
+    return build

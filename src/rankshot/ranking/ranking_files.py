@@ -17,7 +17,12 @@ from typing import Any, BinaryIO, Literal, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import COLUMN_ENDINGS, ColumnReader
+from rankshot.core.columns import (
+    COLUMN_ENDINGS,
+    ColumnReader,
+    find_readable,
+    warn_of_skipped,
+)
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.files import PACKED, NamedFile, read_lines, replace_file, require_ending
 from rankshot.core.tables import (
@@ -52,7 +57,7 @@ ITEMS_KEY = b"rankshot.items"
 GROUP_ENTRIES = 2**22
 """Items listed in a row group that is written, and at most in one part of a file."""
 SHARED_ARGUMENTS = {"rater", "weight", "count"}
-VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "category", "id", "numbers"}
+VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "category", "id", "outcomes"}
 BALLOT_ARGUMENTS = {"target", "item", "rank", "score"}
 COLUMN_ARGUMENTS = SHARED_ARGUMENTS | VOTE_ARGUMENTS | BALLOT_ARGUMENTS
 TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on_error"}
@@ -111,8 +116,9 @@ def read_rankings(
     missing : str or list of str, optional
         Further cells that are missing, such as "-99". An empty text means that there are none.
     on_error : {"stop", "skip"}
-        What happens to rows of votes, or of the long form, that cannot be read: an error, or a
-        warning that counts them and shows the first.
+        What happens to rows of a table, or lines of rankings, that cannot be read: an error, or a
+        warning that counts them and shows the first. What may be read in two ways is an error in
+        any case.
     **columns : str
         The names of the columns of a table, if they are not the usual ones: those of
         `Rankings.from_votes`; and for ballots ``rater``, ``target``, ``weight``, ``count``, and
@@ -158,22 +164,17 @@ def read_with_layout(
         require_choice("kind", kind, ("top", "subset"))
     if layout is not None:
         require_choice("layout", layout, LAYOUTS)
-    if unknown := {*columns} - COLUMN_ARGUMENTS:
-        name = min(unknown)
-        raise RankshotError(
-            f"{name}= is unknown{suggest_name(name, COLUMN_ARGUMENTS)}; a table has "
-            f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}"
-        )
+    require_arguments(columns, COLUMN_ARGUMENTS)
     if isinstance(path, (str, Path)):
         path = Path(path)
         ending = require_ending(path, dict.fromkeys((*ENDINGS, *COLUMN_ENDINGS)))
         if ending in PREFLIB_ENDINGS or _has_rankings(path, ending):
-            if layout is not None or columns or ignore is not None:
-                what = "layout" if layout is not None else min(columns, default="ignore")
+            given = {"layout": layout, "ignore": ignore, "missing": missing, **columns}
+            if what := [name for name, value in given.items() if value is not None]:
                 raise RankshotError(
-                    f"{path}: {what}= is for tables of votes and ballots, not rankings"
+                    f"{path}: {what[0]}= is for tables of votes and ballots, not rankings"
                 )
-            return _read_file(path, ending, items, kind), None
+            return _read_file(path, ending, items, kind, on_error), None
     table = ColumnReader(path, _split_names(missing) or (), on_error)
     of_votes = {*columns} & VOTE_ARGUMENTS
     if layout == "votes" or of_votes or (layout is None and is_votes(table)):
@@ -187,6 +188,16 @@ def read_with_layout(
     return read_ballots(table, items, kind or "top", layout, columns, **options)
 
 
+def require_arguments(given: Iterable[str], known: set[str]) -> None:
+    """Raise for an argument that is not one of a table."""
+    if unknown := {*given} - known:
+        name = min(unknown)
+        raise RankshotError(
+            f"{name}= is unknown{suggest_name(name, known)}; a table has "
+            f"{quote_names(sorted(COLUMN_ARGUMENTS), 20)}"
+        )
+
+
 def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
     """Return names that are separated by commas, or listed."""
     if names is None or not isinstance(names, str):
@@ -194,13 +205,18 @@ def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _read_file(path: Path, ending: str, items: Iterable[Any] | None, kind: Kind | None) -> Rankings:
+def _read_file(
+    path: Path, ending: str, items: Iterable[Any] | None, kind: Kind | None, on_error: str
+) -> Rankings:
     """Read a file of rankings, which is not a table of votes or ballots."""
+    skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
+    if ending.removesuffix(PACKED) in JSONL_ENDINGS:
+        with closing(read_lines(path)) as lines:
+            return parse_jsonl(lines, items, path, kind, skips=skips)
+    if skips:
+        raise RankshotError(f"{path}: on_error='skip' is for tables and JSON lines, not {ending}")
     if ending in PREFLIB_ENDINGS:
         return read_preflib(path, items, kind or "top")
-    if ending != ".parquet":
-        with closing(read_lines(path)) as lines:
-            return parse_jsonl(lines, items, path, kind)
     names = None if items is None else as_names(items)
     with open_parquet(path, dictionaries=True) as file:
         names = names or read_item_names(file, path)
@@ -283,20 +299,42 @@ def parse_jsonl(
     items: Iterable[Any] | None,
     path: NamedFile,
     kind: Kind | None = None,
+    *,
+    skips: bool = False,
 ) -> Rankings:
-    """Return the rankings of numbered lines; ``path`` is for messages."""
+    """Return the rankings of numbered lines; ``path`` is for messages.
+
+    With ``skips``, a warning counts the lines that cannot be read.
+    """
     names = None if items is None else as_names(items)
-    portions = iter(lambda: list(islice(lines, LINES_AT_ONCE)), [])
-    parts = [_read_portion(portion, names, path, kind) for portion in portions]
+    parts, told, n = [], [], 0
+    for portion in iter(lambda: list(islice(lines, LINES_AT_ONCE)), []):
+        n += len(portion)
+        readable = portion
+        if skips:
+            readable, odd = find_readable(
+                portion, lambda some: _read_lines(some, names, path, kind)
+            )
+            told += [text for _, text in odd]
+        if readable:
+            rankings, records, where = _read_lines(readable, names, path, kind)
+            if kind is None:
+                # Not a matter of single lines: none is skipped for it.
+                _require_kinds(records, {*rankings.items}, where)
+            parts.append(rankings)
+    if told and not parts:
+        raise RankshotError(f"{path}: no line can be read; the first: {told[0]}")
+    warn_of_skipped(len(told), n, told)
     return join_portions(parts, names, path)
 
 
-def _read_portion(
+def _read_lines(
     lines: list[tuple[int, str]],
     items: tuple[str, ...] | None,
     path: NamedFile,
     kind: Kind | None,
-) -> Rankings:
+) -> tuple[Rankings, list[dict[str, Any]], Where]:
+    """Return the rankings of some lines, what the lines have, and what names a line."""
     records: list[dict[str, Any]] = []
     decode = json.JSONDecoder().decode
     for number, line in lines:
@@ -320,11 +358,9 @@ def _read_portion(
         kind=[record.get("kind", kind or "top") for record in records],
         where=where,
     )
-    if kind is None:
-        _require_kinds(records, {*rankings.items}, where)
-    if not any("k" in record for record in records):
-        return rankings
-    return _with_cut_ties(rankings, [record.get("k") for record in records], where)
+    if any("k" in record for record in records):
+        rankings = _with_cut_ties(rankings, [record.get("k") for record in records], where)
+    return rankings, records, where
 
 
 def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:

@@ -264,7 +264,7 @@ class Rankings:
         weight: str | None = None,
         count: str | None = None,
         id: str | None = None,  # noqa: A002 (the name of the column)
-        numbers: Literal["index", "score"] | None = None,
+        outcomes: Literal["name", "side", "index", "score"] | None = None,
         on_error: Literal["stop", "skip"] = "stop",
     ) -> Rankings:
         r"""Build from a table of votes between two items: subset rankings, one for each vote.
@@ -299,9 +299,10 @@ class Rankings:
         id : str, optional
             The column of the id of each vote. Votes with the same id as an earlier one are counted
             in a warning. By default ``id``; then copies also have the same items and winner.
-        numbers : {"index", "score"}, optional
-            What numbers in place of the winner are: which of the two items won (0 and 1, or 1 and
-            2), or the score of the first item (1 if it won). Needed for 0 and 1.
+        outcomes : {"name", "side", "index", "score"}, optional
+            What the winner is, where it can be read in two ways: the name of an item; the side
+            (``a`` or ``left``); which of the two items won (0 and 1, or 1 and 2); or the score of
+            the first item (1 if it won). Needed for 0 and 1, and for items called ``a`` and ``b``.
         on_error : {"stop", "skip"}
             What happens to rows that cannot be read, and to copies: an error, or a warning that
             counts them and shows the first.
@@ -324,7 +325,7 @@ class Rankings:
         columns = {"a": a, "b": b, "winner": winner, "loser": loser, "rater": rater}
         columns |= {"category": category, "weight": weight, "count": count, "id": id}
         table = ColumnReader(votes, on_error=on_error)
-        return cls.of_votes(read_votes(table, items, numbers=numbers, **columns))
+        return cls.of_votes(read_votes(table, items, outcomes=outcomes, **columns))
 
     @classmethod
     def of_votes(cls, votes: Votes) -> Rankings:

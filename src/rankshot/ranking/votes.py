@@ -7,13 +7,13 @@ with blanks or signs: ``Model A`` is ``model_a``.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.columns import Coded, ColumnReader, plain_name
+from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_item
 from rankshot.core.tables import find_column
 from rankshot.core.validation import as_names, require_choice
@@ -21,16 +21,8 @@ from rankshot.ranking.construction import number_items, stack_pairs
 from rankshot.ranking.entries import Entries, find_first, number_rows
 
 NAMED = (
-    "model",
-    "item",
-    "option",
-    "system",
-    "player",
-    "team",
-    "candidate",
-    "assistant",
-    "generator",
-)
+    "model", "item", "option", "system", "player", "team", "candidate", "assistant", "generator",
+)  # fmt: skip
 SIDES = (
     *((f"{name}_{a}", f"{name}_{b}") for name in NAMED for a, b in ("ab", "12")),
     *(("a", "b"), ("left", "right"), ("first", "second"), ("white", "black")),
@@ -39,17 +31,10 @@ SIDES = (
 WINNERS = ("outcome", "result", "preference", "preferred", "choice", "vote", "verdict")
 """The usual names of the column of the winner, besides ``winner`` itself."""
 ONE_HOT = ("winner_model_a", "winner_model_b", "winner_tie")
-PEOPLE: tuple[str, ...] = (
-    "rater",
-    "judge",
-    "voter",
-    "annotator",
-    "user",
-    "worker",
-    "participant",
-    "respondent",
-)
-PEOPLE += ("reviewer", "evaluator", "assessor", "labeler", "session")
+PEOPLE = (
+    "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
+    "reviewer", "evaluator", "assessor", "labeler", "session",
+)  # fmt: skip
 RATERS = (*(f"{who}{end}" for end in ("", "_id", "_name") for who in PEOPLE), "response_id")
 WEIGHTS, COUNTS, IDS = ("weight",), ("count", "freq", "frequency"), ("id", "vote_id", "battle_id")
 FIRST, SECOND, TIE = 0, 1, 2
@@ -75,7 +60,6 @@ READINGS: tuple[tuple[str, dict[float, int]], ...] = (
 )
 """What numbers in place of the winner mean: which of the two items won, counted from 0 or from 1 or
 from left to right, or what the first item scored. The third and the last need a -1."""
-PROBLEMS_SHOWN = 3
 
 
 class Votes(NamedTuple):
@@ -110,58 +94,6 @@ class Votes(NamedTuple):
         winners = np.where(lost, self.second, self.first)
         losers = np.where(lost, self.first, self.second)
         return stack_pairs(winners, losers, self.outcome == TIE)
-
-
-class RowChecks:
-    """What is wrong with rows: an error for the first, or such rows are skipped, with a warning.
-
-    Parameters
-    ----------
-    table : ColumnReader
-    n : int
-        The number of rows.
-    """
-
-    def __init__(self, table: ColumnReader, n: int) -> None:
-        self._table = table
-        self._told: list[tuple[int, str]] = []
-        self.kept = np.ones(n, bool)
-
-    def check(self, is_odd: NDArray[np.bool_], describe: Callable[[int], str]) -> None:
-        """Raise for the first odd row, or mark all odd ones; ``describe(row)`` is what is wrong."""
-        new = is_odd & self.kept
-        if not new.any():
-            return
-        if not self._table.skips:
-            row = int(np.argmax(new))
-            raise RankshotError(f"{self._table.where(row)}: {describe(row)}")
-        self._told += [
-            (row, describe(row)) for row in np.flatnonzero(new)[:PROBLEMS_SHOWN].tolist()
-        ]
-        self.kept &= ~is_odd
-
-    def check_cells(self, is_odd: NDArray[np.bool_], name: str, cells: Coded, rule: str) -> None:
-        """Do the same for odd cells of a column; ``rule`` is what they should be."""
-        self.check(is_odd, lambda row: f"{name!r} is {short_repr(cells.text(row))}; {rule}")
-
-    def finish(self) -> NDArray[np.int64]:
-        """Warn of what was skipped, and return the rows that are left."""
-        odd = self._table.odd
-        n = int((~self.kept).sum()) + len(odd)
-        told = [
-            *odd,
-            *(f"{self._table.where(row)}: {text}" for row, text in sorted(self._told)),
-        ]
-        if not self.kept.any():
-            raise RankshotError(f"{self._table}: no row can be read; the first: {told[0]}")
-        if n:
-            shown = "; ".join(told[:PROBLEMS_SHOWN])
-            warnings.warn(
-                f"{format_count(n, 'row')} of {self.kept.size + len(odd):,} skipped: {shown}"
-                f"{' …' if n > PROBLEMS_SHOWN else ''}",
-                stacklevel=4,
-            )
-        return np.flatnonzero(self.kept)
 
 
 def is_votes(table: ColumnReader) -> bool:
@@ -240,12 +172,12 @@ def read_votes(
     table: ColumnReader,
     items: Iterable[Any] | None = None,
     *,
-    numbers: str | None = None,
+    outcomes: str | None = None,
     **columns: str | None,
 ) -> Votes:
     """Read votes; columns that are not named have their usual names."""
-    if numbers is not None:
-        require_choice("numbers", numbers, ("index", "score"))
+    if outcomes is not None:
+        require_choice("outcomes", outcomes, ("name", "side", "index", "score"))
     first, second, told, tie, marks = _find_columns(table, columns)
     rater = columns.get("rater") or next(iter(find_raters(table)), None)
     category = columns.get("category")
@@ -266,13 +198,7 @@ def read_votes(
     checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
     if items is not None:
         items = as_names(items)
-        known = np.array([label in {*items} for label in labels])
-
-        def describe(row: int) -> str:
-            name = next(labels[side[row]] for side in pair if not known[side[row]])
-            return f"unknown item {short_repr(name)}{suggest_item(name, items or ())}"
-
-        checks.check(~(known[pair[0]] & known[pair[1]]), describe)
+        check_known(labels, pair, items, checks)
     outcome = np.zeros(checks.kept.size, np.int8)
     if marks:
         marked = np.stack([_find_answers(read[name]) == TIE for name in marks])
@@ -281,7 +207,7 @@ def read_votes(
         outcome = np.asarray(np.argmax(marked, axis=0), np.int8)
     elif told:
         sides = (first, second)
-        outcome = _find_outcomes(table, told, read[told], sides, pair, number, numbers, checks)
+        outcome = _find_outcomes(table, told, read[told], sides, pair, number, outcomes, checks)
     elif tie:
         outcome = _find_answers(read[tie])
         rule = f"expected the answer {quote_names(ANSWERS, 6)}"
@@ -306,6 +232,19 @@ def read_votes(
     return Votes(names, left, right, outcome[some], weights[some], who, where, rows)
 
 
+def check_known(
+    labels: list[str], columns: list[NDArray[np.int32]], items: tuple[str, ...], checks: RowChecks
+) -> None:
+    """Check that rows name only known items; columns have the numbers of labels."""
+    is_known = np.array([label in {*items} for label in labels])
+
+    def describe(row: int) -> str:
+        name = next(labels[codes[row]] for codes in columns if not is_known[codes[row]])
+        return f"unknown item {short_repr(name)}{suggest_item(name, items)}"
+
+    checks.check(~np.all([is_known[codes] for codes in columns], axis=0), describe)
+
+
 def _find_answers(column: Coded) -> NDArray[np.int8]:
     """Return `TIE` for cells such as 1 and yes, `FIRST` for such as 0 and no, and else -1."""
     answers = [ANSWERS.get(label.lower().removesuffix(".0"), -1) for label in column.labels]
@@ -319,34 +258,48 @@ def _find_outcomes(
     sides: tuple[str, str],
     pair: list[NDArray[np.int32]],
     number: dict[str, int],
-    numbers: str | None,
+    how: str | None,
     checks: RowChecks,
 ) -> NDArray[np.int8]:
     """Return the outcome of each row: by the name of an item of the row, or a word or a number."""
     codes, labels = column
     items = np.array([number.get(label, -1) for label in labels], np.int32)
     by_name = np.full(codes.size, -1, np.int8)
-    if items.max(initial=-1) >= 0:
+    if items.max(initial=-1) >= 0 and how in {None, "name"}:
         by_name[items[codes] == pair[1]] = SECOND
         by_name[items[codes] == pair[0]] = FIRST
     # Numbers that name items in all rows may only contradict the index of the winner.
     is_open = np.bincount(codes[(by_name < 0) & checks.kept], minlength=len(labels)) > 0
     parsed = table.parse_numbers(Coded(np.arange(len(labels), dtype=np.int32), labels))[0]
     is_number = np.isfinite(parsed)
-    how = numbers if np.any(is_open & is_number) else "index"
+    reading = how if np.any(is_open & is_number) else "index"
     values = {labels[i]: float(parsed[i]) for i in np.flatnonzero(is_number)}
-    words = _read_numbers(table, name, sides[0], values, how)
+    words = _read_numbers(table, name, sides[0], values, reading)
     known = WORDS | {plain_name(side): i for i, side in enumerate(sides)}
     for label in labels:
         if label not in values:
             words[label] = WORDS.get(label.lower(), known.get(plain_name(label), -1))
     by_word = np.array([words.get(label, -1) for label in labels], np.int8)[codes]
-    outcome = np.where(by_name >= 0, by_name, by_word)
+    is_named, kept = by_name >= 0, checks.kept
+    if how == "name" or (
+        # Names in all rows, some of which mean no side: all of them are names.
+        np.all((is_named | (by_word == TIE))[kept]) and np.any((is_named & (by_word < 0))[kept])
+    ):
+        by_word[by_word != TIE] = -1
+    outcome = np.where(is_named, by_name, by_word)
     rule = f"expected the name of one of the two items, or {quote_names(OUTCOMES, 20)}"
     checks.check_cells(outcome < 0, name, column, rule)
     contradicts = (by_word >= 0) & (by_word != TIE) & (by_word != outcome)
-    rule = "it names one of the two items, and the other side: rename the items"
-    checks.check_cells(contradicts, name, column, rule)
+
+    def describe(row: int) -> str:
+        text = column.text(row)
+        other = "index" if text in values else "side"
+        return (
+            f"{name!r} is {short_repr(text)}, the name of one of the two items, and a word for the "
+            f"other: say which with outcomes='name' or outcomes='{other}'"
+        )
+
+    checks.check(contradicts, describe)
     return outcome
 
 
@@ -358,13 +311,13 @@ def _read_numbers(
     readings = [
         {label: words[v] for label, v in values.items()}
         for reading, words in READINGS
-        if own <= {*words} and how in {None, reading} and (-1 in own or -1 not in words)
+        if own <= {*words} and how in {None, "side", reading} and (-1 in own or -1 not in words)
     ]
     if any(reading != readings[0] for reading in readings):
         raise RankshotError(
             f"{table}: {name!r} is {quote_names([*values], 4)}. It may be the number of "
             f"the item that won (the lowest is {first!r}) or the score of {first!r} (1 if it "
-            "won): say which with numbers='index' or numbers='score', or write names of items"
+            "won): say which with outcomes='index' or outcomes='score', or write names of items"
         )
     return readings[0] if readings else {}
 

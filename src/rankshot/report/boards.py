@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankshot.plots.rankings import PrecedenceDisplay, WorthsDisplay
 from rankshot.ranking.models.board import Leaderboard
-from rankshot.ranking.models.category_boards import Leaderboards
+from rankshot.ranking.models.leaderboard import Leaderboards
 from rankshot.ranking.models.rater_reliability import RaterReliability
 from rankshot.report.formatting import Html, format_percent
 from rankshot.report.page import render_page

@@ -114,7 +114,7 @@ def create_app(
     """
     static = load_static_files(PACKAGE)
     # Relative, so that a proxy can serve the page under a path.
-    values = {"root": "", "title": title, "none": NONE_OF_THESE}
+    values = {"root": "", "title": title, "none_of_these": NONE_OF_THESE}
     templates = create_environment(PACKAGE, static, **values)
 
     def refuse(reader: HTTPConnection, error: RefusedError) -> Response:
@@ -258,6 +258,6 @@ class Routes:
         return FileResponse(self._results.write(name), filename=name)
 
     def _require_row(self, row: int) -> int:
-        if not 0 <= row < len(self._review.ids):
+        if row not in range(len(self._review.ids)):
             raise RefusedError(404, "no_page")
         return row

@@ -22,12 +22,12 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
-from rankshot.core.newton import Optimum, Point, maximize
+from rankshot.core.newton import Point
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import completed_orders, group_by_place
-from rankshot.ranking.models.information import invert_information
-from rankshot.ranking.models.pair_likelihood import PairLikelihood
+from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
+from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel, require_worths
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.parts import (
@@ -43,9 +43,6 @@ Ints = NDArray[np.intp]
 BLOCK_CELLS = 1 << 18
 SAFE_RANGE = 600.0
 """Sums whose logarithms can differ by more are summed as logarithms."""
-FLAT = 1e-14
-"""A direction with less than this part of the curvature at equal worths has no maximum: the solver
-ends at 1e-15, and one ranking that contradicts a million others leaves 1e-7."""
 
 
 class DavidsonLuce(WorthModel):
@@ -534,31 +531,10 @@ def require_tie_sizes(rankings: Rankings) -> Ints:
         size = sizes[np.flatnonzero(label != label[0])[0]]
         raise RankshotError(
             f"the tie parameter of ties of {size} items is infinite: wherever such a tie was "
-            "possible, items tied. Add rankings with fewer ties, or use PlackettLuce"
+            "possible, items tied. Add rankings with fewer ties, or use PlackettLuce (for a "
+            "leaderboard, ties='half')"
         )
     return sizes
-
-
-def maximize_worths(
-    likelihood: Likelihood | PairLikelihood, ridge: Floats, tol: float = 1e-10, max_iter: int = 1000
-) -> Optimum:
-    """Maximise a penalised log-likelihood in log-worths and other parameters, from zeros."""
-    return maximize(
-        likelihood.evaluate,
-        likelihood.information,
-        np.zeros(likelihood.size),
-        ridge=ridge,
-        invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
-        tol=tol,
-        max_iter=max_iter,
-    )
-
-
-def find_flat(likelihood: Likelihood | PairLikelihood, values: Floats) -> Floats:
-    """Return the directions in which a log-likelihood has no curvature left, as columns."""
-    least = FLAT * likelihood.information(np.zeros_like(values)).trace()
-    curvatures, directions = np.linalg.eigh(likelihood.information(values))
-    return np.asarray(directions[:, curvatures < least])
 
 
 def require_finite_worths(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs
@@ -9,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.core.newton import Point, maximize
+from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.entries import row_starts
 from rankshot.ranking.matrices import ABSENT, last_levels, levels
@@ -19,6 +21,9 @@ from rankshot.ranking.rankings import Rankings
 Floats = NDArray[np.float64]
 SMALLEST_PIVOT = 1e-10
 """An item whose share of information of its own is smaller has errors of few correct digits."""
+FLAT = 1e-14
+"""A direction with less than this part of the curvature at equal worths has no maximum: the solver
+ends at 1e-15, and one ranking that contradicts a million others leaves 1e-7."""
 
 
 # ---- Does an estimate exist?
@@ -103,6 +108,28 @@ def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[s
         if names:
             parts.append(f"{text} {quote_names(names)}")
     return "; ".join(parts)
+
+
+def maximize_worths(
+    likelihood: Any, ridge: Floats, tol: float = 1e-10, max_iter: int = 1000
+) -> Optimum:
+    """Maximise a penalised log-likelihood in log-worths and other parameters, from zeros."""
+    return maximize(
+        likelihood.evaluate,
+        likelihood.information,
+        np.zeros(likelihood.size),
+        ridge=ridge,
+        invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
+        tol=tol,
+        max_iter=max_iter,
+    )
+
+
+def find_flat(likelihood: Any, values: Floats) -> Floats:
+    """Return the directions in which a log-likelihood has no curvature left, as columns."""
+    least = FLAT * likelihood.information(np.zeros_like(values)).trace()
+    curvatures, directions = np.linalg.eigh(likelihood.information(values))
+    return np.asarray(directions[:, curvatures < least])
 
 
 # ---- Covariances

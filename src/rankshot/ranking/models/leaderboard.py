@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import stdtr, stdtrit
 
 from rankshot.core.columns import ColumnReader, is_records
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.estimators import clone
 from rankshot.core.tables import as_frame
 from rankshot.core.validation import (
@@ -26,10 +26,10 @@ from rankshot.core.validation import (
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import count_ties
-from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard
+from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.information import find_one_sided
-from rankshot.ranking.models.match_covariates import MatchModel, read_covariates
+from rankshot.ranking.models.pair_models import MatchModel, read_covariates
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.rater_reliability import weigh_raters as rater_weights
 from rankshot.ranking.models.robust_errors import (
@@ -46,7 +46,13 @@ from rankshot.ranking.parts import (
     require_one_subject,
     require_rankings,
 )
-from rankshot.ranking.ranking_files import SHARED_ARGUMENTS, VOTE_ARGUMENTS, read_rankings
+from rankshot.ranking.ranking_files import (
+    SHARED_ARGUMENTS,
+    TABLE_ARGUMENTS,
+    VOTE_ARGUMENTS,
+    read_rankings,
+    require_arguments,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.votes import read_votes
 
@@ -88,7 +94,7 @@ def leaderboard(
         What a tie is: an outcome of its own, more likely between items of equal worth
         (`DavidsonLuce`); half a win of each of two items, as leaderboards of language models have
         it; or an unknown order, which says nothing about two items. By default an outcome, if there
-        are ties.
+        are ties; half a win if all votes are ties.
     covariates : iterable of str
         Columns of the table of votes that may explain who wins in addition to the worths:
         ``length`` is the column of this name (of the first item minus that of the second), or
@@ -243,6 +249,7 @@ class Given(NamedTuple):
 
 def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[str, Any]) -> Given:
     """Return what a leaderboard is made of; ``names`` are those of covariates."""
+    require_arguments(columns, TABLE_ARGUMENTS | {"items"})
     if isinstance(votes, Given):
         return votes
     if isinstance(votes, Rankings) and not names and not isinstance(cluster, str):
@@ -313,7 +320,8 @@ def _fit(
             stacklevel=3,
         )
     is_half = ties == "half" and bool(tied.any())
-    V, degrees, n_raters = _find_errors(found, given, one_sided, is_half=is_half)
+    tail = (1 - settings["level"]) / 2
+    V, degrees, n_raters = _find_errors(found, given, one_sided, tail, is_half=is_half)
     fitted, C = found.model, len(found.model.items_)
     reach = stdtrit(degrees, (1 + settings["level"]) / 2) * np.sqrt(np.diag(V))
     effects = {
@@ -349,9 +357,13 @@ class Fitted(NamedTuple):
 
 
 def _find_errors(
-    fitted: Fitted, given: Given, one_sided: NDArray[np.bool_], *, is_half: bool
+    fitted: Fitted, given: Given, one_sided: NDArray[np.bool_], tail: float, *, is_half: bool
 ) -> tuple[Floats, Floats, int]:
-    """Return the covariance of the parameters, degrees of freedom, and the number of raters."""
+    """Return the covariance of the parameters, degrees of freedom, and the number of raters.
+
+    If raters agree more than by chance, with less than the probability ``tail``, as copies of one
+    rater do, the errors are those of the model.
+    """
     weights, rater = given.rankings.weights, number_labels(given.rankings.raters)
     groups = [rater]
     if given.clusters is not None:
@@ -362,21 +374,30 @@ def _find_errors(
     n_raters = units[0].n_raters if units[0].n_raters > 1 else 0
     _warn_of_raters(rater, n_raters)
     used = [each for each in units[:2] if each.n_raters] or units[:1]
+    of_model = 2 * max(float(weights.sum()), 1.0)
     if not (is_half or used[0].n_raters) and used[0].weights_are_counts:
         V = fitted.model.covariance(fitted.rankings)
-        return V, np.full(len(V), 2 * max(float(weights.sum()), 1.0)), 0
+        return V, np.full(len(V), of_model), 0
     inverse, gradients = fitted.model.inverse_and_gradients(fitted.rankings)
     rows = fitted.rankings.weights
     if fitted.tied is not None:
         gradients, rows = join_halves(gradients, rows, fitted.tied)
     found = [sum_squares(gradients, rows, each) for each in used]
-    B, degrees = found[0]
+    if all(each.probability < tail for each in found):
+        if n_raters:
+            warnings.warn(
+                "the raters agree more than independent raters do by chance, as copies of one "
+                "rater would: the intervals hold for further votes of these raters, not of others",
+                stacklevel=4,
+            )
+        return inverse, np.full(len(inverse), of_model), 0
+    B, degrees, _ = found[0]
     if len(found) > 1:
         # What raters and clusters share is in both (Cameron, Gelbach and Miller 2011).
         B = B + found[1][0] - sum_squares(gradients, rows, units[2])[0]
         values, vectors = np.linalg.eigh(B)
         B = vectors * np.maximum(values, 0.0) @ vectors.T
-        degrees = np.minimum(degrees, found[1][1])
+        degrees = np.minimum(degrees, found[1].degrees)
     V = keep_least_errors(inverse @ B @ inverse, inverse, one_sided, degrees)
     return V, np.maximum(degrees, 1.0), n_raters
 
@@ -386,6 +407,8 @@ def choose_model(
 ) -> tuple[Any, Ties]:
     """Return the model, and what a tie is in it."""
     if model is None:
+        if ties is None and np.all(rankings.rows_with_ties & (rankings.n_listed == 2)):
+            ties = "half"
         ties = ties or ("outcome" if rankings.has_ties else "ignore")
         model = (DavidsonLuce if ties == "outcome" else PlackettLuce)(**settings)
     elif not hasattr(require_model(model), "covariance"):
@@ -446,3 +469,155 @@ def _warn_of_names(items: tuple[str, ...]) -> None:
         warnings.warn(
             f"some names are nearly equal, and count as different items: {text}", stacklevel=3
         )
+
+
+# ---- Categories
+
+
+class Difference(NamedTuple):
+    """How an item differs in one category from the mean of all.
+
+    Attributes
+    ----------
+    category, item : str
+    difference : float
+        The rating in this category minus the mean over the categories, in log-worths or Elo points.
+    standard_error : float
+    p_value : float
+        Of no difference, adjusted by Holm's method for all differences together.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> orders = [["a", "b"], ["b", "a"]]
+    >>> votes = rs.Rankings.from_orders(
+    ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
+    >>> found = rs.leaderboards(votes).differences()[0]
+    >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
+    ('dinner', 'a', -0.49, 0.001)
+    """
+
+    category: str
+    item: str
+    difference: float
+    standard_error: float
+    p_value: float
+
+
+class Leaderboards(Mapping[str, Leaderboard]):
+    """Leaderboards by category, a mapping; `leaderboards` makes it.
+
+    Parameters
+    ----------
+    boards : dict of Leaderboard
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b"], ["b", "a"]] * 2, targets=["lunch"] * 2 + ["dinner"] * 2)
+    >>> list(rs.leaderboards(votes))
+    ['dinner', 'lunch']
+    """
+
+    def __init__(self, boards: dict[str, Leaderboard]) -> None:
+        self._boards = boards
+
+    def __getitem__(self, category: str) -> Leaderboard:
+        if category not in self._boards:
+            hint = suggest_name(category, self._boards)
+            raise RankshotError(f"no category {short_repr(category)}{hint}")
+        return self._boards[category]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._boards)
+
+    def __len__(self) -> int:
+        return len(self._boards)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {board!r}" for name, board in self.items())
+
+    def differences(self) -> list[Difference]:
+        """Return what differs between categories, the clearest differences first.
+
+        Only items that all categories rank are compared, relative to their mean. Categories are
+        treated as independent: if the same raters voted in all of them, that is cautious.
+        """
+        boards = list(self._boards.values())
+        common = sorted(set.intersection(*({*board.items} for board in boards)))
+        if len(boards) < 2 or len(common) < 2:
+            raise RankshotError("there are no two categories with two items in common to compare")
+        at = [[board.items.index(item) for item in common] for board in boards]
+        K, both = len(boards), list(zip(boards, at, strict=True))
+        theta = np.array([board.log_worths[i] for board, i in both])
+        theta -= theta.mean(axis=1, keepdims=True)
+        covariances = (centre(board.covariance[np.ix_(i, i)]) for board, i in both)
+        variances = np.array([np.diag(V) for V in covariances])
+        gap = theta - theta.mean(axis=0)
+        # Each category adds its part to the variance, and has its own degrees of freedom (Welch).
+        own, others = variances * (1 - 1 / K) ** 2, variances / K**2
+        variance = np.maximum(own + others.sum(axis=0) - others, np.finfo(float).tiny)
+        error, degrees = np.sqrt(variance), np.array([board.degrees[i] for board, i in both])
+        rates = own**2 / degrees + (others**2 / degrees).sum(axis=0) - others**2 / degrees
+        p = 2 * stdtr(variance**2 / np.maximum(rates, np.finfo(float).tiny), -np.abs(gap / error))
+        held, order = adjust_holm(p.ravel()), np.argsort(p, axis=None)
+        gap, error = boards[0].unit * gap, boards[0].unit * error
+        cells = [(name, item) for name in self._boards for item in common]
+        rows = zip(cells, gap.ravel().tolist(), error.ravel().tolist(), held.tolist(), strict=True)
+        found = [Difference(*cell, d, s, q) for cell, d, s, q in rows]
+        return [found[i] for i in order]
+
+
+def leaderboards(
+    votes: Any,
+    model: Any = None,
+    *,
+    category: str | None = None,
+    covariates: Iterable[str] = (),
+    cluster: Any = None,
+    **options: Any,
+) -> Leaderboards:
+    """Make a leaderboard for each category of votes: for each target of the rankings.
+
+    Parameters
+    ----------
+    votes : Rankings, data frame, str or Path
+        As for `leaderboard`.
+    model : PlackettLuce, DavidsonLuce or another model with worths, optional
+    category : str, optional
+        The column of categories, in a table of votes; `Rankings` have them as targets.
+    covariates, cluster
+        Those of `leaderboard`; each category has its own coefficients.
+    **options
+        Those of `leaderboard`.
+
+    Returns
+    -------
+    Leaderboards
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_pairs(
+    ...     ["a", "b"] * 30, ["b", "a"] * 30, targets=["lunch"] * 40 + ["dinner"] * 20)
+    >>> boards = rs.leaderboards(votes)
+    >>> list(boards), boards["lunch"].weight
+    (['dinner', 'lunch'], 40.0)
+    """
+    columns = {name: options.pop(name) for name in TABLE_ARGUMENTS & {*options}}
+    if category is not None:
+        columns["category"] = category
+    names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
+    given = read_given(votes, names, cluster, columns)
+    if not given.rankings.target_names:
+        raise RankshotError("the votes have no categories: name their column with category=")
+    found = {}
+    for name in given.rankings.target_names:
+        part = given.select(given.rankings.targets == name)
+        if part.rankings.is_subset.all():
+            listed = np.unique(part.rankings.codes)
+            items = tuple(part.rankings.items[i] for i in listed)
+            part = part._replace(rankings=part.rankings.change_items(items))
+        found[name] = leaderboard(part, model, covariates=names, **options)
+    return Leaderboards(found)

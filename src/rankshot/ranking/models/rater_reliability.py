@@ -12,9 +12,9 @@ from scipy.special import expit, ndtr
 from rankshot.core.errors import RankshotError
 from rankshot.core.newton import maximize
 from rankshot.ranking.construction import number_labels
-from rankshot.ranking.models.pair_likelihood import PairLikelihood
+from rankshot.ranking.models.board import adjust_holm
+from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.models.rank_intervals import adjust_holm
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 

@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
+from scipy.special import chdtr
 
 from rankshot.core.arrays import CACHED_CELLS, row_blocks
 from rankshot.ranking.models.plackett_luce_stages import Gradients
@@ -99,8 +100,19 @@ def find_units(rater: NDArray[np.int64], weights: Floats, number: NDArray[np.int
     )
 
 
-def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> tuple[Floats, Floats]:
-    """Return B, corrected for the fit, and degrees of freedom for each parameter.
+class Squares(NamedTuple):
+    """B, corrected for the fit, and degrees of freedom for each parameter.
+
+    ``probability`` is that of no larger squares, if all rankings were independent.
+    """
+
+    B: Floats
+    degrees: Floats
+    probability: float
+
+
+def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> Squares:
+    """Return the sum of squares of units.
 
     ``gradients`` and ``weights`` are those of the different rankings.
     """
@@ -122,14 +134,14 @@ def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> tuple[Fl
         columns += [np.bincount(units.unit, whole[units.number] * each, n) for each in counts]
         tables = [column[:, None] for column in columns]
         joint = float(np.square(sums.sum(axis=0) - of_rest.sum() * worths).sum())
-        factors, degrees = _find_factors(
+        factors, degrees, ratio = _find_factors(
             tables, np.array([joint]), np.array([weights @ whole]), units.copies
         )
         sums, of_rest = diags_array(factors[:, 0]) @ sums, of_rest * factors[:, 0]
     else:
         tables = [sums, *(_add_up(units, each, own, n) for each in counts)]
         joint = np.square(sums.sum(axis=0))
-        factors, degrees = _find_factors(tables, joint, weights @ own, units.copies)
+        factors, degrees, ratio = _find_factors(tables, joint, weights @ own, units.copies)
         if isinstance(sums, np.ndarray):
             sums *= factors
         else:
@@ -138,13 +150,16 @@ def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> tuple[Fl
     both = both if isinstance(both, np.ndarray) else both.toarray()
     crossed = np.outer(sums.T @ of_rest, worths)
     squares = float(of_rest @ of_rest) * np.outer(worths, worths)
-    return np.asarray(both - crossed - crossed.T + squares), np.broadcast_to(degrees, P)
+    B = np.asarray(both - crossed - crossed.T + squares)
+    # A sum of squares: one parameter is the common shift of all log-worths.
+    n_squares = float(degrees.mean()) * (P - 1)
+    return Squares(B, np.broadcast_to(degrees, P), float(chdtr(n_squares, n_squares * ratio)))
 
 
 def _add_up(units: Units, weights: Floats, rows: csr_array, n: int) -> Floats | csr_array:
     """Return the sum of the rows of each unit: dense if that is not large, otherwise sparse."""
     P, width = rows.shape[1], rows.nnz // rows.shape[0]
-    if n * P > DENSE_CELLS or np.any(np.diff(rows.indptr) != width):
+    if n * P > DENSE_CELLS or not width or np.any(np.diff(rows.indptr) != width):
         found = csr_array((weights, (units.unit, units.number)), shape=(n, rows.shape[0])) @ rows
         found.sort_indices()
         return found if n * P > DENSE_CELLS else found.toarray()
@@ -197,8 +212,10 @@ def _list_cells(tables: list[Any], copies: Floats) -> Iterator[_Cells]:
 
 def _find_factors(
     tables: list[Any], joint: Floats, total: Floats, copies: Floats
-) -> tuple[Floats, Floats]:
-    """Return what s is multiplied by, and degrees of freedom for each column.
+) -> tuple[Floats, Floats, float]:
+    """Return what s is multiplied by, degrees of freedom for each column, and a ratio.
+
+    It is that of the squares of s to what they are by chance alone.
 
     The tables are s, the information of units and, if weights are not counts, what their squares
     give instead; ``joint`` is the squared sum of s, and ``total`` all information, that of nobody's
@@ -214,13 +231,15 @@ def _find_factors(
     # The share of units with names, and the sum of squared shares.
     named = np.where(h1 > 0, np.minimum(h1 / total, 1.0), 1.0)
     a2 = h2 / total**2
-    excess = squares - (q1 - 2 * qh / total + a2 * q1 / named)
+    by_chance = q1 - 2 * qh / total + a2 * q1 / named
+    ratio = float(squares.sum() / by_chance.sum()) if by_chance.sum() > 0 else 0.0
+    excess = squares - by_chance
     tastes = h2 - 2 * h3 / total + a2 * h2 / named
     tau = max(0.0, float(excess.sum() / tastes.sum())) if tastes.sum() > 0 else 0.0
     tastes, same = tau * (1 - named) * h2, 0.0
     if tastes.sum() > ROUNDING * q1.sum():
-        by_chance = float((joint - (1 - named) * q1).sum() / tastes.sum())
-        same = min(max(1 - by_chance, 0.0), 1.0)
+        apart = float((joint - (1 - named) * q1).sum() / tastes.sum())
+        same = min(max(1 - apart, 0.0), 1.0)
     scale = (1 - same) / named + same / named**2
     all_w = (q1 + tau * h2) / named / total**2
     factors, sums = [], np.zeros((4, P))
@@ -237,7 +256,7 @@ def _find_factors(
         sums += [cells.add(each, P) for each in (a, a**2, b, b**2)]
     a1, a2, b1, b2 = sums
     degrees = np.divide(a1**2, a2 + b1**2 - b2, out=np.zeros(P), where=a1 > 0)
-    return np.concatenate(factors), degrees
+    return np.concatenate(factors), degrees, ratio
 
 
 def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) -> Floats:
@@ -286,9 +305,12 @@ def keep_least_errors(
     if not some.any() or some.all():
         return covariance if not some.any() else inverse
     # Relative to the other items, the errors of these are those of no other.
-    found, least = (centre(V[:C, :C], ~some) for V in (covariance, inverse))
-    ratio = np.sqrt(np.diag(least) / np.maximum(np.diag(found), np.finfo(float).tiny))
-    factor = np.where(some, np.maximum(ratio, 1.0), 1.0)
+    found = centre(covariance[:C, :C], ~some)
+    own, least = np.diag(found), np.diag(centre(inverse[:C, :C], ~some))
+    # Rounding cannot be scaled: such items have an error of their own.
+    lost = some & (own <= ROUNDING * least)
+    ratio = np.divide(least, own, out=np.ones(C), where=some & ~lost)
+    factor = np.where(lost, 0.0, np.sqrt(np.maximum(ratio, 1.0)))
     covariance = covariance.copy()
-    covariance[:C, :C] = centre(factor[:, None] * found * factor)
+    covariance[:C, :C] = centre(factor[:, None] * found * factor + np.diag(lost * least))
     return covariance

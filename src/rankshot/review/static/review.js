@@ -282,7 +282,6 @@ async function saveClass() {
     const { name } = await ask('classes', { name: find('new-name').textContent, ranking });
     find('new-class').close();
     await poll();
-    focusActive();
     choose(name);
   } catch (error) { find('new-error').textContent = error.message; }
 }
@@ -451,6 +450,7 @@ typed.onkeydown = (event) => {
   event.preventDefault();
   if (first) choose(first); else openNewClass(text);
 };
+find('new-class').onclose = () => { startTyping(''); focusActive(); };
 find('new-class').onkeydown = (event) => {
   if (event.key !== 'Enter' || event.target.tagName === 'BUTTON') return;
   event.preventDefault();

@@ -1,0 +1,248 @@
+r"""Votes between two items, with ties and covariates of the match such as length and position.
+
+The log-odds that item a beats b are :math:`d = \theta_a - \theta_b + x^\top \beta`, with the
+covariates x of the match (a minus b). Where a tie is an outcome, as in Davidson's model,
+
+.. math:: P(a) : P(b) : P(\text{tie}) = e^{d/2} : e^{-d/2} : \delta .
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from rankshot.core.columns import ColumnReader
+from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.newton import Point
+from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
+from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.models.plackett_luce_stages import Gradients
+from rankshot.ranking.rankings import Rankings
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.integer]
+POSITION = "position"
+"""The covariate 1 of every match: what it is worth to be the first of the two."""
+SHARE = 1e-3
+"""A direction in which covariates have a smaller part is one of the items; rounding leaves 1e-8."""
+
+
+class PairLikelihood:
+    """The log-likelihood in log-worths, coefficients and the logarithm of the tie parameter.
+
+    Parameters
+    ----------
+    first, second : ndarray of int
+        The numbers of the two items of each vote.
+    sign : ndarray
+        1 if the first one won, -1 if the second one did, 0 for a tie.
+    weights : ndarray
+    n_items : int
+    X : ndarray of shape (votes, covariates), optional
+    has_ties : bool
+        Whether a tie is an outcome; otherwise it is half a win of each.
+    """
+
+    def __init__(
+        self,
+        first: Ints,
+        second: Ints,
+        sign: Floats,
+        weights: Floats,
+        n_items: int,
+        X: Floats | None = None,
+        *,
+        has_ties: bool,
+    ) -> None:
+        self.n_items, self._weights, self._sign = n_items, weights, sign
+        self._first, self._second = first.astype(np.intp), second.astype(np.intp)
+        self._tied = (sign == 0).astype(float)
+        self._X = np.empty((sign.size, 0)) if X is None else X
+        self._of_X = slice(n_items, n_items + self._X.shape[1])
+        self._has_ties = has_ties
+        self.size = self._of_X.stop + has_ties
+        self._last: tuple[Floats, tuple[Floats, ...]] | None = None
+
+    def _predict(self, b: Floats) -> tuple[Floats, ...]:
+        """Return d, P(a) - P(b), P(tie) and the logarithm of the sum that they are divided by."""
+        if self._last is None or not np.array_equal(self._last[0], b):
+            d = b[self._first] - b[self._second] + self._X @ b[self._of_X]
+            small = np.exp(-np.abs(d) / 2)
+            tie = np.exp(b[-1]) * small if self._has_ties else np.zeros(1)
+            total = 1 + small**2 + tie
+            lead = np.sign(d) * (1 - small**2) / total
+            self._last = b.copy(), (d, lead, tie / total, np.abs(d) / 2 + np.log(total))
+        return self._last[1]
+
+    def _slopes(self, b: Floats) -> tuple[Floats, Floats]:
+        """Return the derivatives of each vote in d, and in the log of the tie parameter."""
+        _, lead, tie, _ = self._predict(b)
+        return (self._sign - lead) / 2, self._tied - tie
+
+    def evaluate(self, b: Floats) -> Point:
+        """Return the log-likelihood and its gradient."""
+        d, _, _, log_total = self._predict(b)
+        own = self._sign * d / 2 + (self._tied * b[-1] if self._has_ties else 0.0)
+        slope, of_tie = self._slopes(b)
+        gradient = self._add_up(self._weights * slope)
+        if self._has_ties:
+            gradient = np.append(gradient, self._weights @ of_tie)
+        size = float(self._weights @ (np.abs(own) + log_total))
+        return Point(float(self._weights @ (own - log_total)), gradient, size)
+
+    def information(self, b: Floats) -> Floats:
+        """Return minus the matrix of second derivatives."""
+        _, lead, tie, _ = self._predict(b)
+        w = self._weights
+        of_d, C, x = w * (1 - tie - lead**2) / 4, self.n_items, self._of_X
+        both = np.bincount(self._first * C + self._second, of_d, C * C).reshape(C, C)
+        both += both.T
+        found = np.zeros((self.size, self.size))
+        found[:C, :C] = np.diag(both.sum(axis=1)) - both
+        found[x, x] = self._X.T @ (of_d[:, None] * self._X)
+        for k, column in enumerate(self._X.T, C):
+            found[:C, k] = found[k, :C] = self._add_up(of_d * column)[:C]
+        if self._has_ties:
+            found[:-1, -1] = found[-1, :-1] = self._add_up(-w * lead * tie / 2)
+            found[-1, -1] = float(w @ (tie * (1 - tie)))
+        return found
+
+    def _add_up(self, values: Floats) -> Floats:
+        """Return the derivatives in log-worths and coefficients, from those in d."""
+        first, second = (np.bincount(x, values, self.n_items) for x in (self._first, self._second))
+        return np.append(first - second, values @ self._X)
+
+    def gradients(self, b: Floats) -> csr_array:
+        """Return the derivatives of each vote, whatever its weight."""
+        slope, of_tie = self._slopes(b)
+        n = slope.size
+        others = [slope * column for column in self._X.T] + [of_tie] * self._has_ties
+        values = np.column_stack([slope, -slope, *others])
+        columns = np.empty(values.shape, np.int32)
+        columns[:, 0], columns[:, 1] = self._first, self._second
+        columns[:, 2:] = self.n_items + np.arange(len(others))
+        starts = np.arange(n + 1) * values.shape[1]
+        return csr_array((values.ravel(), columns.ravel(), starts), shape=(n, self.size))
+
+
+def read_covariates(table: ColumnReader, names: tuple[str, ...], rows: NDArray[np.int64]) -> Floats:
+    """Return one column per covariate, for some rows of the table.
+
+    It is the column of this name, that of ``name_a`` minus ``name_b``, or 1 for the position.
+    """
+    columns, wanted = table.columns, []
+    for name in names:
+        pair = [f"{name}_a", f"{name}_b"]
+        if name in columns:
+            wanted.append([name])
+        elif {*pair} <= {*columns}:
+            wanted.append(pair)
+        elif name == POSITION:
+            wanted.append([])
+        else:
+            raise RankshotError(
+                f"{table}: no column {name!r} for a covariate, nor {quote_names(pair)}; the "
+                f"columns are {quote_names(columns)}"
+            )
+    flat = [name for each in wanted for name in each]
+    numbers = table.read_numbers(flat)[rows] if flat else np.ones((1, 0))
+    X, at = np.ones((len(numbers), len(names))), 0
+    for k, each in enumerate(wanted):
+        if each:
+            X[:, k] = numbers[:, at] - (numbers[:, at + 1] if len(each) > 1 else 0.0)
+        at += len(each)
+    return X
+
+
+class MatchModel:
+    """Worths, coefficients of covariates and a tie parameter, fitted together.
+
+    Without a penalty if the maximum exists. Otherwise the log-worths and the coefficients, in units
+    of the size of their covariates, have the penalty of `PlackettLuce`.
+
+    Attributes
+    ----------
+    items_ : tuple of str
+    log_worths_ : ndarray
+    coef_ : ndarray
+        The coefficient of each covariate.
+    tie_parameters_ : dict
+        δ for ties of two items, if a tie is an outcome.
+    endless_ : str
+        Which covariates only the penalty holds; "" if there are none.
+    """
+
+    def __init__(self, names: tuple[str, ...], *, has_ties: bool) -> None:
+        self.names, self.has_ties = names, has_ties
+
+    def fit(self, votes: Rankings, X: Floats, *, is_connected: bool) -> Self:
+        """Fit votes; rows of ``X`` are of the first item in each vote minus the second."""
+        scale = np.sqrt((X**2).mean(axis=0))
+        if (flat := ~(scale > 0)).any():
+            raise RankshotError(f"covariate {self.names[int(flat.argmax())]!r} is 0 in all votes")
+        C = votes.n_items
+        first, second = votes.codes.reshape(-1, 2).T
+        sign = (~votes.rows_with_ties).astype(np.float64)
+        likelihood = PairLikelihood(
+            first, second, sign, votes.weights, C, X / scale, has_ties=self.has_ties
+        )
+        self._require_told_apart(likelihood)
+        eta, self.endless_ = 0.0, ""
+        if is_connected:
+            b = self._maximize(likelihood, eta)
+            self.endless_ = self._find_endless(likelihood, b)
+        if not is_connected or self.endless_:
+            eta = PlackettLuce().regularization
+            b = self._maximize(likelihood, eta)
+        information = likelihood.information(b)
+        information[C : C + scale.size, C : C + scale.size] += eta * np.eye(scale.size)
+        labels = (*votes.items, *self.names)
+        inverse = invert_information(information, votes.items, eta, labels)
+        self._unit = np.concatenate([np.ones(C), 1 / scale, np.ones(int(self.has_ties))])
+        self._inverse = inverse * np.outer(self._unit, self._unit)
+        self._gradients = likelihood.gradients(b)
+        self.items_, self.log_worths_ = votes.items, b[:C] - b[:C].mean()
+        self.coef_ = b[C : C + scale.size] / scale
+        self.tie_parameters_ = {2: float(np.exp(b[-1]))} if self.has_ties else {}
+        return self
+
+    def _maximize(self, likelihood: PairLikelihood, eta: float) -> Floats:
+        ridge = np.full(likelihood.size, eta)
+        ridge[likelihood.size - self.has_ties :] = 0.0
+        return maximize_worths(likelihood, ridge).parameters
+
+    def _require_told_apart(self, likelihood: PairLikelihood) -> None:
+        """Raise for covariates that are combinations of one another, or of the items."""
+        C, flat = likelihood.n_items, find_flat(likelihood, np.zeros(likelihood.size))
+        for direction in flat.T:
+            of_x = np.abs(direction[C : C + len(self.names)]) > SHARE
+            if of_x.any():
+                found = [name for name, has in zip(self.names, of_x, strict=True) if has]
+                others = " from the items" if len(found) == 1 else ""
+                raise RankshotError(
+                    f"the effects of the covariates {quote_names(found)} cannot be told apart"
+                    f"{others}: one follows from the others. Leave it out"
+                )
+
+    def _find_endless(self, likelihood: PairLikelihood, b: Floats) -> str:
+        """Return which covariates explain some votes completely: their effects have no limit."""
+        of_names = slice(likelihood.n_items, likelihood.n_items + len(self.names))
+        of_x = np.abs(find_flat(likelihood, b)[of_names]).max(axis=1, initial=0.0)
+        found = [name for name, part in zip(self.names, of_x, strict=True) if part > SHARE]
+        return f"covariates explain votes completely: {quote_names(found)}" if found else ""
+
+    def covariance(self, votes: Rankings) -> Floats:  # noqa: ARG002 - those of the fit
+        """Return the covariance of all parameters."""
+        return self._inverse
+
+    def inverse_and_gradients(self, votes: Rankings) -> tuple[Floats, Gradients]:
+        """Return the covariance of all parameters, and the derivatives of each vote in them."""
+        found = self._gradients
+        # In the units of the covariates.
+        slopes = csr_array(
+            (found.data / self._unit[found.indices], found.indices, found.indptr), found.shape
+        )
+        return self._inverse, Gradients(slopes, np.zeros(len(votes)), np.zeros(found.shape[1]))
