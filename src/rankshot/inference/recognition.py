@@ -38,9 +38,6 @@ from rankshot.zeroshot.rehearsal import Rehearsal, describe_prediction
 from rankshot.zeroshot.scores import Scores, as_scores
 from rankshot.zeroshot.settings import HeadSettings
 
-CLASSES_PER_FOLD = 8
-"""This many classes are held out together, if there are enough; the inputs of the others are the
-reference."""
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
@@ -257,7 +254,8 @@ def _fit_head(
         enough = reference if len(reference) >= LEAST_INPUTS else None
         return WeightedMean().fit(new, enough, **more), None, None
     least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
-    n_folds = min(max(n // CLASSES_PER_FOLD, least, 2), USUAL_FOLDS)
+    # Groups of enough classes for two halves, of which one stands for no class at all.
+    n_folds = min(max(n // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
     rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
     predicted = rehearsal.predict_accuracy(new)
     notes += _describe_rehearsal(rehearsal, predicted, new)
