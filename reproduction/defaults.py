@@ -34,6 +34,7 @@ from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources import prompts
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
@@ -44,6 +45,7 @@ from rankshot.zeroshot.held_out import (
 )
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores
+from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.scored_tasks import (
     HELD_OUT,
@@ -60,7 +62,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "defaults.md"
 N_INPUTS = 30
 """Inputs of each held-out class."""
 N_DRAWS = 1
-"""Draws of examples: the classes vary much more than the draws."""
+"""Draws of examples and of batches: the classes vary much more than the draws."""
 ENOUGH_BETTER = 2.0
 """Standard errors: with five to nine values, the best one is often better by one."""
 
@@ -205,6 +207,24 @@ def with_examples(task: ScoredTask) -> Floats:
 
 def _without_features(scores: Scores) -> Scores:
     return Scores(scores.values, scores.items, scores.kind)
+
+
+def in_batches(task: ScoredTask) -> Floats:
+    """Measure the accuracy of batches of all classes, of some, and of unequal frequencies."""
+    head = _fit(task, reference=task.reference)
+    names = np.unique(task.labels)
+    correct, size = np.zeros(len(names)), np.zeros(len(names))
+    for draw in range(N_DRAWS):
+        for rows in draw_batches(task.labels, draw).values():
+            if len(rows) < len(names):
+                continue
+            scores, labels = _without_features(task.scores[rows]), task.labels[rows]
+            refined = BatchRefinement(head).fit(scores)
+            z = np.searchsorted(names, labels)
+            # All batches count the same, whatever their size.
+            correct += np.bincount(z, refined.predict(scores) == labels, len(names)) / len(rows)
+            size += np.bincount(z, minlength=len(names)) / len(rows)
+    return np.asarray(correct[size > 0] / size[size > 0])
 
 
 def by_the_gate(task: ScoredTask) -> Floats:
@@ -415,6 +435,7 @@ def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
     plain, likelihood = WeightedMean(), ProbabilisticRanking()
     examples = "accuracy, panel with 1, 2 and 5 examples"
+    batches = "accuracy, batches of all classes, of some, of unequal frequencies"
     gate = "log-loss of seen, new or none"
     random_lists = "accuracy, panel and random lists, few classes"
     factors = (0.5, 0.7, 1.4, 2.0)
@@ -483,6 +504,10 @@ def list_numbers() -> tuple[Number, ...]:
                 "EXPLAINED_BY_RATERS",
             )
         ),
+        tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
+        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)),
+        tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
+        tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
         tried(f"{GATE}.LARGEST_FEATURE", by_the_gate, gate),
         *(
@@ -517,9 +542,6 @@ UNMEASURED = {
     f"{GATE}.SCALE_WITHOUT_REFERENCE": "follows from the default gate",
     f"{GATE}.SHIFT_WITHOUT_REFERENCE": "follows from the default gate",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used without being asked for",
-    f"{BATCH}.N_ITERATIONS": "iterations of the EM algorithm",
-    f"{BATCH}.DENSITY_WEIGHT": "the weight of the scores' density in a batch",
-    f"{BATCH}.LEAST_VARIETY": "when classes of a batch are taken to be equally frequent",
     "zeroshot.held_out.LEAST_CLASSES": "how classes are held out",
     "zeroshot.held_out.USUAL_FOLDS": "how classes are held out",
     "zeroshot.rehearsal.REFERENCE_SHARE": "how a rehearsal divides its inputs",
@@ -545,6 +567,7 @@ FIXED = {
             f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
+            f"{GATE}.N_SHARE_ITERATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
             "zeroshot.runner.TIED",
             "zeroshot.scores.LEAST_PROBABILITY",
@@ -597,6 +620,7 @@ FIXED = {
         "a value of the method's own paper",
     ),
     f"{GATE}.RIDGE": "a weak penalty",
+    f"{GATE}.NONE_SHARE": "a share of inputs, which is given",
     f"{WEIGHTED}.MOST_PLACES": "the default of WeightedMean.k",
 }
 """Numbers of `zeroshot` that are not tuned, with what they are."""

@@ -51,7 +51,7 @@ def test_one_command_does_what_four_do(place):
         f"in two minutes: paste {prompts}/rater-1.txt into any chat window, save the answer" in out
     )
     assert "rankings: by 'wordnet-path', without people or language models: expect less" in out
-    assert "batch: each input is decided alone; from 10 inputs on" in out
+    assert "batch: inputs are predicted one at a time; from 10 inputs on" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert f"all are listed in {FOLDER}/scores/_skipped.csv" in out

@@ -30,6 +30,7 @@ from rankshot.zeroshot.heads.base import (
     source_names,
 )
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
@@ -203,10 +204,13 @@ def recognise(
         settings = HeadSettings() if rehearsal is None else rehearsal.settings_
         head = _add_seen_classes(replace(settings, classes=classes, none=none), head, reference)
     alone = head.predict(scores)
-    head, why = refine_batch(head, scores, known, batch)
+    refined, why = refine_batch(head, scores, known, batch)
     notes += filter(None, [why])
-    labels, proba = head.predict(scores), head.predict_proba(scores)
-    return Recognition(scored.ids, labels, proba, alone, head, rehearsal, predicted, tuple(notes))
+    notes += _list_other_inputs(None if refined is head else rehearsal, head, reference, scores)
+    labels, proba = refined.predict(scores), refined.predict_proba(scores)
+    return Recognition(
+        scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
+    )
 
 
 def _list_remarks(
@@ -220,6 +224,19 @@ def _list_remarks(
     if examples is not None and examples[0].features is None:
         found.append("examples: compared by their scores, since they have no features")
     return found
+
+
+def _list_other_inputs(
+    rehearsal: Rehearsal | None, head: BaseHead, reference: Scores | None, scores: Scores
+) -> list[str]:
+    """Return a sentence if more inputs seem to be of no new class than in the rehearsal."""
+    if rehearsal is None or rehearsal.settings_.gate is None:
+        return []
+    both = SeenAndNew(head, gate=Gate(**rehearsal.settings_.gate)).fit(reference)
+    share = both.gate_.estimate_other_share(both.gate_features(scores))
+    if share <= rehearsal.other_share_:
+        return []
+    return [f"batch: about {share:.0%} of the inputs seem to be of none of the new classes"]
 
 
 def _fit_head(

@@ -144,6 +144,9 @@ class Rehearsal(BaseEstimator):
     together_ : GeneralizedAccuracy or None
         The accuracies of the rehearsed and of the other seen classes with this gate, where both
         may be answered, and their harmonic mean; on the inputs that the gate was fitted to.
+    other_share_ : float
+        The largest share of inputs of other classes that this gate finds in a group of held-out
+        classes, where there are none; 1 without a gate.
     classes_ : ndarray of str
         The rehearsed classes.
     estimator_ : classifier
@@ -275,8 +278,11 @@ class Rehearsal(BaseEstimator):
             settings = replace(settings, evidence_weight=0.0)
         settings = stage.rehearse_examples(settings)
         self.together_: metrics.GeneralizedAccuracy | None = None
+        self.other_share_ = 1.0
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
-            gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
+            gate, seen_temperature, self.together_, self.other_share_ = _rehearse_gate(
+                stage, settings
+            )
             settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
         self.settings_ = replace(settings, default_temperature=before)
         self.head_ = type(stage.head)(**decode_parameters(self.settings_))
@@ -671,11 +677,11 @@ class _Trials:
 
 def _rehearse_gate(
     stage: _Trials, settings: HeadSettings
-) -> tuple[Gate, float, metrics.GeneralizedAccuracy]:
+) -> tuple[Gate, float, metrics.GeneralizedAccuracy, float]:
     """Learn the gate from inputs of held-out classes and of the other seen classes.
 
-    Returned are the gate, the temperature of the seen classes, and the accuracies where both may
-    be answered, as means over the folds.
+    Returned are the gate, the temperature of the seen classes, the accuracies where both may be
+    answered, as means over the folds, and the largest share of other inputs found in a fold.
     """
     folds = stage.folds
     pairs = [SeenAndNew(stage.fit(f, settings)).fit(f.seen, f.seen_label) for f in folds]
@@ -694,7 +700,8 @@ def _rehearse_gate(
         truth = np.concatenate([fold.new_label, fold.seen_label])
         found = np.concatenate([both.predict(fold.new), both.predict(fold.seen)])
         measured.append(metrics.generalized_accuracy(truth, found, fold.seen.items))
-    return gate, seen_temperature, metrics.GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+    together = metrics.GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+    return gate, seen_temperature, together, max(map(gate.estimate_other_share, new))
 
 
 def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Floats, Floats]]:
