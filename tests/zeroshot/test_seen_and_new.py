@@ -40,9 +40,10 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
         for some in (RANKINGS, own)
     ]
     z, s = np.array(logs) / f.std(axis=1)
-    features = np.column_stack([z * 0.5 / 1.1, (s * 0.5 - 1) / 1.7])
-    # The default gate then has the log-odds of new classes (z - s) / 2.
-    np.testing.assert_allclose(features @ DEFAULT_GATE.new[:2] + DEFAULT_GATE.new[2], (z - s) / 2)
+    features = np.column_stack([z * 0.35 / 1.1, (s * 0.35 - 1) / 1.7])
+    # The default gate then has the log-odds of new classes .35 (z - s).
+    log_odds = features @ DEFAULT_GATE.new[:2] + DEFAULT_GATE.new[2]
+    np.testing.assert_allclose(log_odds, 0.35 * (z - s))
     if with_reference:
         rows, usual_rows = rows_of(f), rows_of(by_class(usual))
         n = np.bincount(usual_rows.argmax(axis=1), minlength=len(ITEMS))

@@ -37,9 +37,6 @@ from rankshot.zeroshot.rehearsal import Rehearsal, describe_prediction
 from rankshot.zeroshot.remarks import describe_fit, describe_origin
 from rankshot.zeroshot.scores import Scores, as_scores
 
-CLASSES_PER_FOLD = 8
-"""This many classes are held out together, if there are enough; the inputs of the others are the
-reference."""
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
@@ -246,7 +243,8 @@ def _rehearse(
         )
         return None, None
     least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
-    n_folds = min(max(n // CLASSES_PER_FOLD, least, 2), USUAL_FOLDS)
+    # Groups of enough classes for two halves, of which one stands for no class at all.
+    n_folds = min(max(n // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
     rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
     predicted = rehearsal.predict_accuracy(new)
     notes += _describe_rehearsal(rehearsal, predicted, new)

@@ -50,6 +50,7 @@ from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.heads.semantic_head import ExampleFacts, SemanticHead
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import (
+    LEAST_CLASSES,
     Fold,
     choose_groups,
     correlate_classes,
@@ -70,8 +71,6 @@ REFERENCE_SHARE = 0.25
 """The share of the inputs that a classifier is not trained on, if it is trained again."""
 ENOUGH_CLASSES = 20
 """With fewer rehearsed classes, temperatures of eight differed by a factor of three."""
-LEAST_HALVED = 8
-"""With fewer held-out classes, half of them are too few to learn "none of these" from."""
 SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
 """The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
@@ -457,7 +456,7 @@ def require_gate(plan: Plan) -> None:
     if plan.none and plan.classes == "all" and plan.gate.none is None:
         raise RankshotError(
             "'none of these' was not rehearsed: each group of held-out classes has fewer than "
-            f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"
+            f"{2 * LEAST_CLASSES}, so rehearse more classes, or use fewer groups"
         )
 
 
@@ -687,7 +686,7 @@ def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Fl
     that the head knows.
     """
     names = np.unique(fold.new_label)
-    if len(names) < LEAST_HALVED:
+    if len(names) < 2 * LEAST_CLASSES:
         return
     for half in (names[::2], names[1::2]):
         is_half = np.isin(np.array(fold.semantics.targets, object), half)

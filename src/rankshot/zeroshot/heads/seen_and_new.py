@@ -126,10 +126,9 @@ DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
 LARGEST_FEATURE = 5.0
 """In standard deviations over the reference. Those of a few classes are small, and inputs of all
 others far from usual."""
-SCALE_WITHOUT_REFERENCE = np.array([0.5 / 1.1, 0.5 / 1.7])
-SHIFT_WITHOUT_REFERENCE = np.array([0.0, -1.0 / 1.7])
-"""Features without a reference, so scaled, have the log-odds (z - s) / 2 by the default gate. The
-best coefficients of this difference on the same data are .4 to .8."""
+SLOPE_WITHOUT_REFERENCE = 0.35
+"""Features without a reference are scaled so that, by the default gate, the log-odds of new classes
+are this multiple of z - s."""
 
 
 def fit_gate(
@@ -440,8 +439,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
             "temperature_of_seen": np.array(self.seen_temperature_ or SEEN_TEMPERATURES[kind]),
         }
         if self._share < 1:
-            constants["plain_scale"] = SCALE_WITHOUT_REFERENCE
-            constants["plain_shift"] = SHIFT_WITHOUT_REFERENCE
+            of_z, of_s, constant = DEFAULT_GATE.new
+            constants["plain_scale"] = SLOPE_WITHOUT_REFERENCE / np.array([of_z, -of_s])
+            constants["plain_shift"] = np.array([0.0, -constant / of_s])
         if self.reference_ is None:
             return constants
         usual = {"feature_mean": self._feature_mean, "feature_std": self._feature_std}
