@@ -564,6 +564,7 @@ FIXED = {
             "zeroshot.runner.ARRAY_CELLS",
             "zeroshot.likelihoods.formulas.FEW_CELLS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
+            f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
             "zeroshot.held_out.N_INPUTS",
             "zeroshot.examples.N_FOLDS",
             f"{HEADS}.deterministic_ranking.LEAST_ROWS",
