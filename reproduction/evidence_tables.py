@@ -37,7 +37,7 @@ STRENGTHS = (1.0, 10.0)
 """Of logistic regression, scikit-learn's C; the table has the better of them."""
 
 
-def examples_table(
+def example_curves(
     evaluator: Evaluator, chosen: Configuration, announce: AnnounceStep
 ) -> ResultTable:
     """Return the accuracy against labelled examples, with and without rankings."""

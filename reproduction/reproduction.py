@@ -36,7 +36,7 @@ from reproduction.classifiers import (
     LinearClassifier,
 )
 from reproduction.evaluator import Configuration, Evaluator
-from reproduction.evidence_tables import evidence_table, examples_table, source_matrix
+from reproduction.evidence_tables import evidence_table, example_curves, source_matrix
 from reproduction.full_sum import full_sum_table
 from reproduction.paper_methods import paper_head
 from reproduction.paper_tables import LINGUISTIC, table_one, table_two
@@ -222,7 +222,7 @@ def _tables_beyond_the_paper(
         settings,
         prediction_table(predictions, bootstrap),
         calibration_table(sources, task_values(evaluator.fit_head(model, real), scores, real)),
-        examples_table(evaluator, ablation.chosen, announce),
+        example_curves(evaluator, ablation.chosen, announce),
         source_matrix(evaluator, ablation.chosen, announce),
     ]
 

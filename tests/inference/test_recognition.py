@@ -72,8 +72,22 @@ def test_a_rehearsal_and_a_batch(task):
     refined = rs.BatchRefinement(head).fit(scores)
     np.testing.assert_array_equal(found.labels, refined.predict(scores))
     assert found.predicted == rehearsal.predict_accuracy(rankings)
-    assert any("decided together" in note for note in found.notes)
+    assert any("predicted as a batch" in note for note in found.notes)
     assert not any("few for a rehearsal" in note for note in found.notes)
+
+
+def test_inputs_of_other_classes_are_noticed(task, rng):
+    scores, truth, rankings, seen = task
+    others = make_scores(rng, PLACES[::2], 5)
+    mixed = rs.Scores(np.concatenate([scores.values, others.values]), NAMES)
+    sentence = "of the inputs seem to be of none of the new classes"
+    found = rs.recognise(mixed, rankings, rehearse=seen)
+    [note] = [note for note in found.notes if sentence in note]
+    assert 0.3 < int(note.split("about ")[1].split("%")[0]) / 100 < 0.7
+    # They do not mislead the others.
+    own = slice(len(truth))
+    assert np.mean(found.labels[own] == truth) >= np.mean(found.alone[own] == truth) - 0.01
+    assert sentence not in " ".join(rs.recognise(scores, rankings, rehearse=seen).notes)
 
 
 def test_examples_and_none_of_these(task):

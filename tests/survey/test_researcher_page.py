@@ -83,7 +83,7 @@ def test_a_page_of_a_participant(page):
     rater = page.take_part("ann")
     text = page.client.get(f"/researcher/participants/{rater}").text
     assert text.count('<td class="items">') == 2 * 5
-    assert "gold: right" in text or "gold: wrong" in text
+    assert "gold: correct" in text or "gold: wrong" in text
     assert "<strong>fast</strong>: 5 of 5 answers within 3 seconds" in text
     assert page.client.get(f"/researcher/participants/{'0' * 16}").status == 404
     for odd in ("evil", rater.upper() + "0", rater + "'", "..%2f" + rater):

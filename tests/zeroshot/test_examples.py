@@ -16,6 +16,7 @@ from rankshot.zeroshot.examples import (
     Prototypes,
     Signal,
     assign_folds,
+    balance_classes,
     fit_class_means,
     fit_factors,
     measure_between,
@@ -113,6 +114,21 @@ def test_the_factors_make_labels_most_probable():
     np.testing.assert_allclose(fit_factors(one, other, labels, 0.6), np.exp(best.x), rtol=1e-4)
     # Without labels, nothing changes.
     assert fit_factors(one[:0], other[:0], labels[:0], 0.6) == pytest.approx((0.6, 0.6))
+
+
+def test_classes_with_few_examples_vary_as_much_as_the_others():
+    rng = np.random.default_rng(2)
+    labels = np.repeat([0, 1, 2], [200, 200, 1])
+    scale = np.array([1.0, 3.0, 0.2, 0.4])
+    values = rng.normal(size=(401, 4)) * scale + 9 * (labels[:, None] == np.arange(4))
+    factors = balance_classes(values, labels)
+    # The first two classes have equally many examples, and keep their proportion.
+    assert factors[0] == factors[1]
+    variance = np.array([values[labels != z, z].var() for z in range(4)])
+    balanced = factors**2 * variance
+    np.testing.assert_allclose(balanced[[2, 3]], variance.mean())
+    np.testing.assert_allclose(balanced[:2].mean(), variance.mean())
+    np.testing.assert_array_equal(balance_classes(values[:200], labels[:200]), np.ones(4))
 
 
 def test_examples_of_a_class_are_in_different_folds():

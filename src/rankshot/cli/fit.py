@@ -74,7 +74,7 @@ def fit(
 
 
 def head(file: Path) -> None:
-    """Show what is in the file of a fitted head.
+    """Show the contents of a saved head.
 
     Example: rankshot head new-classes.rankshot
 

@@ -30,6 +30,7 @@ from rankshot.zeroshot.heads.base import (
     source_names,
 )
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
@@ -37,9 +38,6 @@ from rankshot.zeroshot.rehearsal import Rehearsal, describe_prediction
 from rankshot.zeroshot.scores import Scores, as_scores
 from rankshot.zeroshot.settings import HeadSettings
 
-CLASSES_PER_FOLD = 8
-"""This many classes are held out together, if there are enough; the inputs of the others are the
-reference."""
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
@@ -190,9 +188,7 @@ def recognise(
         reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
     known = None if examples is None else (read(examples[0]).scores, examples[1])
     rankings: Any = new
-    if isinstance(new, Mapping):
-        rankings = Rankings.from_orders(new.values(), items=scores.items, targets=list(new))
-    elif not isinstance(new, Rankings):
+    if not isinstance(new, Rankings | Mapping):
         rankings = _rank(source, as_names(new, "new"), labels, scored.classes, known)
     rankings = align_to(rankings, scores.items)
     notes: list[str] = []
@@ -205,10 +201,13 @@ def recognise(
         settings = HeadSettings() if rehearsal is None else rehearsal.settings_
         head = _add_seen_classes(replace(settings, classes=classes, none=none), head, reference)
     alone = head.predict(scores)
-    head, why = refine_batch(head, scores, known, batch)
+    refined, why = refine_batch(head, scores, known, batch)
     notes += filter(None, [why])
-    labels, proba = head.predict(scores), head.predict_proba(scores)
-    return Recognition(scored.ids, labels, proba, alone, head, rehearsal, predicted, tuple(notes))
+    notes += _list_other_inputs(None if refined is head else rehearsal, head, reference, scores)
+    labels, proba = refined.predict(scores), refined.predict_proba(scores)
+    return Recognition(
+        scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
+    )
 
 
 def _list_remarks(
@@ -222,6 +221,19 @@ def _list_remarks(
     if examples is not None and examples[0].features is None:
         found.append("examples: compared by their scores, since they have no features")
     return found
+
+
+def _list_other_inputs(
+    rehearsal: Rehearsal | None, head: BaseHead, reference: Scores | None, scores: Scores
+) -> list[str]:
+    """Return a sentence if more inputs seem to be of no new class than in the rehearsal."""
+    if rehearsal is None or rehearsal.settings_.gate is None:
+        return []
+    both = SeenAndNew(head, gate=Gate(**rehearsal.settings_.gate)).fit(reference)
+    share = both.gate_.estimate_other_share(both.gate_features(scores))
+    if share <= rehearsal.other_share_:
+        return []
+    return [f"batch: about {share:.0%} of the inputs seem to be of none of the new classes"]
 
 
 def _fit_head(
@@ -242,7 +254,8 @@ def _fit_head(
         enough = reference if len(reference) >= LEAST_INPUTS else None
         return WeightedMean().fit(new, enough, **more), None, None
     least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
-    n_folds = min(max(n // CLASSES_PER_FOLD, least, 2), USUAL_FOLDS)
+    # Groups of enough classes for two halves, of which one stands for no class at all.
+    n_folds = min(max(n // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
     rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
     predicted = rehearsal.predict_accuracy(new)
     notes += _describe_rehearsal(rehearsal, predicted, new)

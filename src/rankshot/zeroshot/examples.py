@@ -146,9 +146,8 @@ def fit_class_means(
     known beforehand counts as well.
 
     The means are those of the posterior distribution. An input is judged with the covariance
-    S + V, where V is the mean posterior covariance of the means of the classes. Finally, the values
-    of classes with few and with many examples are scaled to one standard deviation over inputs of
-    other classes. So classes with few examples are neither preferred nor neglected.
+    S + V, where V is the mean posterior covariance of the means of the classes. The log-odds are
+    then divided by how much more they vary over inputs of other classes than by this model.
 
     Parameters
     ----------
@@ -206,15 +205,11 @@ def fit_class_means(
     own = np.vecdot(m, slopes)
     if noise is not None:
         slopes, center = slopes @ noise.axes.T, noise.axes @ center
-    # Classes of which equally much is known have one scale.
-    _, group = np.unique(2 * counts + ranked, return_inverse=True)
-    variances = _measure_spread(x - center, labels, slopes, noise)
-    size_of_group = np.bincount(group)
-    std = np.sqrt(np.bincount(group, variances) / size_of_group)[group]
-    strength = (np.bincount(group, own) / size_of_group)[group] / std
-    scale = np.sqrt(np.mean(strength**2)) / std
-    slopes *= scale[:, None]
-    return Discriminant(slopes, -slopes @ center - 0.5 * scale * own, beta, rho)
+    # Log-odds are calibrated if their variance is the distance between their means.
+    variance = _measure_spread(x - center, labels, slopes, noise)
+    factor = own.sum() / variance.sum()
+    slopes *= factor
+    return Discriminant(slopes, -slopes @ center - 0.5 * factor * own, beta, rho)
 
 
 def posterior_means(
@@ -443,6 +438,22 @@ def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
     x, y = one[others] - one[others].mean(), other[others] - other[others].mean()
     xx, yy = float(x @ x), float(y @ y)
     return (xx + yy) / max(xx + yy + 2 * max(float(x @ y), 0.0), 1e-300) if xx + yy > 0 else 1.0
+
+
+def balance_classes(values: Floats, labels: Codes) -> Floats:
+    """Return a factor of the log-odds of each class, given those of the examples.
+
+    Over inputs of other classes, those of classes with few and with many examples then have one
+    variance, their mean. So classes with few examples are neither preferred nor neglected.
+    """
+    counts = np.bincount(labels, minlength=values.shape[1])
+    others = labels[:, None] != np.arange(len(counts))
+    if not others.any(axis=0).all():
+        return np.ones(len(counts))
+    variances = values.var(axis=0, where=others)
+    _, group = np.unique(counts, return_inverse=True)
+    of_group = (np.bincount(group, variances) / np.bincount(group))[group]
+    return np.asarray(np.sqrt(variances.mean() / np.where(of_group > 0, of_group, np.inf)))
 
 
 def center_features(features: Any, labels: Codes) -> Floats:

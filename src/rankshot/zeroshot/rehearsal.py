@@ -50,6 +50,7 @@ from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.heads.semantic_head import ExampleFacts, SemanticHead
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.held_out import (
+    LEAST_CLASSES,
     Fold,
     choose_groups,
     correlate_classes,
@@ -74,8 +75,6 @@ REFERENCE_SHARE = 0.25
 """The share of the inputs that a classifier is not trained on, if it is trained again."""
 ENOUGH_CLASSES = 20
 """With fewer rehearsed classes, temperatures of eight differed by a factor of three."""
-LEAST_HALVED = 8
-"""With fewer held-out classes, half of them are too few to learn "none of these" from."""
 SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
 """The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
@@ -144,6 +143,9 @@ class Rehearsal(BaseEstimator):
     together_ : GeneralizedAccuracy or None
         The accuracies of the rehearsed and of the other seen classes with this gate, where both
         may be answered, and their harmonic mean; on the inputs that the gate was fitted to.
+    other_share_ : float
+        The largest share of inputs of other classes that this gate finds in a group of held-out
+        classes, where there are none; 1 without a gate.
     classes_ : ndarray of str
         The rehearsed classes.
     estimator_ : classifier
@@ -275,8 +277,11 @@ class Rehearsal(BaseEstimator):
             settings = replace(settings, evidence_weight=0.0)
         settings = stage.rehearse_examples(settings)
         self.together_: metrics.GeneralizedAccuracy | None = None
+        self.other_share_ = 1.0
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
-            gate, seen_temperature, self.together_ = _rehearse_gate(stage, settings)
+            gate, seen_temperature, self.together_, self.other_share_ = _rehearse_gate(
+                stage, settings
+            )
             settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
         self.settings_ = replace(settings, default_temperature=before)
         self.head_ = type(stage.head)(**decode_parameters(self.settings_))
@@ -472,7 +477,7 @@ def require_gate(settings: HeadSettings) -> None:
     if settings.none and settings.classes == "all" and settings.gate["none"] is None:
         raise RankshotError(
             "'none of these' was not rehearsed: each group of held-out classes has fewer than "
-            f"{LEAST_HALVED}, so rehearse more classes, or use fewer groups"
+            f"{2 * LEAST_CLASSES}, so rehearse more classes, or use fewer groups"
         )
 
 
@@ -671,11 +676,11 @@ class _Trials:
 
 def _rehearse_gate(
     stage: _Trials, settings: HeadSettings
-) -> tuple[Gate, float, metrics.GeneralizedAccuracy]:
+) -> tuple[Gate, float, metrics.GeneralizedAccuracy, float]:
     """Learn the gate from inputs of held-out classes and of the other seen classes.
 
-    Returned are the gate, the temperature of the seen classes, and the accuracies where both may
-    be answered, as means over the folds.
+    Returned are the gate, the temperature of the seen classes, the accuracies where both may be
+    answered, as means over the folds, and the largest share of other inputs found in a fold.
     """
     folds = stage.folds
     pairs = [SeenAndNew(stage.fit(f, settings)).fit(f.seen, f.seen_label) for f in folds]
@@ -694,7 +699,8 @@ def _rehearse_gate(
         truth = np.concatenate([fold.new_label, fold.seen_label])
         found = np.concatenate([both.predict(fold.new), both.predict(fold.seen)])
         measured.append(metrics.generalized_accuracy(truth, found, fold.seen.items))
-    return gate, seen_temperature, metrics.GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+    together = metrics.GeneralizedAccuracy(*np.mean(measured, axis=0).tolist())
+    return gate, seen_temperature, together, max(map(gate.estimate_other_share, new))
 
 
 def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -704,7 +710,7 @@ def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Fl
     that the head knows.
     """
     names = np.unique(fold.new_label)
-    if len(names) < LEAST_HALVED:
+    if len(names) < 2 * LEAST_CLASSES:
         return
     for half in (names[::2], names[1::2]):
         is_half = np.isin(np.array(fold.semantics.targets, object), half)

@@ -30,6 +30,7 @@ from rankshot.zeroshot.examples import (
     Signal,
     as_examples,
     assign_folds,
+    balance_classes,
     center_features,
     fit_class_means,
     fit_factors,
@@ -127,6 +128,12 @@ class Additions:
     def multiply(self, factor: float) -> Additions:
         """Return the same log-odds times a factor."""
         return replace(self, **{name: factor * getattr(self, name) for name in LINEAR})
+
+    def balance(self, known: _Known) -> Additions:
+        """Return log-odds that vary as much for classes with few examples as for the others."""
+        factors = balance_classes(self.evaluate(known), known.codes)
+        linear = {name: factors * getattr(self, name) for name in LINEAR if name != "head_weight"}
+        return replace(self, **linear)
 
     def add(self, other: Additions) -> Additions:
         """Return the sum of two log-odds, of which one at most has features."""
@@ -266,7 +273,8 @@ class SemanticHead(BaseHead):
         if tested:
             a, b, codes = (np.concatenate(table) for table in zip(*tested, strict=True))
             factors = fit_factors(a, b, codes, usual_factor)
-        self._additions = one.multiply(factors[0]).add(other.multiply(factors[1]))
+        total = one.multiply(factors[0]).add(other.multiply(factors[1]))
+        self._additions = total if total.head_weight else total.balance(known)
 
     def _ranked(self) -> NDArray[np.bool_]:
         """Return which classes have rankings or similarities."""
