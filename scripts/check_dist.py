@@ -138,7 +138,40 @@ EXAMPLES = {
     "plot": "rankshot.plots.rankings",
     "pictures": "rankshot.inference.pictures",
     "report": "rankshot.report.page",
-    "review": "rankshot.review.audit rankshot.review.app",
+    "review": """
+        >>> import re, threading
+        >>> from pathlib import Path
+        >>> from urllib.request import HTTPCookieProcessor, build_opener
+        >>> import uvicorn
+        >>> import rankshot as rs
+        >>> from rankshot.review.app import create_app
+        >>> from rankshot.review.inputs import ShownInputs
+        >>> from rankshot.review.journal import Journal
+        >>> from rankshot.review.learning import Learner
+        >>> from rankshot.review.results import Results
+        >>> from rankshot.review.session import Review
+        >>> from rankshot.web.server import open_port
+        >>> votes = rs.Rankings.from_orders(
+        ...     [["leopard", "bus"], ["bus", "leopard"]], targets=["cat", "truck"])
+        >>> scores = rs.Scores([[0.0, 3.0]], votes.items)
+        >>> learner = Learner(scores, rs.WeightedMean(), votes)
+        >>> review = Review(learner, ["x"], Journal(Path("review.jsonl")))
+        >>> inputs = ShownInputs(["x"], scores)
+        >>> results = Results(review, inputs, Path(), "logits")
+        >>> app = create_app(review, inputs, results, token="a token, long enough")
+        >>> server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        >>> port = open_port("127.0.0.1", 0)
+        >>> run = threading.Thread(target=server.run, kwargs={"sockets": [port]}, daemon=True)
+        >>> run.start()
+        >>> address, browser = f"http://127.0.0.1:{port.getsockname()[1]}/", HTTPCookieProcessor()
+        >>> get = build_opener(browser).open
+        >>> page = get(address + "?token=a+token,+long+enough").read().decode()
+        >>> files = sorted(re.findall(r'"(static/[^"]+)"', page))
+        >>> [get(address + file).status for file in files], *(file[7:11] for file in files)
+        ([200, 200, 200, 200], 'base', 'icon', 'revi', 'revi')
+        >>> [get(f"{address}files/{name}").status for name in results.names]
+        [200, 200, 200, 200]
+        """,
     "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
     "postgresql": """
         >>> from rankshot.survey import Database

@@ -60,10 +60,9 @@ def add_metadata(
     )
     source = find_source(page)
     context["theme_use_edit_page_button"] = source is not None
-    context["get_edit_provider_and_url"] = lambda: (
-        "GitHub",
-        f"{REPOSITORY}/edit/main/{source}",
-    )
+    # The theme asks for a template with `file_name`, which would be wrong for examples.
+    context["edit_page_provider_name"] = "GitHub"
+    context["edit_page_url_template"] = f"{REPOSITORY}/edit/main/{source}{{# file_name #}}"
 
 
 def link_code(domain: str, info: dict[str, str]) -> str | None:
@@ -84,6 +83,6 @@ def link_code(domain: str, info: dict[str, str]) -> str | None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the handler; after that of the theme, whose links it replaces."""
-    app.connect("html-page-context", add_metadata, priority=900)
+    """Register the handler; before that of the theme, which leaves out empty parts."""
+    app.connect("html-page-context", add_metadata, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

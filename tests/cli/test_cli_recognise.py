@@ -62,6 +62,7 @@ def test_one_command_does_what_four_do(place):
         *(f"b/{i:04d}.png" for i in range(4)),
     ]
     assert {file.name for file in FOLDER.iterdir()} == {
+        "inputs.csv",
         "run.json",
         "scores",
         "p.rankings.jsonl",
@@ -79,8 +80,9 @@ def test_one_command_does_what_four_do(place):
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
     lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
-    review, doctor, explain, suggest, export = lines
+    review, report, doctor, explain, suggest, export = lines
     assert review == f"  rankshot review {FOLDER}"
+    assert "9 predictions without true" in run_well(report.removeprefix("  rankshot "))
     assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))
@@ -313,7 +315,7 @@ def test_killed_at_every_file_and_started_again(place):
 REFUSED = {
     "-o p.csv": "give the new classes, such as --new",
     "--new bus,tulip -o p.csv": "classes are both seen and new: 'bus'; leave them out",
-    "--new tulip --rankings r.jsonl -o p.csv": "leave out --new, --source and --names",
+    "--new tulip --source wordnet --rankings r.jsonl -o p.csv": "leave out --source and --names",
     "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
     "--new tulip -o photos/p.csv": "photos/p.csv: is in the folder of the inputs",
     "--new tulip --folder photos/run -o p.csv": "photos/run: is in the folder of the inputs",
@@ -495,3 +497,32 @@ def test_labelled_examples_are_not_test_inputs_of_a_report(place):
     run_well([*RUN, "--examples", "labels.csv"])
     out = run_well(f"report {FOLDER} --truth truth.csv -o report.html")
     assert f"labels of {len(ids) - 1} of the {len(ids)} inputs, without 1 example" in out
+
+
+# ---- a part of the rankings, and names in another language
+
+
+def test_new_chooses_a_part_of_the_rankings(place):
+    orders = {"cat": ["leopard"], "truck": ["bus"], "ship": ["bus", "leopard"]}
+    rankings = rs.Rankings.from_orders(list(orders.values()), items=CLASSES, targets=list(orders))
+    rs.write_rankings(rankings, "r.jsonl")
+    run_well([*BASE, "--rankings", "r.jsonl", "--new", "cat, truck", "-o", "p.csv"])
+    head = rs.load_head(FOLDER / "p.rankshot")
+    assert head.classes_.tolist() == ["cat", "truck"]
+    run_well(f"report {FOLDER} -o report.html")
+    done = rankshot([*BASE, "--rankings", "r.jsonl", "--new", "trukc", "-o", "p.csv"])
+    assert "r.jsonl: no ranking of 'trukc' (did you mean 'truck'?); it has 'cat'" in done.err
+
+
+def test_answers_are_enough_for_names_that_wordnet_does_not_know(place):
+    words = [*BASE, "--new", "Kätzchen, Lastwagen", "-o", "p.csv"]
+    first = rankshot(words)
+    assert "knows no" in first.err or "no source knows" in first.err
+    answers = FOLDER / "p.prompts" / "answers"
+    answers.mkdir(exist_ok=True)
+    (answers / "rater-1.txt").write_text(
+        "Kätzchen: leopard, daisy, bus\nLastwagen: bus, daisy, leopard\n", "utf-8"
+    )
+    done = rankshot(words)
+    assert done.status == 0, done.err
+    assert {row["label"] for row in read_csv("p.csv")} <= {"Kätzchen", "Lastwagen"}

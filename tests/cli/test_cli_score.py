@@ -157,7 +157,7 @@ def test_texts(place):
 
 
 REFUSED = {
-    "photos --model net.onnx -o s.csv": "not known how a picture becomes its input",
+    "photos --model net.onnx -o s.csv": "no preprocessing is known for this network",
     f"photos --model net.onnx {PLAIN} -o s.csv": "classes are not in it; give --seen FILE",
     "photos --model net.onnx --preprocessing imagnet -o s.csv": "did you mean 'imagenet'",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",

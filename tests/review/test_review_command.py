@@ -125,6 +125,7 @@ def test_a_kill_under_load_loses_nothing_acknowledged(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 def test_twenty_kills_under_load_lose_nothing_acknowledged(folder):
     assert len(kill_under_load(folder, 20)) > 20
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -233,20 +233,30 @@ def rank_by_sources(
     k: int | None = None,
     yes: bool = False,
     skip_unknown: bool = False,
+    optional: Collection[str] = (),
 ) -> tuple[ranking.Rankings, dict[str, sources.Similarity], dict[str, Sequence[str]]]:
     """Read all sources, and print what they know.
 
     Returns their rankings, the tables that some of them are from, and what answers lack, as
     `rankshot.sources.read_answer_files` has it. ``open_model`` is called with the MODEL of each
-    llm:MODEL.
+    llm:MODEL. An ``optional`` source may know none of the names.
     """
     if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
         _print_misspellings(classes)
-    tables = {
-        spec: _read_source(spec, classes)
-        for spec in specs
-        if spec.partition(":")[0] not in GIVE_RANKINGS
-    }
+    tables = {}
+    for spec in specs:
+        if spec.partition(":")[0] not in GIVE_RANKINGS:
+            table = _read_source(spec, classes)
+            if table.coverage:
+                tables[spec] = table
+            elif spec in optional:
+                say(f"{table.source}: knows none of the names, and is left out")
+            else:
+                raise RankshotError(
+                    f"{table.source}: knows no pair of a {classes.kind} and a seen class, such as "
+                    f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or "
+                    "give words to look up with --names FILE"
+                )
     for table in tables.values():
         _print_coverage(table, classes, is_only=len(specs) == 1)
         if any("; or is it " in note for note in table.notes):
@@ -304,7 +314,7 @@ def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:
 
 
 def _read_source(spec: str, classes: ClassLists) -> sources.Similarity:
-    """Return the similarities of one source; it must know some of them."""
+    """Return the similarities of one source."""
     kind, _, detail = spec.partition(":")
     words: Mapping[str, str] = classes.words
     own_names: set[str] = set()
@@ -324,14 +334,7 @@ def _read_source(spec: str, classes: ClassLists) -> sources.Similarity:
         compare = table.reindex
         words, own_names = classes.look_up, {*table.targets, *table.items}
     words = {name: text for name, text in words.items() if name not in own_names}
-    found = sources.compare_as(compare, classes.targets, classes.items, words)
-    if found.coverage == 0:
-        raise RankshotError(
-            f"{found.source}: knows no pair of a {classes.kind} and a seen class, such as "
-            f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or give "
-            "words to look up with --names FILE"
-        )
-    return found
+    return sources.compare_as(compare, classes.targets, classes.items, words)
 
 
 def _use_class_names(table: sources.Similarity, classes: ClassLists) -> sources.Similarity:

@@ -33,7 +33,7 @@ from rankshot.cli.rank import (
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
-from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 
 if TYPE_CHECKING:
@@ -102,7 +102,8 @@ def recognise(
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
         names of the classes; no file is needed.
     new : <names or file>
-        The new classes: names separated by commas, or a file with one name per line.
+        The new classes: names separated by commas, or a file with one name per line. With
+        --rankings, only the rankings of these classes are used.
     source : <source>
         Where the rankings of the model's classes come from, as for `rankshot rank`; may be
         repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. The default is the answers
@@ -124,9 +125,8 @@ def recognise(
         'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE',
     )
     refuse(
-        options.rankings and (new or source or names),
-        "--rankings FILE has the new classes and what is known of them: leave out --new, "
-        "--source and --names",
+        options.rankings and (source or names),
+        "--rankings FILE has what is known of the new classes: leave out --source and --names",
     )
     refuse(
         options.needs_reference and rehearse is None,
@@ -139,8 +139,8 @@ def recognise(
     check_specs(specs)
     files = [names, rehearse, *list_label_files(seen, new), *list_files(specs)]
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
-    if options.rankings is None:
-        options = replace(options, rankings=run.rankings)
+    given = options.rankings
+    options = replace(options, rankings=run.rankings if new is not None else given)
     plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, keep=run.scores)
     _check_evidence(options, plan, listed)
@@ -148,9 +148,10 @@ def recognise(
     about = None if new is None else read_class_lists(plan.classes, new, names)
     with run.open(plan):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
-        if about is not None:
-            held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
-            _rank(about, held_out, specs, run, plan, yes=yes, is_default=source is None)
+        if about is not None and given is not None:
+            _choose_rankings(given, about, run)
+        elif about is not None:
+            _rank(about, labelled, specs, run, plan, yes=yes, is_default=source is None)
         kind = plan.model.kind
         columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
@@ -214,6 +215,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
     from rankshot.core.tables import ID, LABEL, read_columns, read_table
     from rankshot.inference.inputs import COLUMNS, Input, open_inputs
+    from rankshot.sources.wordnet import suggest_class
 
     takes = plan.model.takes
     if path.is_dir():
@@ -232,7 +234,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
     if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
             f"--rehearse {path}: {quote_names(unknown)} is not a class of the model"
-            f"{suggest_name(unknown[0], plan.classes.names)}; inputs of new classes are for "
+            f"{suggest_class(unknown[0], plan.classes.names)}; inputs of new classes are for "
             "--examples"
         )
     return [value for value, _ in pairs], [meant[name] for _, name in pairs]
@@ -272,9 +274,30 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
     return replace(options, evidence=run.evidence)
 
 
+def _choose_rankings(path: Path, classes: ClassLists, run: RunFolder) -> None:
+    """Keep the rankings of the wanted classes, and those of seen classes, which are rehearsed."""
+    import numpy as np
+
+    from rankshot.inference.model import fingerprint, fingerprint_files
+    from rankshot.sources.wordnet import suggest_class
+
+    found = ranking.read_rankings(path)
+    if missing := [name for name in classes.targets if name not in found.target_names]:
+        ranked = found.target_names
+        raise RankshotError(
+            f"{path}: no ranking of {quote_names(missing)}{suggest_class(missing[0], ranked)}; it "
+            f"has {quote_names(ranked)}"
+        )
+    wanted = {*classes.targets, *classes.items}
+    made_from = fingerprint([fingerprint_files([path]), classes.targets])
+    with run.replace_rankings(made_from):
+        part = found[np.array([target in wanted for target in found.targets])]
+        ranking.write_rankings(part, run.rankings)
+
+
 def _rank(
     classes: ClassLists,
-    held_out: tuple[str, ...],
+    labelled: tuple[list[Any], list[str]] | None,
     specs: list[str],
     run: RunFolder,
     plan: ScoringPlan,
@@ -288,6 +311,7 @@ def _rank(
     from rankshot.inference.model import fingerprint, fingerprint_files
     from rankshot.zeroshot.heads.base import only_new, source_names
 
+    held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
     question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
     known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
     files = []
@@ -297,7 +321,8 @@ def _rank(
     made_from = fingerprint([content, __version__, specs, known, question])
     # Together: answers are read as lists of all classes that were asked for.
     everything = replace(classes, targets=classes.targets + held_out)
-    if is_default and not any(spec.startswith(ANSWERS) for spec in specs):
+    has_answers = any(spec.startswith(ANSWERS) for spec in specs)
+    if is_default and not has_answers:
         _write_prompts(everything, run, question)
     if run.has_rankings(made_from):
         say(f"rankings: those in {run.rankings}, from an earlier run")
@@ -305,7 +330,13 @@ def _rank(
     else:
         open_model = partial(sources.LanguageModel, log=run.answers, question=question)
         found, _, missing = rank_by_sources(
-            specs, everything, open_model, yes=yes, skip_unknown=True
+            specs,
+            everything,
+            open_model,
+            yes=yes,
+            skip_unknown=True,
+            # Names in another language are ranked by the answers alone.
+            optional=["wordnet"] if is_default and has_answers else [],
         )
         require_known(found, classes)
         with run.replace_rankings(made_from):

@@ -190,9 +190,7 @@ def recognise(
         reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
     known = None if examples is None else (read(examples[0]).scores, examples[1])
     rankings: Any = new
-    if isinstance(new, Mapping):
-        rankings = Rankings.from_orders(new.values(), items=scores.items, targets=list(new))
-    elif not isinstance(new, Rankings):
+    if not isinstance(new, Rankings | Mapping):
         rankings = _rank(source, as_names(new, "new"), labels, scored.classes, known)
     rankings = align_to(rankings, scores.items)
     notes: list[str] = []

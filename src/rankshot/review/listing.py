@@ -89,8 +89,10 @@ class Listing:
                 keep &= (given != "") == query.labelled
             if query.name:
                 keep &= np.where(given == "", predicted.labels[rows], given) == query.name
-        wanted = query.text.casefold()
-        return np.array([row for row in rows[keep] if wanted in self._searched[row]], np.intp)
+        rows = rows[keep]
+        if wanted := query.text.casefold():
+            rows = rows[[wanted in self._searched[row] for row in rows.tolist()]]
+        return rows
 
     def describe(self, row: int) -> dict[str, Any]:
         """Return what the page shows of an input."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (
     BaseHead,
+    Orders,
     Semantics,
     align_to,
     describe_indistinguishable,
@@ -54,10 +55,10 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     head : head, optional
         Turns scores into a decision over the classes; by default a `WeightedMean`. A copy is
         fitted.
-    rankings : Rankings or Similarity
+    rankings : Rankings, dict or Similarity
         What the head is fitted to: for each new class, rankings of (or similarities to) the
-        classes of the estimator. Rankings that name only some of these, as read from a file, are
-        top-K rankings of all of them.
+        classes of the estimator. A dict has one list per new class, most similar first. Rankings
+        that name only some of these, as read from a file, are top-K rankings of all of them.
     classes : {"new", "all"}
         What `predict` may answer: the new classes only, or the new and the seen classes
         (generalised zero-shot classification). In the second case the head becomes a
@@ -96,8 +97,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     >>> places = {"leopard": (0, 0), "tiger": (1, 0), "bus": (9, 9), "tram": (9, 8)}
     >>> X = np.repeat(list(places.values()), 10, axis=0) + np.linspace(0, .5, 40)[:, None]
     >>> y = np.repeat(list(places), 10)
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["tiger", "leopard"], ["bus", "tram"]], items=list(places), targets=["cat", "truck"])
+    >>> rankings = {"cat": ["tiger", "leopard"], "truck": ["bus", "tram"]}
     >>> zs = rs.ZeroShotClassifier(LogisticRegression(), rankings=rankings)
     >>> zs.fit(X, y).predict([[1, 1], [8, 9]])
     array(['cat', 'truck'], dtype='<U5')
@@ -108,7 +108,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         estimator: Any,
         *,
         head: BaseHead | None = None,
-        rankings: Semantics | None = None,
+        rankings: Semantics | Orders | None = None,
         classes: Literal["new", "all"] = "new",
         gate: Gate | None = None,
         seen_temperature: float | None = None,
@@ -214,7 +214,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 "the head was fitted with a reference, which is lost when the head is fitted "
                 "again here: use the head directly, head.predict(scores_of(estimator, X))"
             )
-        require_semantics(self.rankings)
+        if not isinstance(self.rankings, Mapping):
+            require_semantics(self.rankings)
         require_choice("classes", self.classes, ("new", "all"))
         if self.batch and (self.classes == "all" or self.none):
             raise RankshotError("batch=True is for classes='new' without none=True")

@@ -176,9 +176,7 @@ async function refresh() {
   const found = await ask(`rows?only=${[...rows.keys()].join(',')}`);
   for (const fresh of found.rows) {
     const row = rows.get(fresh.row);
-    if (!row) continue;
-    Object.assign(row, fresh, { given: row.saving ? row.given : fresh.given });
-    fill(row);
+    if (row) fill(Object.assign(row, fresh, { given: row.saving ? row.given : fresh.given }));
   }
   describe();
 }
@@ -282,7 +280,6 @@ async function saveClass() {
     const { name } = await ask('classes', { name: find('new-name').textContent, ranking });
     find('new-class').close();
     await poll();
-    focusActive();
     choose(name);
   } catch (error) { find('new-error').textContent = error.message; }
 }
@@ -451,6 +448,7 @@ typed.onkeydown = (event) => {
   event.preventDefault();
   if (first) choose(first); else openNewClass(text);
 };
+find('new-class').onclose = () => { startTyping(''); focusActive(); };
 find('new-class').onkeydown = (event) => {
   if (event.key !== 'Enter' || event.target.tagName === 'BUTTON') return;
   event.preventDefault();

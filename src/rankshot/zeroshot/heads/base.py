@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -44,6 +44,8 @@ from rankshot.zeroshot.scores import (
 
 Floats = NDArray[np.floating]
 Semantics = Rankings | Similarity
+Orders = Mapping[str, Sequence[Any]]
+"""For each target, its seen classes, most similar first."""
 
 
 class BaseHead(ABC):
@@ -287,12 +289,15 @@ class BaseHead(ABC):
 # ---- What heads are fitted to
 
 
-def align_to(semantics: Semantics | None, items: tuple[str, ...]) -> Semantics:
+def align_to(semantics: Semantics | Orders | None, items: tuple[str, ...]) -> Semantics:
     """Return the same semantics with the seen classes of a classifier as items.
 
-    Rankings that name only some of these classes become top-K rankings of all of them. A ranking
-    that lists another class is refused: nothing is dropped.
+    A dict has one order of seen classes per target. Rankings that name only some of these classes
+    become top-K rankings of all of them. A ranking that lists another class is refused: nothing is
+    dropped.
     """
+    if isinstance(semantics, Mapping):
+        return Rankings.from_orders(semantics.values(), items=items, targets=list(semantics))
     semantics = require_semantics(semantics)
     if isinstance(semantics, Similarity):
         return semantics.select(semantics.targets, items)
