@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples defaults overview docs first-image pictures dist hooks bench bench-gpu clean
+.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults overview docs first-image pictures dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -97,6 +97,11 @@ reproduce: $(VENV)/.reproduce
 examples: $(VENV)/.reproduce
 	$(BIN)/python -m reproduction.examples_table $(FROM) $(OPTIONS)
 
+# Inputs predicted as a batch, against one at a time: make batches FROM=DIRECTORY. It writes
+# docs/results/batches.md.
+batches: $(VENV)/.reproduce
+	$(BIN)/python -m reproduction.batches $(FROM) $(OPTIONS)
+
 # The default numbers, chosen again on held-out seen classes: make defaults FROM=DIRECTORY. It writes
 # docs/results/defaults.md, in at most half an hour on two cores.
 defaults: $(VENV)/.reproduce
@@ -123,9 +128,9 @@ pictures: $(VENV)/.test docs first-image
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.
-bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
-bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
-bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
+batches bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OMP_NUM_THREADS = 1
+batches bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export OPENBLAS_NUM_THREADS = 1
+batches bench defaults overview docs first-image examples test quick-tests site-tests coverage test-slow test-lowest: export MKL_NUM_THREADS = 1
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/ranking_models.py

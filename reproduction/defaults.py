@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -30,10 +30,9 @@ from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
-from rankshot.ranking.matrices import restrict_items
-from rankshot.ranking.rankings import Rankings
 from rankshot.sources import prompts
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
@@ -44,6 +43,7 @@ from rankshot.zeroshot.held_out import (
 )
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores
+from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.scored_tasks import (
     HELD_OUT,
@@ -60,7 +60,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "results" / "defaults.md"
 N_INPUTS = 30
 """Inputs of each held-out class."""
 N_DRAWS = 1
-"""Draws of examples: the classes vary much more than the draws."""
+"""Draws of examples and of batches: the classes vary much more than the draws."""
 ENOUGH_BETTER = 2.0
 """Standard errors: with five to nine values, the best one is often better by one."""
 
@@ -179,7 +179,7 @@ def with_small_references(task: ScoredTask) -> Floats:
 
 def with_short_lists(task: ScoredTask) -> Floats:
     """Measure the accuracy of the panel's lists, of the length that prompts ask for."""
-    panel = task.rankings["panel"].top(prompts.DEFAULT_K)
+    panel = task.rankings["panel"].top(prompts.LIST_LENGTH)
     head = WeightedMean(k=None).fit(panel, task.reference)
     return _accuracy(head, task.scores, task.labels)
 
@@ -205,6 +205,24 @@ def with_examples(task: ScoredTask) -> Floats:
 
 def _without_features(scores: Scores) -> Scores:
     return Scores(scores.values, scores.items, scores.kind)
+
+
+def in_batches(task: ScoredTask) -> Floats:
+    """Measure the accuracy of batches of all classes, of some, and of unequal frequencies."""
+    head = _fit(task, reference=task.reference)
+    names = np.unique(task.labels)
+    correct, size = np.zeros(len(names)), np.zeros(len(names))
+    for draw in range(N_DRAWS):
+        for rows in draw_batches(task.labels, draw).values():
+            if len(rows) < len(names):
+                continue
+            scores, labels = _without_features(task.scores[rows]), task.labels[rows]
+            refined = BatchRefinement(head).fit(scores)
+            z = np.searchsorted(names, labels)
+            # All batches count the same, whatever their size.
+            correct += np.bincount(z, refined.predict(scores) == labels, len(names)) / len(rows)
+            size += np.bincount(z, minlength=len(names)) / len(rows)
+    return np.asarray(correct[size > 0] / size[size > 0])
 
 
 def by_the_gate(task: ScoredTask) -> Floats:
@@ -267,33 +285,23 @@ def by_seen_scores(kind: str) -> Measure:
     return measure
 
 
-def with_random_lists(task: ScoredTask) -> Floats:
-    """Measure the accuracy of the panel beside random lists, with few seen or few new classes."""
-    rng = np.random.default_rng(0)
-    names = np.unique(task.labels)
-    total, times = np.zeros(len(names)), np.zeros(len(names))
-    for n_items, n_targets in ((8, None), (14, None), (24, None), (None, 3), (None, 6)):
-        items = tuple(sorted(rng.permutation(task.scores.items)[:n_items].tolist()))
-        panel = task.rankings["panel"]
-        chosen = np.isin(panel.targets.astype(str), rng.permutation(names)[:n_targets])
-        panel = restrict_items(panel[chosen], list(items))
-        targets = panel.target_names
-        mixed = Rankings.from_orders(
-            [rng.permutation(items)[:10].tolist() for _ in targets],
-            items=items,
-            targets=targets,
-            sources="random lists",
-            raters="nobody",
-        )
-        both = Rankings.concatenate([panel, mixed])
-        seen = np.isin(task.reference_labels, items)
-        head = WeightedMean().fit(both, _without_features(task.reference).select(items)[seen])
-        rows = np.isin(task.labels, targets)
-        scores = _without_features(task.scores).select(items)[rows]
-        of_targets = np.isin(names, targets)
-        total[of_targets] += _accuracy(head, scores, task.labels[rows])
-        times += of_targets
-    return total / np.maximum(times, 1)
+def with_evidence(task: ScoredTask) -> Floats:
+    """Measure the accuracy of the panel with another model's scores, which are simulated.
+
+    One model is independent, one is noise, and one has errors in common with the panel: the head of
+    a table, with the same scores.
+    """
+    scores, reference = _without_features(task.scores), _without_features(task.reference)
+    (table,) = (one for one in task.rankings.values() if not one.rater_names)
+    similar = WeightedMean().fit(table, reference)
+    noise = np.random.default_rng(0).normal(size=(len(scores), len(similar.classes_)))
+    is_own = task.labels[:, None] == np.asarray(similar.classes_)
+    found = []
+    for values in (noise, noise + 1.5 * is_own, similar.decision_function(scores)):
+        given = replace(scores, evidence=Scores(values, tuple(similar.classes_.tolist())))
+        head = WeightedMean().fit(task.rankings["panel"], reference, evidence=given)
+        found.append(_accuracy(head, given, task.labels))
+    return np.mean(found, axis=0)
 
 
 # ---- Predicted accuracies: intervals for some held-out classes, from others
@@ -415,8 +423,8 @@ def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
     plain, likelihood = WeightedMean(), ProbabilisticRanking()
     examples = "accuracy, panel with 1, 2 and 5 examples"
+    batches = "accuracy, batches of all classes, of some, of unequal frequencies"
     gate = "log-loss of seen, new or none"
-    random_lists = "accuracy, panel and random lists, few classes"
     factors = (0.5, 0.7, 1.4, 2.0)
 
     def around(name: str, digits: int = 3) -> tuple[Any, ...]:
@@ -483,8 +491,12 @@ def list_numbers() -> tuple[Number, ...]:
                 "EXPLAINED_BY_RATERS",
             )
         ),
+        tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
+        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)),
+        tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
+        tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
-        tried(f"{GATE}.LARGEST_FEATURE", by_the_gate, gate),
+        tried(f"{GATE}.SLOPE_WITHOUT_REFERENCE", by_the_gate, gate),
         *(
             tried(
                 f"{GATE}.SEEN_TEMPERATURES[{kind}]",
@@ -493,16 +505,8 @@ def list_numbers() -> tuple[Number, ...]:
             )
             for kind in ("multiclass", "one-vs-rest")
         ),
-        tried(
-            "zeroshot.source_weights.LEAST_ITEMS",
-            with_random_lists,
-            random_lists,
-            (5, 10, 15, 20, 30),
-        ),
-        tried(
-            "zeroshot.source_weights.LEAST_TARGETS", with_random_lists, random_lists, (2, 4, 5, 8)
-        ),
-        tried("sources.prompts.DEFAULT_K", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
+        tried("zeroshot.evidence.MOST_WEIGHT", with_evidence, "accuracy, panel and evidence"),
+        tried("sources.prompts.LIST_LENGTH", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
     )
 
 
@@ -512,19 +516,7 @@ UNMEASURED = {
     "zeroshot.examples.SLOPE": "decides while two or three classes have examples",
     "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings of tables beside one example per class",
     "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
-    "zeroshot.evidence.SHARE": "needs another model's scores",
-    "zeroshot.evidence.MOST_WEIGHT": "needs another model's scores",
-    f"{GATE}.SCALE_WITHOUT_REFERENCE": "follows from the default gate",
-    f"{GATE}.SHIFT_WITHOUT_REFERENCE": "follows from the default gate",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used without being asked for",
-    f"{BATCH}.N_ITERATIONS": "iterations of the EM algorithm",
-    f"{BATCH}.DENSITY_WEIGHT": "the weight of the scores' density in a batch",
-    f"{BATCH}.LEAST_VARIETY": "when classes of a batch are taken to be equally frequent",
-    "zeroshot.held_out.LEAST_CLASSES": "how classes are held out",
-    "zeroshot.held_out.USUAL_FOLDS": "how classes are held out",
-    "zeroshot.rehearsal.REFERENCE_SHARE": "how a rehearsal divides its inputs",
-    "zeroshot.rehearsal.ENOUGH_CLASSES": "when a rehearsal chooses settings",
-    "zeroshot.rehearsal.LEAST_HALVED": "when a rehearsal divides its classes",
     "inference.network_check.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "inference.network_check.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
@@ -545,8 +537,11 @@ FIXED = {
             f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
+            f"{GATE}.N_SHARE_ITERATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
-            "zeroshot.runner.TIED",
+            # It matters for references of one class alone.
+            f"{GATE}.LARGEST_FEATURE",
+            "zeroshot.decide.EQUAL_LOG_PROBA",
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
             "zeroshot.scores.SUM_TOLERANCE",
@@ -554,7 +549,7 @@ FIXED = {
             "zeroshot.likelihoods.scorers.SPARSE",
             "zeroshot.likelihoods.scorers.LARGE",
             "zeroshot.likelihoods.scorers.LEAST_TOTAL",
-            "zeroshot.likelihoods.formulas.TIE_TOLERANCE",
+            "zeroshot.likelihoods.formulas.NODE_TOLERANCE",
             "zeroshot.likelihoods.formulas.HIGHEST_LOG_TIME",
             "zeroshot.evidence.LOG_WEIGHTS",
             "zeroshot.rehearsal.TEMPERATURES",
@@ -579,7 +574,18 @@ FIXED = {
         ),
         "a size of blocks or of simulations",
     ),
-    "zeroshot.held_out.ENOUGH_TO_JUDGE": "when labels are checked",
+    **dict.fromkeys(
+        ("zeroshot.held_out.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),
+        "a size of hold-outs",
+    ),
+    **dict.fromkeys(
+        (
+            "zeroshot.held_out.ENOUGH_TO_JUDGE",
+            "zeroshot.held_out.LEAST_CLASSES",
+            "zeroshot.rehearsal.ENOUGH_CLASSES",
+        ),
+        "decides when a rehearsal is refused, or warns",
+    ),
     **dict.fromkeys(
         ("zeroshot.source_weights.LEAST_COHERENCE", "zeroshot.evidence.LOWER_LIMIT"),
         "a quantile of the normal distribution",
@@ -597,6 +603,7 @@ FIXED = {
         "a value of the method's own paper",
     ),
     f"{GATE}.RIDGE": "a weak penalty",
+    f"{GATE}.NONE_SHARE": "a share of inputs, which is given",
     f"{WEIGHTED}.MOST_PLACES": "the default of WeightedMean.k",
 }
 """Numbers of `zeroshot` that are not tuned, with what they are."""

@@ -1,4 +1,4 @@
-"""What search engines and social media show of a page, and links to its source.
+"""What search engines and social media show of a page, links to its source, and unrun code.
 
 The description of a page is its first paragraph. All pages share one preview image. The pages of
 the guide link to their file, and examples to their program; names of the reference link to their
@@ -60,10 +60,17 @@ def add_metadata(
     )
     source = find_source(page)
     context["theme_use_edit_page_button"] = source is not None
-    context["get_edit_provider_and_url"] = lambda: (
-        "GitHub",
-        f"{REPOSITORY}/edit/main/{source}",
-    )
+    # The theme asks for a template with `file_name`, which would be wrong for examples.
+    context["edit_page_provider_name"] = "GitHub"
+    context["edit_page_url_template"] = f"{REPOSITORY}/edit/main/{source}{{# file_name #}}"
+
+
+def mark_unrun(_: Sphinx, doctree: nodes.document) -> None:
+    """Mark the blocks of code that the tests do not run, so that readers see the difference."""
+    for comment in doctree.findall(nodes.raw):
+        code = comment.next_node(siblings=True, descend=False)
+        if comment.astext().startswith("<!-- not run") and isinstance(code, nodes.literal_block):
+            code["classes"].append("not-run")
 
 
 def link_code(domain: str, info: dict[str, str]) -> str | None:
@@ -84,6 +91,7 @@ def link_code(domain: str, info: dict[str, str]) -> str | None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the handler; after that of the theme, whose links it replaces."""
-    app.connect("html-page-context", add_metadata, priority=900)
+    """Register the handler; before that of the theme, which leaves out empty parts."""
+    app.connect("doctree-read", mark_unrun)
+    app.connect("html-page-context", add_metadata, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

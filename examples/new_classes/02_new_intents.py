@@ -4,7 +4,7 @@ Zero-shot intent classification for a chatbot
 
 A virtual assistant classifies requests into 120 intents, such as "spelling" or "oil_change_when".
 Now it should understand 30 more, and there is not one request for any of them yet. For each new
-intent, four runs of a language model listed the known intents that the classifier would say
+intent, four runs of a language model listed the known intents that the classifier would predict
 instead. With these rankings, the same pipeline (TF-IDF and a linear model) recognises the new
 intents. The data are a part of CLINC150, which comes with rankshot.
 """

@@ -7,7 +7,7 @@ types; the subpackages (``rs.plots``, ``rs.metrics``, …) have the rest.
 
 import lazy_loader
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _MODULES = {
     *("datasets", "inference", "jobs", "metrics", "plots", "ranking", "report"),

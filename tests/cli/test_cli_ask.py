@@ -68,7 +68,7 @@ def test_prompts_differ_in_their_order_alone(folder):
     assert all(sorted(classes) == sorted(NEW) for _, classes in prompts)
     assert len({tuple(items) for items, _ in prompts}) == 4
     text = Path("prompts/rater-1.txt").read_text()
-    assert "Give the 15 items that it will say most often" in text
+    assert "Give the 15 items that it will predict most often" in text
     guide = Path("prompts/READ-ME-FIRST.txt").read_text()
     command = (
         "rankshot rank --seen seen.txt --new new.txt --source answers:prompts/answers "
@@ -81,7 +81,7 @@ def test_prompts_differ_in_their_order_alone(folder):
 def test_a_question_about_any_inputs(folder):
     run_well([*ASK.split(), "--question", "any:sound recordings", "--k", "4"])
     text = Path("prompts/rater-1.txt").read_text()
-    assert "a classifier that was trained on sound recordings to tell just" in text
+    assert "a classifier that was trained on sound recordings to distinguish" in text
     assert "image" not in text.partition("Items:")[0]
 
 
@@ -160,7 +160,10 @@ def test_folders_of_answers_to_two_questions_are_two_sources(folder):
         lists = {name: some[::order] for name, some in LISTS.items()}
         Path(f"prompts-{question}/answers/rater-1.txt").write_text(json.dumps(lists))
     text = Path("prompts-contrast/rater-1.txt").read_text()
-    assert '["cat", "truck", "dog"]. The new classes are to be told apart by what it says' in text
+    assert (
+        '["cat", "truck", "dog"]. The new classes are to be distinguished by what it predicts'
+        in text
+    )
     folders = " ".join(f"--source answers:prompts-{q}/answers" for q in ("images", "contrast"))
     words = RANK.replace("--source answers:answers", folders)
     assert "prompts-contrast, rater-1: 3 usable lists" in run_well(words)

@@ -51,7 +51,7 @@ def test_one_command_does_what_four_do(place):
         f"in two minutes: paste {prompts}/rater-1.txt into any chat window, save the answer" in out
     )
     assert "rankings: by 'wordnet-path', without people or language models: expect less" in out
-    assert "batch: each input is decided alone; from 10 inputs on" in out
+    assert "batch: inputs are predicted one at a time; from 10 inputs on" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
     assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
     assert f"all are listed in {FOLDER}/scores/_skipped.csv" in out
@@ -62,6 +62,7 @@ def test_one_command_does_what_four_do(place):
         *(f"b/{i:04d}.png" for i in range(4)),
     ]
     assert {file.name for file in FOLDER.iterdir()} == {
+        "inputs.csv",
         "run.json",
         "scores",
         "p.rankings.jsonl",
@@ -79,8 +80,9 @@ def test_one_command_does_what_four_do(place):
 def test_the_commands_that_are_printed(place):
     out = run_well(RUN)
     lines = [line for line in out.splitlines() if line.startswith("  rankshot ")]
-    review, doctor, explain, suggest, export = lines
+    review, report, doctor, explain, suggest, export = lines
     assert review == f"  rankshot review {FOLDER}"
+    assert "9 predictions without true" in run_well(report.removeprefix("  rankshot "))
     assert "what would help most next" in run_well(doctor.removeprefix("  rankshot "))
     assert "a/0000.png: " in run_well(explain.removeprefix("  rankshot "))
     assert "9 inputs to label" in run_well(suggest.removeprefix("  rankshot "))
@@ -138,7 +140,7 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch):
     assert done.status == 130
     assert "stopped: 0 of 1 part are finished, and the same command continues" in done.out
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["rankshot.cli.recognise"], "classify_table", stop)
+        patch.setattr(sys.modules["rankshot.cli.recognise"], "write_decisions", stop)
         done = rankshot(RUN)
     assert "scores: those of 9 inputs" in run_well(RUN)
 
@@ -313,7 +315,7 @@ def test_killed_at_every_file_and_started_again(place):
 REFUSED = {
     "-o p.csv": "give the new classes, such as --new",
     "--new bus,tulip -o p.csv": "classes are both seen and new: 'bus'; leave them out",
-    "--new tulip --rankings r.jsonl -o p.csv": "leave out --new, --source and --names",
+    "--new tulip --source wordnet --rankings r.jsonl -o p.csv": "leave out --source and --names",
     "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
     "--new tulip -o photos/p.csv": "photos/p.csv: is in the folder of the inputs",
     "--new tulip --folder photos/run -o p.csv": "photos/run: is in the folder of the inputs",
@@ -421,7 +423,7 @@ def test_examples_of_the_inputs(requests):
     text = Path("labels.csv").read_text()
     Path("labels.csv").write_text(text.replace(",\n", ",stop_alarm\n", 1))
     out = run_well(f"{requests} --examples labels.csv --evidence words")
-    assert "examples: 1; their scores follow " in out
+    assert "examples: 1, compared by their scores; their scores follow " in out
     Path("labels.csv").write_text("id,label\nc,stop_alarm\n")
     before = Path("p.csv").read_bytes()
     done = rankshot(f"{requests} --examples labels.csv")
@@ -495,3 +497,32 @@ def test_labelled_examples_are_not_test_inputs_of_a_report(place):
     run_well([*RUN, "--examples", "labels.csv"])
     out = run_well(f"report {FOLDER} --truth truth.csv -o report.html")
     assert f"labels of {len(ids) - 1} of the {len(ids)} inputs, without 1 example" in out
+
+
+# ---- a part of the rankings, and names in another language
+
+
+def test_new_chooses_a_part_of_the_rankings(place):
+    orders = {"cat": ["leopard"], "truck": ["bus"], "ship": ["bus", "leopard"]}
+    rankings = rs.Rankings.from_orders(list(orders.values()), items=CLASSES, targets=list(orders))
+    rs.write_rankings(rankings, "r.jsonl")
+    run_well([*BASE, "--rankings", "r.jsonl", "--new", "cat, truck", "-o", "p.csv"])
+    head = rs.load_head(FOLDER / "p.rankshot")
+    assert head.classes_.tolist() == ["cat", "truck"]
+    run_well(f"report {FOLDER} -o report.html")
+    done = rankshot([*BASE, "--rankings", "r.jsonl", "--new", "trukc", "-o", "p.csv"])
+    assert "r.jsonl: no ranking of 'trukc' (did you mean 'truck'?); it has 'cat'" in done.err
+
+
+def test_answers_are_enough_for_names_that_wordnet_does_not_know(place):
+    words = [*BASE, "--new", "Kätzchen, Lastwagen", "-o", "p.csv"]
+    first = rankshot(words)
+    assert "knows no" in first.err or "no source knows" in first.err
+    answers = FOLDER / "p.prompts" / "answers"
+    answers.mkdir(exist_ok=True)
+    (answers / "rater-1.txt").write_text(
+        "Kätzchen: leopard, daisy, bus\nLastwagen: bus, daisy, leopard\n", "utf-8"
+    )
+    done = rankshot(words)
+    assert done.status == 0, done.err
+    assert {row["label"] for row in read_csv("p.csv")} <= {"Kätzchen", "Lastwagen"}

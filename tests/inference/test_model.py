@@ -126,7 +126,7 @@ def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
     for value in ([1], DEEP, {"size": 9}):
         path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
         plan_scoring(path, CLASSES, plain)
-        with pytest.raises(rs.RankshotError, match=r"its input \('preprocessor_config' in it"):
+        with pytest.raises(rs.RankshotError, match=r"this network \('preprocessor_config' in it"):
             plan_scoring(path, CLASSES)
     (tmp_path / "preprocessor_config.json").write_text(DEEP)
     with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
@@ -175,8 +175,14 @@ def test_texts_in_onnx(tmp_path):
 @pytest.mark.parametrize(
     ("network", "options", "message"),
     [
-        ({}, {"preprocessing": None}, "not known how a picture becomes its input; give"),
+        ({}, {"preprocessing": None}, "no preprocessing is known for this network; give"),
         ({}, {"classes": None}, "names of its classes are not in it; give them in the order"),
+        # Both in one message, so that one more run is enough.
+        (
+            {},
+            {"classes": None, "preprocessing": None},
+            r"no preprocessing.*\n.*names of its classes",
+        ),
         ({"shape": ("n", 3, 16, 12)}, {}, r"expects pictures of 16 x 12 pixels .* makes 8 x 8"),
         ({"extra": 1}, {}, r"has 4 outputs, but there are 3 classes; one more .* background"),
         ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),

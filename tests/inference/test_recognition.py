@@ -6,9 +6,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
-from rankshot.inference.recognition import EXPECTED
 from rankshot.ranking.matrices import restrict_items
 from rankshot.zeroshot.heads.base import only_new
+from rankshot.zeroshot.remarks import EXPECTED
 
 NAMES = [f"s{i:02}" for i in range(24)]
 PLACES = np.arange(24)
@@ -72,8 +72,22 @@ def test_a_rehearsal_and_a_batch(task):
     refined = rs.BatchRefinement(head).fit(scores)
     np.testing.assert_array_equal(found.labels, refined.predict(scores))
     assert found.predicted == rehearsal.predict_accuracy(rankings)
-    assert any("decided together" in note for note in found.notes)
+    assert any("predicted as a batch" in note for note in found.notes)
     assert not any("few for a rehearsal" in note for note in found.notes)
+
+
+def test_inputs_of_other_classes_are_noticed(task, rng):
+    scores, truth, rankings, seen = task
+    others = make_scores(rng, PLACES[::2], 5)
+    mixed = rs.Scores(np.concatenate([scores.values, others.values]), NAMES)
+    sentence = "of the inputs seem to be of none of the new classes"
+    found = rs.recognise(mixed, rankings, rehearse=seen)
+    [note] = [note for note in found.notes if sentence in note]
+    assert 0.3 < int(note.split("about ")[1].split("%")[0]) / 100 < 0.7
+    # They do not mislead the others.
+    own = slice(len(truth))
+    assert np.mean(found.labels[own] == truth) >= np.mean(found.alone[own] == truth) - 0.01
+    assert sentence not in " ".join(rs.recognise(scores, rankings, rehearse=seen).notes)
 
 
 def test_examples_and_none_of_these(task):
@@ -177,4 +191,4 @@ def test_examples_are_compared_by_the_features_of_the_model(rng):
     assert found.head.n_features_ == 5
     plain = rs.recognise(inputs, lists, model=model, examples=examples, features=False)
     assert plain.head.n_features_ == 0
-    assert "examples: compared by their scores, since they have no features" in plain.notes
+    assert any("compared by their scores; " in note for note in plain.notes)

@@ -10,6 +10,8 @@ from rankshot.report.predictions import (
     count_predictions,
     evaluate_predictions,
     format_overview,
+    list_findings,
+    list_steps,
     write_verdict,
 )
 from rankshot.report.rankings import find_similar_classes, format_consensus, summarize_rankings
@@ -19,6 +21,20 @@ CLASSES = ["cat", "dog", "ship"]
 TRUTH = np.array(["cat", "cat", "dog", "ship"])
 GIVEN = np.array(["cat", "rejected", "cat", "ship"])
 PROBA = np.array([[0.7, 0.2, 0.1], [0.4, 0.3, 0.3], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8]])
+
+
+def test_the_next_steps_name_the_classes_that_are_confused():
+    truth = np.repeat(["octopus", "squid"], 20)
+    predicted = np.repeat(["octopus", "squid"], [3, 37])
+    proba = np.eye(2)[(predicted == "squid").astype(int)]
+    found = evaluate_predictions(truth, predicted, proba, ["octopus", "squid"])
+    assert list_steps(found)[0].endswith("contrast them: octopus and squid.")
+    certain = np.eye(2)[(truth == "squid").astype(int)]
+    right = evaluate_predictions(truth, truth, certain, found.classes)
+    assert list_findings(right) == []
+    assert "No class is clearly less accurate" in list_steps(right)[0]
+    overview = count_predictions(predicted, proba, ["octopus", "squid"])
+    assert "drawn at random" in list_steps(overview)[0]
 
 
 def test_an_evaluation_counts_rejected_inputs_as_wrong():

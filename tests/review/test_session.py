@@ -81,12 +81,23 @@ def test_labels_of_nothing_are_refused_and_not_saved(review, tmp_path):
 
 
 def test_known_labels_count_and_can_be_changed(tmp_path):
-    with open_review(tmp_path, given={"x3": "cat"}) as first:
-        assert first.labels == {3: "cat"}
+    given = {"x3": "cat", "x4": "dog"}
+    with open_review(tmp_path, given=given) as first:
+        assert first.labels == {3: "cat", 4: "dog"}
         assert first.predicted.head.examples_ is not None
         first.set_labels({3: "dog"})
-    with open_review(tmp_path, given={"x3": "cat"}) as again:
-        assert again.labels == {3: "dog"}
+    with open_review(tmp_path, given=given) as again:
+        assert again.labels == {3: "dog", 4: "dog"}
+
+
+def test_labels_of_one_class_do_not_change_the_others(review):
+    before = review.predicted.labels.tolist()
+    review.set_labels(dict.fromkeys(range(0, 12, 3), "cat"))
+    review.learn()
+    assert review.predicted.labels.tolist() == before
+    review.set_labels({1: "dog"})
+    review.learn()
+    assert review.predicted.head.examples_ is not None
 
 
 def test_labels_of_inputs_that_are_gone_are_kept(tmp_path):

@@ -98,6 +98,23 @@ def test_each_display_has_its_plot_in_guide_and_reference():
     assert names <= {Path(name).name for name in read_page(SITE / "guide/pictures.html").loaded}
 
 
+def test_a_page_has_a_description_a_preview_and_a_link_to_its_source():
+    text = (SITE / "guide" / "votes.html").read_text(encoding="utf-8")
+    assert '<meta name="description" content="You have votes' in text
+    assert 'property="og:image"' in text
+    assert "/edit/main/docs/guide/votes.md" in text
+    example = SITE / "gallery" / "rankings" / "04_leaderboard.html"
+    assert "/edit/main/examples/rankings/04_leaderboard.py" in example.read_text(encoding="utf-8")
+
+
+def test_blocks_that_are_not_run_say_so():
+    page = Path("docs/guide/examples.md")
+    n_unrun = (SITE.parents[2] / page).read_text(encoding="utf-8").count("<!-- not run")
+    text = (SITE / "guide" / "examples.html").read_text(encoding="utf-8")
+    assert n_unrun
+    assert len(re.findall(r'<div class="[^"]*\bnot-run\b', text)) == n_unrun
+
+
 def test_no_other_host_is_needed():
     outside = [
         f"{page.relative_to(SITE)}: {link}"

@@ -1,5 +1,8 @@
 """`BatchRefinement`: each iteration against plain loops, and invariances."""
 
+from itertools import product
+from math import comb
+
 import numpy as np
 import pytest
 from exact import by_pair
@@ -13,6 +16,7 @@ import rankshot as rs
 from rankshot.zeroshot.heads import batch_refinement
 from rankshot.zeroshot.heads.batch_refinement import (
     BatchRefinement,
+    balance,
     calibrating_temperature,
     improve_concentration,
     refine_batch,
@@ -121,6 +125,46 @@ def test_the_concentration_is_the_most_likely_one():
     assert found == pytest.approx(tried[np.argmax(log_likelihood)], rel=0.01)
 
 
+def test_probabilities_are_near_the_sum_over_all_assignments(rng, monkeypatch):
+    """The exact posterior of a tiny mixture: all 2^10 assignments of ten inputs to two classes."""
+    monkeypatch.setattr(batch_refinement, "DENSITY_WEIGHT", 1.0)
+    lists = rs.Rankings.from_orders([["a"], ["b"]], items=["a", "b", "c"], targets=["y", "z"])
+    truth = np.array([0] * 7 + [1] * 3)
+    values = rng.normal(size=(10, 3)) + np.array([[1, 0, 2.5], [0, 1, -2.5]])[truth]
+    head = rs.ProbabilisticRanking(k=1).fit(lists)
+    refined = BatchRefinement(head, class_prior="estimated", temperature=1).fit(values)
+    level = values - values.mean(axis=1, keepdims=True)
+    x = (level - level.mean(axis=0)) @ refined.directions_
+    said, log_joint, member = head.predict_log_proba(values), [], []
+    concentration = 1.0
+    for _ in range(10):
+        concentration = improve_concentration(concentration, 10 * refined.frequencies_)
+    for labels in product([0, 1], repeat=10):
+        z = np.array(labels)
+        log_p = said[np.arange(10), z].sum()
+        sizes = np.bincount(z, minlength=2)
+        log_p += dirichlet_multinomial.logpmf(sizes, [concentration] * 2, 10)
+        log_p -= np.log(comb(10, z.sum()))
+        for k in (0, 1):
+            # Of one class, all inputs share an unknown mean.
+            for f, variance in zip(x[z == k].T, refined.spread_, strict=True):
+                covariance = np.eye(len(f)) + variance
+                log_p += multivariate_normal.logpdf(f, cov=covariance) if len(f) else 0.0
+        log_joint.append(log_p)
+        member.append(z)
+    exact = softmax(log_joint) @ np.array(member)
+    # The variational approximation is a little too certain.
+    errors = [np.abs(h.predict_proba(values)[:, 1] - exact).max() for h in (refined, head)]
+    assert errors[0] < 0.07
+    assert errors[0] < errors[1] / 4
+
+
+def test_balanced_columns_have_the_same_share(rng):
+    joint = rng.normal([0, 1, 2, -1], size=(40, 4))
+    share = softmax(joint + balance(joint, np.zeros(4)), axis=1).mean(axis=0)
+    np.testing.assert_allclose(share, 0.25, atol=1e-3)
+
+
 @each_kind
 @each_prior
 def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
@@ -182,7 +226,7 @@ def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes, name
 @pytest.mark.parametrize("n", [0, 3])
 def test_a_batch_smaller_than_its_targets(rng, n):
     head, new = fitted("mean"), batch(rng)
-    message = f"a batch of {n} inputs is too small to estimate 4 classes: the answers of the head"
+    message = f"a batch of {n} inputs is too small to estimate 4 classes: the predictions of"
     with pytest.warns(UserWarning, match=message):
         kept = BatchRefinement(head).fit(batch(rng, n=n))
     assert kept.fell_back_
@@ -200,6 +244,22 @@ def test_absent_targets_and_unequal_frequencies_are_noticed(rng, sizes):
     _, why = refine_batch(head, scores)
     assert ("No input seems to be of" in why) == (0 in sizes)
     assert BatchRefinement(head).fit(clusters(rng, [50] * 4)[1]).class_prior_ == "equal"
+
+
+def test_no_kind_of_batch_loses_against_one_at_a_time():
+    """Means over draws: some of the classes, and unequal frequencies, with a mediocre head."""
+    gains = {}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        skewed = np.ceil(100 * rng.dirichlet([0.5] * 4)).astype(int)
+        kinds = {"all": [25] * 4, "three": [30, 30, 30, 0], "two": [0, 45, 45, 0]}
+        for kind, sizes in {**kinds, "one": [0, 0, 80, 0], "skewed": skewed}.items():
+            head, scores, truth = clusters(rng, rng.permutation(sizes))
+            refined = BatchRefinement(head).fit(scores)
+            found = [np.mean(h.predict(scores) == truth) for h in (refined, head)]
+            gains.setdefault(kind, []).append(found[0] - found[1])
+    assert all(np.mean(gain) > -0.01 for gain in gains.values()), gains
+    assert np.mean(gains["all"]) > 0.1
 
 
 # ------------------------------------------------------------------ how certain it is
@@ -310,7 +370,7 @@ def test_a_batch_is_used_if_it_is_large_enough(rng):
     refined, why = refine_batch(head, scores)
     n = np.sum(refined.predict(scores) != head.predict(scores))
     assert np.mean(refined.predict(scores) == truth) > np.mean(head.predict(scores) == truth)
-    assert why.endswith(f"decided together: this changes {n} labels ({n / 200:.0%})")
+    assert why.endswith(f"predicted as a batch: this changes {n} labels ({n / 200:.0%})")
     assert refine_batch(head, scores, batch="no") == (head, "")
     kept, why = refine_batch(head, scores[:19])
     assert kept is head

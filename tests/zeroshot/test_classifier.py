@@ -405,3 +405,10 @@ def test_wrong_examples_and_evidence(name):
     options, given, message = WRONG[name]
     with pytest.raises(RankshotError, match=message):
         zero_shot(**{"head": None} | options).fit(X, Y, **given)
+
+
+def test_rankings_may_be_a_dict():
+    orders = dict(zip(RANKINGS.targets.tolist(), RANKINGS.top(2).orders(), strict=True))
+    by_dict = zero_shot(rankings={name: list(order) for name, order in orders.items()}).fit()
+    by_rankings = zero_shot(rankings=RANKINGS.top(2)).fit()
+    np.testing.assert_array_equal(by_dict.predict_proba(X_NEW), by_rankings.predict_proba(X_NEW))

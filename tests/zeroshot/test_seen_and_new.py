@@ -40,9 +40,10 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
         for some in (RANKINGS, own)
     ]
     z, s = np.array(logs) / f.std(axis=1)
-    features = np.column_stack([z * 0.5 / 1.1, (s * 0.5 - 1) / 1.7])
-    # The default gate then has the log-odds of new classes (z - s) / 2.
-    np.testing.assert_allclose(features @ DEFAULT_GATE.new[:2] + DEFAULT_GATE.new[2], (z - s) / 2)
+    features = np.column_stack([z * 0.35 / 1.1, (s * 0.35 - 1) / 1.7])
+    # The default gate then has the log-odds of new classes .35 (z - s).
+    log_odds = features @ DEFAULT_GATE.new[:2] + DEFAULT_GATE.new[2]
+    np.testing.assert_allclose(log_odds, 0.35 * (z - s))
     if with_reference:
         rows, usual_rows = rows_of(f), rows_of(by_class(usual))
         n = np.bincount(usual_rows.argmax(axis=1), minlength=len(ITEMS))
@@ -238,3 +239,13 @@ def test_a_fitted_gate_is_calibrated(rng):
     proba = np.exp(gate.log_proba(np.concatenate(tables), none=True))
     np.testing.assert_allclose(proba.mean(axis=0), 1 / 3, atol=1e-3)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("shares", [(0.0, 1.0, 0.0), (0.3, 0.6, 0.1), (0.1, 0.5, 0.4)])
+def test_the_share_of_other_inputs_is_found_whatever_the_gate_was_fitted_for(rng, shares):
+    centers = np.array([[-1.0, 2.0], [2.0, -1.0], [-2.0, -2.0]])
+    groups = [rng.normal(center, size=(2000, 2)) for center in centers]
+    gate = rs.zeroshot.fit_gate(groups[1], groups[0], groups[2])
+    group = rng.choice(3, size=3000, p=shares)
+    found = gate.estimate_other_share(rng.normal(centers[group]))
+    assert found == pytest.approx(np.mean(group != 1), abs=0.03)

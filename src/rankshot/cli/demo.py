@@ -17,7 +17,7 @@ PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "rankings.jsonl"
 
 
 def demo(*, output: Path = Path("rankshot-demo")) -> None:
-    """Write photographs to try rankshot with, and a report that compares all methods.
+    """Write photographs to try, and a report on all methods.
 
     The folder gets twelve photographs, rankings for the classes that they show, and the report.
     For the report, a classifier is trained on the classes of CIFAR-100 and recognises the classes

@@ -82,10 +82,15 @@ def short_repr(value: object) -> str:
     return _SHORT.repr(value)
 
 
+ALIKE = 0.65
+"""The share of letters that a misspelt name has in common with the right one, as `difflib` counts:
+"dgo" and "dog" have .67, "snapping turtle" and "shopping cart" .64."""
+
+
 def suggest_name(name: object, known: Iterable[str]) -> str:
     """Return `` (did you mean 'dog'?)``, or an empty text if no known name is close."""
     written = {str(other).casefold(): str(other) for other in known}
-    close = get_close_matches(str(name).casefold(), written, n=1)
+    close = get_close_matches(str(name).casefold(), written, n=1, cutoff=ALIKE)
     return f" (did you mean {written[close[0]]!r}?)" if close else ""
 
 

@@ -375,14 +375,21 @@ def plan_scoring(
     features: bool = True,
 ) -> ScoringPlan:
     """Open a model and find that it has all it needs; the parameters are those of `score`."""
-    opened = set_preprocessing(open_model(model), preprocessing)
+    opened, problems = open_model(model), []
     source = opened.classes if classes is None else classes
+    try:
+        opened = set_preprocessing(opened, preprocessing)
+    except RankshotError as error:
+        problems.append(str(error))
     if source is None:
-        raise RankshotError(
+        problems.append(
             f"{opened.name}: the names of its classes are not in it{opened.odd}; give "
             "them in the order of its outputs, as a list or a file with one name per line, or as "
             "imagenet-1k"
         )
+    if problems or source is None:
+        # All of them, so that one more run is enough.
+        raise RankshotError("\n".join(problems))
     plan = ScoringPlan(opened, read_class_labels(source), features=features)
     if opened.n_outputs is not None:
         plan.require_n_outputs(opened.n_outputs)
@@ -406,7 +413,7 @@ def set_preprocessing(
     if opened.takes == "pictures" and opened.prepare is None:
         if opened.preprocessing is None:
             raise RankshotError(
-                f"{opened.name}: it is not known how a picture becomes its input"
+                f"{opened.name}: no preprocessing is known for this network"
                 f"{opened.odd}; give the preprocessing: a preset "
                 f"({', '.join(PRESETS)}), or a file preprocessor_config.json (also read from "
                 "beside the model)"

@@ -263,9 +263,8 @@ def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
     if not weak:
         return ["No class is clearly less accurate than the others: labels of any class help."]
     pairs = [f"{line.bar.name} and {line.confused_with[0]}" for line in weak]
-    return [
-        f"Label a few inputs of {pair}, or add rankings that contrast the two." for pair in pairs
-    ]
+    what = "Label a few inputs of these classes, or add rankings that contrast them"
+    return [f"{what}: {'; '.join(pairs)}."]
 
 
 def _find_weak_classes(found: Evaluation) -> list[ClassLine]:

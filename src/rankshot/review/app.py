@@ -45,7 +45,6 @@ REQUESTS, ATTEMPTS = 6_000, 10
 MOST_BYTES = 2**20
 """The largest request: labels of a page of inputs, or a ranking of all seen classes."""
 KEPT = {"cache-control": "private, max-age=3600"}
-NOT_FOUND = "There is no such page."
 REFUSALS = {
     "token": "This page needs its token. Open the address that rankshot review has printed.",
     "wait": "Too many requests. Wait {seconds} seconds.",
@@ -54,9 +53,7 @@ REFUSALS = {
     "large": "The request is too large.",
     "no_form": "The request is not JSON.",
     "malformed": "The request is malformed.",
-    "no_page": NOT_FOUND,
-    "no_file": NOT_FOUND,
-    "address": NOT_FOUND,
+    **dict.fromkeys(("no_page", "no_file", "address"), "There is no such page."),
     "failed": "Something went wrong on the server. Nothing of this was saved. Try again.",
 }
 """What a refusal says, by its key; others say themselves what is wrong."""

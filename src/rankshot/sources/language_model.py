@@ -156,7 +156,7 @@ class LanguageModel:
     >>> from rankshot import LanguageModel
     >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))
-    10 calls, about 2,100 prompt tokens and 70 answer tokens; at 2.7 bytes per token, without
+    10 calls, about 2,135 prompt tokens and 70 answer tokens; at 2.7 bytes per token, without
     repeated questions and hidden reasoning
 
     With a server at that address, ``model.rankings(["cat", "truck"], ["tiger", "bus", "whale"])``

@@ -14,14 +14,12 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.pipeline import FeatureUnion, make_union
 
 from rankshot.core.validation import as_names
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
-SHARE = 0.6
-"""The share of the weight that evidence would deserve alone: head and evidence know much in common.
-From .6 to 1, the accuracy on held-out seen classes is the same, also of noisy evidence."""
 MOST_WEIGHT = 1.0
-"""Larger weights were slightly better on held-out classes and riskier with noise."""
+"""Errors that head and evidence have in common look like agreement; this limits what they cost."""
 LOWER_LIMIT = 1.64
 """Standard errors: the agreement of a few inputs may be chance."""
 LOG_WEIGHTS = (-6.0, 6.0)
@@ -102,8 +100,9 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
 
     If their errors are independent, two models that are right with the probabilities p and q agree
     on a share p q + (1 - p) (1 - q) / (L - 1) of the inputs. So q follows from their agreement and
-    from p, the mean confidence of the head. The evidence gets `SHARE` of the weight with which its
-    own mean confidence is q. Evidence that agrees no more than chance has the weight 0.
+    from p, the mean confidence of the head. The evidence gets the weight with which its own mean
+    confidence is q, at most `MOST_WEIGHT`. Evidence that agrees no more than chance has the weight
+    0.
 
     Parameters
     ----------
@@ -113,12 +112,12 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
         Evidence with mean 0 in each row and variance 1 over all.
     """
     n, L = log_proba.shape
-    agreement = float(np.mean(log_proba.argmax(axis=1) == evidence.argmax(axis=1)))
+    agreement = float(np.mean(most_probable(log_proba) == most_probable(evidence)))
     agreement -= LOWER_LIMIT * np.sqrt(max(agreement * (1 - agreement), 1 / (n * L)) / n)
     p = float(np.exp(log_proba.max(axis=1)).mean())
     by_chance = (1 - p) / (L - 1)
     q = min((agreement - by_chance) / max(p - by_chance, np.finfo(float).eps), 0.98)
-    return min(MOST_WEIGHT, SHARE * float(np.exp(find_log_factor(evidence, q, LOG_WEIGHTS))))
+    return min(MOST_WEIGHT, float(np.exp(find_log_factor(evidence, q, LOG_WEIGHTS))))
 
 
 def fit_evidence(parts: Sequence[Weighed]) -> tuple[float, float]:

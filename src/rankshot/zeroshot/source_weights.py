@@ -8,19 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import Semantics, quote_sources, source_names, sources_of
-from rankshot.zeroshot.settings import HeadSettings
+from rankshot.zeroshot.heads.base import quote_sources, source_names, sources_of
 
 Floats = NDArray[np.float64]
 LEAST_COHERENCE = 1.64
 """Standard deviations above chance: of sources with random lists, one in 20 is above."""
-LEAST_ITEMS, LEAST_TARGETS = 20, 5
-"""With fewer seen classes, or lists for fewer new classes, coherence tells too little: of lists by
-language models for 10 new classes, .48 are more coherent than chance with 6 seen classes, .84 with
-12, and all with 20."""
 
 
 def choose_source_weights(
@@ -30,8 +25,9 @@ def choose_source_weights(
 
     Sources with raters (people, language models) count. Those without (tables: WordNet, vectors,
     corpora) count only if there are no others, and if they rank all classes that any such table
-    ranks. A source that is not more coherent than chance does not count. If none is, the most
-    coherent one counts. Sources that do not count fill in: see `weigh_sources`.
+    ranks. A source does not count if it is not more coherent than chance and clearly less coherent
+    than another one: with few classes, no source may be above chance. Sources that do not count
+    fill in: see `weigh_sources`.
 
     Parameters
     ----------
@@ -44,7 +40,9 @@ def choose_source_weights(
     if len(parts) == 1:
         return dict.fromkeys(parts, 1.0)
     found = {s: np.inf if coherence is None else coherence(part) for s, part in parts.items()}
-    least = min(LEAST_COHERENCE, max(found.values()))
+    best = max((value for value in found.values() if value < np.inf), default=0.0)
+    # The difference of two coherences has twice the variance of one.
+    least = min(LEAST_COHERENCE, best - np.sqrt(2) * LEAST_COHERENCE)
     trusted = [source for source in parts if found[source] >= least]
     if raters := [source for source in trusted if parts[source].rater_names]:
         trusted = raters
@@ -61,7 +59,7 @@ def measure_coherence(listed: Floats, correlations: Floats) -> float:
     Mantel's statistic [1]_, :math:`\sum_{i \ne j} A_{ij} R_{ij}`, with the correlations R of the
     scores and A = w'w, where w are the weights of the seen classes in the lists of each new class.
     Its mean and variance over all permutations of the seen classes have a closed form. It is
-    infinite where nothing can be told.
+    infinite where nothing can be told, as with fewer than four seen classes.
 
     Parameters
     ----------
@@ -76,7 +74,7 @@ def measure_coherence(listed: Floats, correlations: Floats) -> float:
        Cancer Research 27 (1967), 209-220.
     """
     n = len(correlations)
-    if n < LEAST_ITEMS or np.count_nonzero(listed.any(axis=1)) < LEAST_TARGETS:
+    if n < 4:
         return np.inf
     together = listed.T @ listed
     # Without their means over pairs, both have the mean 0.
@@ -111,15 +109,6 @@ def weigh_sources(rankings: Rankings, weights: Mapping[str, float]) -> Rankings:
     return replace(rankings, weights=weighed)[weighed > 0]
 
 
-def weigh_for_head(settings: HeadSettings, semantics: Semantics) -> Semantics:
-    """Return the rankings that a head with some settings is fitted to; some weigh themselves."""
-    weights = settings.source_weights
-    weighs_itself = "source_weights" in settings.parameters
-    if weights is None or weighs_itself or not isinstance(semantics, Rankings):
-        return semantics
-    return weigh_sources(semantics, require_source_weights(weights, semantics))
-
-
 def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> dict[str, float]:
     """Return the weights of the sources of some rankings, 0 for those that are not named.
 
@@ -139,19 +128,3 @@ def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> 
             f"{quote_sources(found)}"
         )
     return found
-
-
-def describe_sources(weights: Mapping[str, float], used: Rankings) -> list[str]:
-    """Return a line that says how much each source counts, unless all count the same.
-
-    ``used`` are the rankings that `weigh_sources` returned.
-    """
-    if len(set(weights.values())) == 1:
-        return []
-    filled = {source: used[sources_of(used) == source].target_names for source in weights}
-    texts = [
-        f"{source or 'no source'!r} {weight:g}"
-        + (f" (only for {quote_names(filled[source])})" if not weight and filled[source] else "")
-        for source, weight in weights.items()
-    ]
-    return [f"weights of the sources: {', '.join(texts)}"]

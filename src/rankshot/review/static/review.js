@@ -176,9 +176,7 @@ async function refresh() {
   const found = await ask(`rows?only=${[...rows.keys()].join(',')}`);
   for (const fresh of found.rows) {
     const row = rows.get(fresh.row);
-    if (!row) continue;
-    Object.assign(row, fresh, { given: row.saving ? row.given : fresh.given });
-    fill(row);
+    if (row) fill(Object.assign(row, fresh, { given: row.saving ? row.given : fresh.given }));
   }
   describe();
 }

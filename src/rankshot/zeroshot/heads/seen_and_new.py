@@ -40,6 +40,9 @@ from rankshot.zeroshot.scores import (
 )
 
 Coefficients = tuple[float, float, float]
+NONE_SHARE = 0.1
+"""The share of inputs of neither group that gates are fitted for by default."""
+N_SHARE_ITERATIONS = 300
 RIDGE = 100.0
 """The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if
 a few inputs tell the groups apart without an error."""
@@ -82,6 +85,27 @@ class Gate:
         z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
         return np.asarray(log_softmax(z_s_1 @ self.coefficients(none=none), np, 1))
 
+    def estimate_other_share(self, features: ArrayLike) -> float:
+        """Return the share of the inputs of a batch that are of no new class.
+
+        The groups of a batch have other shares than those that the gate was fitted for. The EM
+        algorithm of Saerens, Latinne and Decaestecker (2002) finds those of largest likelihood.
+
+        Parameters
+        ----------
+        features : array-like of shape (n, 2)
+            As returned by `SeenAndNew.gate_features`.
+        """
+        usual = np.log([(1 - NONE_SHARE) / 2, (1 - NONE_SHARE) / 2, NONE_SHARE])
+        log_proba = self.log_proba(features, none=True)
+        n_groups = log_proba.shape[1]
+        likelihood = np.exp(log_proba - usual[:n_groups])
+        share = np.full(n_groups, 1 / n_groups)
+        for _ in range(N_SHARE_ITERATIONS):
+            joint = likelihood * share
+            share = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
+        return float(1 - share[1])
+
     def coefficients(self, *, none: bool) -> NDArray[np.float64]:
         """Return the coefficients of z and s and the constants, one column per group."""
         groups = [(0.0, 0.0, 0.0), self.new]
@@ -102,10 +126,9 @@ DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
 LARGEST_FEATURE = 5.0
 """In standard deviations over the reference. Those of a few classes are small, and inputs of all
 others far from usual."""
-SCALE_WITHOUT_REFERENCE = np.array([0.5 / 1.1, 0.5 / 1.7])
-SHIFT_WITHOUT_REFERENCE = np.array([0.0, -1.0 / 1.7])
-"""Features without a reference, so scaled, have the log-odds (z - s) / 2 by the default gate. The
-best coefficients of this difference on the same data are .4 to .8."""
+SLOPE_WITHOUT_REFERENCE = 0.35
+"""Features without a reference are scaled so that, by the default gate, the log-odds of new classes
+are this multiple of z - s."""
 
 
 def fit_gate(
@@ -114,7 +137,7 @@ def fit_gate(
     none: ArrayLike | None = None,
     *,
     new_share: float = 0.5,
-    none_share: float = 0.1,
+    none_share: float = NONE_SHARE,
 ) -> Gate:
     """Fit a gate by logistic regression.
 
@@ -227,6 +250,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
     array(['leopard', 'cat'], dtype='<U7')
     """
 
+    name = "seen-and-new"
+    head: BaseHead
     temperature = None
     _learned = (
         *("gate_", "seen_temperature_", "reference_", "coverage_", "_feature_mean", "_feature_std"),
@@ -414,8 +439,9 @@ class SeenAndNew(BaseHead, BaseEstimator):
             "temperature_of_seen": np.array(self.seen_temperature_ or SEEN_TEMPERATURES[kind]),
         }
         if self._share < 1:
-            constants["plain_scale"] = SCALE_WITHOUT_REFERENCE
-            constants["plain_shift"] = SHIFT_WITHOUT_REFERENCE
+            of_z, of_s, constant = DEFAULT_GATE.new
+            constants["plain_scale"] = SLOPE_WITHOUT_REFERENCE / np.array([of_z, -of_s])
+            constants["plain_shift"] = np.array([0.0, -constant / of_s])
         if self.reference_ is None:
             return constants
         usual = {"feature_mean": self._feature_mean, "feature_std": self._feature_std}

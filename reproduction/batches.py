@@ -1,0 +1,227 @@
+"""Inputs predicted as a batch, against the same inputs one at a time, on four data sets.
+
+``python -m reproduction.batches DIRECTORY`` prints one line per row as soon as it is there, and
+writes ``docs/results/batches.md`` after each task. All kinds of batch are compared on the same
+draws. Settings may be chosen on the held-out seen classes only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import log_loss
+
+from rankshot.core.errors import RankshotError
+from rankshot.core.files import replace_file
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.metrics import expected_calibration_error, format_share
+from rankshot.zeroshot.scores import Scores
+from reproduction.classifiers import LEAST_SQUARES
+from reproduction.result_tables import ResultTable, Value, format_markdown
+from reproduction.scored_tasks import TABLES, Labels, ScoredTask, load_scored_tasks
+
+PAGE = Path(__file__).parents[1] / "docs" / "results" / "batches.md"
+Ints = NDArray[np.intp]
+N_DRAWS = 10
+N_INPUTS = 30
+"""Inputs of each class that occurs; twice as many of the most frequent class at most."""
+PRESENT = {"all": 1.0, "three quarters": 0.75, "half": 0.5, "a quarter": 0.25}
+"""The share of the classes that occur, each with the same number of inputs."""
+UNEQUAL = "unequal"
+KINDS = (*PRESENT, UNEQUAL)
+OTHERS = ("other new", "seen")
+"""Whose inputs are added to those of one half of the classes: as many as those have."""
+
+
+def draw_batches(labels: Labels, seed: int) -> dict[str, Ints]:
+    """Draw the rows of one batch of each kind; unequal frequencies are those of Dirichlet(.5)."""
+    rng = np.random.default_rng(seed)
+    names = np.unique(labels)
+    rows = [rng.permutation(np.flatnonzero(labels == name)) for name in names]
+    found = {}
+    for kind, share in PRESENT.items():
+        there = rng.permutation(len(names))[: max(2, round(share * len(names)))]
+        found[kind] = np.concatenate([rows[z][:N_INPUTS] for z in there])
+    frequencies = rng.dirichlet(np.full(len(names), 0.5))
+    sizes = np.round(2 * N_INPUTS * frequencies / frequencies.max()).astype(int)
+    found[UNEQUAL] = np.concatenate([some[:n] for some, n in zip(rows, sizes, strict=True)])
+    return found
+
+
+class Outcome(NamedTuple):
+    """What one at a time and a batch have: accuracy, calibration error and log-loss of each."""
+
+    accuracy: tuple[float, float]
+    calibration: tuple[float, float]
+    log_loss: tuple[float, float]
+
+
+def compare(
+    head: BaseHead, scores: Scores, labels: Labels, others: Scores | None = None
+) -> Outcome:
+    """Predict inputs one at a time and as a batch, to which other inputs may belong as well."""
+    batch = (
+        scores
+        if others is None
+        else Scores(np.concatenate([scores.values, others.values]), scores.items, scores.kind)
+    )
+    found = []
+    for one in (head, BatchRefinement(head).fit(batch)):
+        proba = np.asarray(one.predict_proba(scores))
+        found.append(
+            (
+                float(np.mean(one.predict(scores) == labels)),
+                expected_calibration_error(labels, proba, one.classes_),
+                float(log_loss(labels, proba, labels=one.classes_)),
+            )
+        )
+    return Outcome(*zip(*found, strict=True))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """All kinds of batch of one task, with or without a reference."""
+
+    task: ScoredTask
+    with_reference: bool
+    n_draws: int
+
+    def measure(self) -> dict[str, list[Outcome]]:
+        """Return the outcomes of all draws for each kind."""
+        found: dict[str, list[Outcome]] = {}
+        scores = _without_features(self.task.scores)
+        head = self._fit(np.unique(self.task.labels))
+        for seed in range(self.n_draws):
+            for kind, rows in draw_batches(self.task.labels, seed).items():
+                if len(rows) >= len(head.classes_):
+                    one = compare(head, scores[rows], self.task.labels[rows])
+                    found.setdefault(kind, []).append(one)
+            for kind, one in self._with_others(seed):
+                found.setdefault(kind, []).append(one)
+        return found
+
+    def _with_others(self, seed: int) -> Iterator[tuple[str, Outcome]]:
+        """Compare one half of the classes, with as many inputs of other classes in the batch."""
+        rng = np.random.default_rng(seed)
+        labels, names = self.task.labels, np.unique(self.task.labels)
+        known = np.sort(rng.permutation(names)[: len(names) // 2])
+        rows = draw_batches(labels, seed)["all"]
+        own = rows[np.isin(labels[rows], known)]
+        scores, head = _without_features(self.task.scores), self._fit(known)
+        pools = (
+            scores[np.setdiff1d(rows, own)],
+            _without_features(self.task.reference[rng.permutation(len(self.task.reference))]),
+        )
+        for kind, pool in zip(OTHERS, pools, strict=True):
+            yield kind, compare(head, scores[own], labels[own], pool[: len(own)])
+
+    def _fit(self, names: Labels) -> BaseHead:
+        panel = self.task.rankings["panel"]
+        rankings = panel[[z for z, target in enumerate(panel.targets) if target in names]]
+        reference = _without_features(self.task.reference) if self.with_reference else None
+        return WeightedMean().fit(rankings, reference)
+
+
+def _without_features(scores: Scores) -> Scores:
+    return Scores(scores.values, scores.items, scores.kind)
+
+
+# ---- The page
+
+INTRODUCTION = """# Batches
+
+`make batches FROM=DIRECTORY` wrote this page: inputs predicted as a batch by `BatchRefinement`, \
+against the same inputs one at a time.
+"""
+Row = tuple[str, str, dict[str, list[Outcome]]]
+
+
+def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
+    """Write the gains in accuracy, and how well the probabilities are calibrated."""
+
+    def table(name: str, title: str, kinds: tuple[str, ...], field: str, note: str) -> ResultTable:
+        def write(outcomes: list[Outcome]) -> Value:
+            alone, batch = np.mean([getattr(one, field) for one in outcomes], axis=0)
+            return f"{format_share(alone)} {batch - alone:+.3f}"
+
+        cells = tuple(
+            (task, given, *(write(found[kind]) if kind in found else "" for kind in kinds))
+            for task, given, found in rows
+        )
+        return ResultTable(name, title, ("task", "reference", *kinds), cells, (note,), n_labels=2)
+
+    protocol = (
+        f"One at a time, and what a batch adds to it; means over the same {n_draws} draws. The "
+        f"rankings are those of the panel. Each class that occurs has {N_INPUTS} inputs."
+    )
+    tables = (
+        table(
+            "batches",
+            "Accuracy of inputs predicted as a batch",
+            KINDS,
+            "accuracy",
+            (
+                f"{protocol} The columns are the share of the classes that occur. Unequal: the "
+                "frequencies are drawn from a Dirichlet distribution with concentration .5."
+            ),
+        ),
+        table(
+            "others",
+            "Half of the batch is of other classes",
+            OTHERS,
+            "accuracy",
+            (
+                f"{protocol} The head knows one half of the classes; as many inputs of the other "
+                "half, or of seen classes, are in the batch. The accuracy is of the first half."
+            ),
+        ),
+        table("calibration", "Calibration error of a batch", KINDS, "calibration", protocol),
+        table("log-loss", "Log-loss of a batch", KINDS, "log_loss", protocol),
+    )
+    with replace_file(path) as stream:
+        stream.write(INTRODUCTION)
+        for one in tables:
+            stream.write("\n" + format_markdown(one).removeprefix("#"))
+
+
+def main() -> None:
+    """Measure all tasks, and write the page."""
+    parser = argparse.ArgumentParser(prog="python -m reproduction.batches", description=__doc__)
+    parser.add_argument("directory", type=Path, help="has cifar/features.npz and so on")
+    parser.add_argument("--data", nargs="+", choices=list(TABLES), default=list(TABLES))
+    parser.add_argument("--part", nargs="+", default=[], help="texts in the names of tasks")
+    parser.add_argument("--draws", type=int, default=N_DRAWS)
+    parser.add_argument("-o", "--output", type=Path, default=PAGE)
+    given = parser.parse_args()
+    rows: list[Row] = []
+    try:
+        for dataset in given.data:
+            for task in load_scored_tasks(
+                dataset,
+                given.directory,
+                lambda text: print(text, file=sys.stderr),
+                tuple(given.part),
+                (LEAST_SQUARES, "multiclass"),
+            ):
+                for has in (True, False):
+                    found = Measurement(task, has, given.draws).measure()
+                    rows.append((task.name, "yes" if has else "no", found))
+                    means = {k: np.mean([o.accuracy for o in v], axis=0) for k, v in found.items()}
+                    gains = " ".join(f"{k} {m[0]:.3f} {m[1] - m[0]:+.3f}" for k, m in means.items())
+                    print(f"{task.name}, reference {rows[-1][1]}: {gains}", flush=True)
+                write_page(rows, given.draws, given.output)
+    except RankshotError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
