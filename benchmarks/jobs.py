@@ -127,7 +127,7 @@ def classify_plainly(scores: Path, head: Any, output: Path) -> None:
     """Do what `rankshot classify` does, for one file after the other."""
     output.mkdir()
     for part in sorted(scores.iterdir()):
-        classify_to_file(open_scores(part), head, "logits", output / part.name)
+        classify_to_file(open_scores(part), head, output / part.name)
 
 
 def compare_with_plain(folder: Path, numbers: list[int], n_parts: int) -> list[bool]:

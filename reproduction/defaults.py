@@ -179,7 +179,7 @@ def with_small_references(task: ScoredTask) -> Floats:
 
 def with_short_lists(task: ScoredTask) -> Floats:
     """Measure the accuracy of the panel's lists, of the length that prompts ask for."""
-    panel = task.rankings["panel"].top(prompts.DEFAULT_K)
+    panel = task.rankings["panel"].top(prompts.LIST_LENGTH)
     head = WeightedMean(k=None).fit(panel, task.reference)
     return _accuracy(head, task.scores, task.labels)
 
@@ -506,7 +506,7 @@ def list_numbers() -> tuple[Number, ...]:
             for kind in ("multiclass", "one-vs-rest")
         ),
         tried("zeroshot.evidence.MOST_WEIGHT", with_evidence, "accuracy, panel and evidence"),
-        tried("sources.prompts.DEFAULT_K", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
+        tried("sources.prompts.LIST_LENGTH", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
     )
 
 
@@ -541,7 +541,7 @@ FIXED = {
             f"{GATE}.TEMPERATURE_BOUNDS",
             # It matters for references of one class alone.
             f"{GATE}.LARGEST_FEATURE",
-            "zeroshot.runner.TIED",
+            "zeroshot.decide.EQUAL_LOG_PROBA",
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
             "zeroshot.scores.SUM_TOLERANCE",
@@ -549,7 +549,7 @@ FIXED = {
             "zeroshot.likelihoods.scorers.SPARSE",
             "zeroshot.likelihoods.scorers.LARGE",
             "zeroshot.likelihoods.scorers.LEAST_TOTAL",
-            "zeroshot.likelihoods.formulas.TIE_TOLERANCE",
+            "zeroshot.likelihoods.formulas.NODE_TOLERANCE",
             "zeroshot.likelihoods.formulas.HIGHEST_LOG_TIME",
             "zeroshot.evidence.LOG_WEIGHTS",
             "zeroshot.rehearsal.TEMPERATURES",

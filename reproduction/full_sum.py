@@ -13,9 +13,9 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.report.demo import K
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.metrics import Bootstrap
-from rankshot.zeroshot.runner import most_probable
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task
 from reproduction.paper_methods import paper_head

@@ -87,7 +87,7 @@ def rehearse_source(
     usual = evaluator.scores(configuration, real, "validation")
     head = tool.fit_head(new, usual)
     played: BaseHead = clone(tool.head_)
-    played.fit(held_out, **({"reference": parts[1]} if tool.settings_.reference else {}))
+    played.fit(held_out, **({"reference": parts[1]} if tool.plan_.reference else {}))
     return RehearsedSource(
         name,
         head,

@@ -63,8 +63,8 @@ def compare(title, data, scores, head, of_held_out, of_new):
     of_rehearsal, reference, of_inputs = scores
     rehearsal = rs.Rehearsal(head).fit(of_rehearsal, data.seen_validation_label, of_held_out)
     after = rehearsal.fit_head(of_new, reference)
-    before = clone(after).set_params(temperature=rehearsal.settings_.default_temperature)
-    before.fit(of_new, **({"reference": reference} if rehearsal.settings_.reference else {}))
+    before = clone(after).set_params(temperature=rehearsal.plan_.default_temperature)
+    before.fit(of_new, **({"reference": reference} if rehearsal.plan_.reference else {}))
     _, ax = plt.subplots(figsize=(5.2, 5.2), layout="constrained")
     for name, fitted in (("default", before), ("rehearsed", after)):
         proba = fitted.predict_proba(of_inputs)

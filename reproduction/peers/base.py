@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.sources.vectors import ClassVectors, unit_vectors
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.metrics import require_labels
-from rankshot.zeroshot.runner import most_probable
 
 Floats = NDArray[np.float64]
 

@@ -73,8 +73,8 @@ CASES = [
         CLASSIFY + " --head probabilistic --set prior=mallows",
         {},
         (
-            "prior=mallows: these settings do not merge rankings; use --head "
-            "probabilistic --set posterior=consensus, or leave out the prior"
+            "rankshot: the prior merges rankings, which posterior='mean' does not: use "
+            "posterior='consensus' or 'sum', or leave out the prior"
         ),
     ),
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
@@ -146,9 +146,13 @@ CASES = [
     (
         WITH_REFERENCE + " --head probabilistic --set posterior=sum",
         {},
-        "--reference is for posterior=mean and consensus, not sum",
+        "--reference is not for --head probabilistic with these settings",
     ),
-    (WITH_REFERENCE + " --head deterministic", {}, "--reference is for --head weighted-mean and"),
+    (
+        WITH_REFERENCE + " --head deterministic",
+        {},
+        "--reference is not for --head deterministic with",
+    ),
     (WITH_REFERENCE.replace("out.parquet", "usual.csv"), {}, "usual.csv: is an input file as well"),
     (REPORT + " --rankings rankings.jsonl --reference usual.csv", {}, "--reference needs --scores"),
 ]

@@ -70,7 +70,8 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
     np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-9)
     facts = head.examples_
     assert (
-        f"examples: 3; their scores follow the rankings with a slope of {facts.slope:.2f} " in done
+        "examples: 3, compared by their scores; their scores follow the rankings with a slope of "
+        f"{facts.slope:.2f} " in done
     )
     assert f"a share of {facts.signal:.2f} in common\n" in done
     n_classes = len({*np.asarray(USUAL).argmax(axis=1).tolist()})
@@ -269,5 +270,5 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
 def test_many_inputs_are_sampled_evenly(folder, monkeypatch):
     monkeypatch.setattr(cli_examples, "MOST_SAMPLED", 5)
     write_scores(folder / "many.csv", np.arange(21.0)[:, None] * np.eye(5)[0], ids=[])
-    found = cli_examples.sample_scores(open_scores(folder / "many.csv"), "logits", 21)
+    found = cli_examples.sample_scores(open_scores(folder / "many.csv"), 21)
     assert found.values[:, 0].tolist() == [0, 5, 10, 15, 20]

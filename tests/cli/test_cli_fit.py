@@ -12,10 +12,9 @@ from command_line import LOGITS, SEEN, USUAL, check_refused, pairs_of, rankings,
 
 FIT = "fit --rankings rankings.jsonl -o head.rankshot"
 SETTINGS = {
-    "format": "rankshot settings 2",
+    "format": "rankshot settings 3",
     "head": "weighted-mean",
-    "k": 2,
-    "temperature": 0.7,
+    "parameters": {"k": 2, "temperature": 0.7},
     "seen_temperature": 0.6,
     "reference": True,
     "source_weights": {"zoo": 1.0},

@@ -140,7 +140,7 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch):
     assert done.status == 130
     assert "stopped: 0 of 1 part are finished, and the same command continues" in done.out
     with monkeypatch.context() as patch:
-        patch.setattr(sys.modules["rankshot.cli.recognise"], "classify_table", stop)
+        patch.setattr(sys.modules["rankshot.cli.recognise"], "write_decisions", stop)
         done = rankshot(RUN)
     assert "scores: those of 9 inputs" in run_well(RUN)
 
@@ -423,7 +423,7 @@ def test_examples_of_the_inputs(requests):
     text = Path("labels.csv").read_text()
     Path("labels.csv").write_text(text.replace(",\n", ",stop_alarm\n", 1))
     out = run_well(f"{requests} --examples labels.csv --evidence words")
-    assert "examples: 1; their scores follow " in out
+    assert "examples: 1, compared by their scores; their scores follow " in out
     Path("labels.csv").write_text("id,label\nc,stop_alarm\n")
     before = Path("p.csv").read_bytes()
     done = rankshot(f"{requests} --examples labels.csv")

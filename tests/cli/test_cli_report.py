@@ -20,8 +20,8 @@ from command_line import (
     table_rows,
     write_scores,
 )
+from rankshot.zeroshot import Plan
 from rankshot.zeroshot.files.predictions import read_predictions
-from rankshot.zeroshot.settings import HeadSettings
 
 # -------------------------------------------------------------------- consensus
 
@@ -88,9 +88,8 @@ def test_explain_says_what_python_says(folder, options, how):
     out = run_well(f"explain scores.csv --rankings rankings.jsonl --id x5 --id x2 {options}")
     head = rs.WeightedMean().fit(rankings())
     notes = (
-        "rankings.jsonl: the source 'web' has no ranking of 'dog', 'truck': there the other "
-        "sources decide\n"
         "scores.csv: the scores are interpreted as logits (see --score-type)\n"
+        "the source 'web' has no ranking of 'dog', 'truck': there the other sources decide\n"
     )
     assert out == notes + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
@@ -222,8 +221,7 @@ def test_a_report_says_what_was_predicted_beforehand_and_where_the_scores_are_fr
     folder, predicted
 ):
     notes = {"predicted mean accuracy of the new classes, with 95% interval": [0.78, 0.6, 0.92]}
-    settings = HeadSettings()
-    settings.write(folder / "settings.json", notes)
+    Plan().write(folder / "settings.json", notes)
     origin = {"model": "net.onnx, on CPU", "preprocessing": "resized to 8 x 8"}
     (folder / "scores.csv.json").write_text(
         json.dumps({"origin": origin, "skipped": {"damaged": 3, "not a picture": 1}})

@@ -81,7 +81,7 @@ def test_features_are_kept_and_serve_examples(place):
     words = "--rankings r.jsonl --examples labels.csv"
     out = run_well(f"classify s.parquet {words} -o one.csv")
     assert "examples: 2, compared by 3 features" in out
-    assert "compared" not in run_well(f"classify plain.parquet {words} -o two.csv")
+    assert "features" not in run_well(f"classify plain.parquet {words} -o two.csv")
     run_well(f"fit --seen s.parquet {words} -o h.rankshot")
     run_well(f"score photos {with_net} --workers 1 -o parts")
     run_well("classify parts --head h.rankshot --workers 1 -o predicted")

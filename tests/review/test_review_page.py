@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 from small_review import RANKINGS, make_scores, serve_review
 
-import rankshot as rs
 from chromium import launch_chromium
 from rankshot.review.learning import Learner
+from rankshot.zeroshot import Plan
 
 sys.path.append(str(Path(__file__).parents[1] / "survey_pages"))
 from axe import check, load_axe
@@ -35,7 +35,7 @@ def served(tmp_path):
     images.mkdir()
     for i, name in enumerate(ids):
         Image.new("RGB", (64, 48), COLOURS[i % 3]).save(images / name)
-    learner = Learner(make_scores(130)[0], rs.WeightedMean(), RANKINGS)
+    learner = Learner(make_scores(130)[0], Plan(), RANKINGS)
     with serve_review(tmp_path, learner, ids, images, path="/teams/one/") as found:
         yield found
 

@@ -353,7 +353,7 @@ def test_features_that_do_not_fit_are_refused(problem):
     rankings = rs.Rankings.from_orders(
         names, items=["bus", "fox", "leopard", "tram"], targets=["truck", "gerenuk"]
     )
-    with pytest.raises(RankshotError, match=r"no ranking of 'gerenouk'.*'gerenuk'"):
+    with pytest.raises(RankshotError, match=r"unknown class 'gerenouk'.*'gerenuk'"):
         rs.WeightedMean().fit(rankings, examples=([[3.0, 0, 0, 1]], ["gerenouk"]))
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.heads.base import describe_missing
 from rankshot.zeroshot.heads.probabilistic_ranking import MeanOverSources
+from rankshot.zeroshot.remarks import describe_missing
 
 ITEMS = list("abcdef")
 

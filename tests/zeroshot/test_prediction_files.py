@@ -299,7 +299,6 @@ def test_small_heads_take_one_thread_of_blas(tmp_path):
         classify_to_file(
             open_scores(scores),
             rs.WeightedMean().fit(votes),
-            "logits",
             tmp_path / "out.csv",
             check_first=lambda _: used.extend(count()),
         )

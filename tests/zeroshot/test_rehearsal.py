@@ -80,11 +80,11 @@ def test_an_accuracy_is_what_it_would_be_by_hand():
     found = head.predict(SCORES.select(LEFT)[plays])
     with_reference, without = rehearsal.trials_
     assert with_reference.accuracy.estimate == pytest.approx(mean_class_accuracy(Y[plays], found))
-    assert with_reference.settings.reference
+    assert with_reference.plan.reference
     head = rs.WeightedMean(k=3).fit(ranked(PLAYERS, LEFT))
     found = head.predict(SCORES.select(LEFT)[plays])
     assert without.accuracy.estimate == pytest.approx(mean_class_accuracy(Y[plays], found))
-    assert not without.settings.reference
+    assert not without.plan.reference
     assert without.by_class["c00"] == np.mean(found[Y[plays] == "c00"] == "c00")
     assert rehearsal.classes_.tolist() == PLAYERS
 
@@ -95,7 +95,7 @@ def test_no_scale_of_temperatures_is_better():
 
     def loss(temperature):
         head = clone(rehearsal.head_).set_params(temperature=temperature)
-        reference = SCORES.select(LEFT)[~plays] if rehearsal.settings_.reference else None
+        reference = SCORES.select(LEFT)[~plays] if rehearsal.plan_.reference else None
         head.fit(ranked(PLAYERS, LEFT), reference)
         log_proba = head.predict_log_proba(SCORES.select(LEFT)[plays])
         return -np.mean(log_proba[np.arange(plays.sum()), np.searchsorted(head.classes_, Y[plays])])
@@ -111,10 +111,10 @@ def test_a_source_that_misleads_is_left_out():
         [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
     )
     rehearsal = rs.Rehearsal(grid={}).fit(SCORES, Y, rankings)
-    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
+    assert rehearsal.plan_.source_weights == {"near": 1.0, "wrong": 0.0}
     tried = {trial.what: trial for trial in rehearsal.trials_}
     assert tried["near alone"].is_clearly_better(tried["wrong alone"])
-    assert tried["near alone"].settings.source_weights == rehearsal.settings_.source_weights
+    assert tried["near alone"].plan.source_weights == rehearsal.plan_.source_weights
     new = rs.Rankings.concatenate([ranked(NEW, SEEN), ranked(NEW, SEEN, "wrong", 2.5)])
     assert rehearsal.fit_head(new).rankings_.source_names == ("near",)
     by_near, by_wrong = (
@@ -140,7 +140,7 @@ def test_a_source_that_lacks_a_class_is_trusted_and_another_fills_in(head):
     partly = [ranked(PLAYERS[1:], LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
     partly[0] = replace(partly[0], raters=np.full(len(partly[0]), "somebody", object))
     rehearsal = rs.Rehearsal(head, grid={}).fit(SCORES, Y, rs.Rankings.concatenate(partly))
-    assert rehearsal.settings_.source_weights == {"near": 1.0, "wrong": 0.0}
+    assert rehearsal.plan_.source_weights == {"near": 1.0, "wrong": 0.0}
     assert rehearsal.trials_[0].by_class.keys() == set(PLAYERS)
 
 
@@ -234,8 +234,8 @@ def test_the_whole_way():
 def test_heads_with_similarities(head):
     table = rs.Similarity(np.cos(angle(SEEN)[:, None] - angle(SEEN)), SEEN, SEEN, "circle")
     rehearsal = rs.Rehearsal(head, n_folds=2).fit(SCORES, Y, table)
-    assert rehearsal.settings_.source_weights is None
-    assert not rehearsal.settings_.reference
+    assert rehearsal.plan_.source_weights is None
+    assert not rehearsal.plan_.reference
     assert rehearsal.head_.temperature > 0
 
 
@@ -441,21 +441,21 @@ def test_evidence_that_helps_gets_a_weight_and_other_evidence_none():
     lists, wide = ranked(PLAYERS, LEFT, turn=0.3), {"grid": {}}
     alone = rs.Rehearsal(**wide).fit(SCORES, Y, lists)
     helped = rs.Rehearsal(**wide).fit(with_evidence(3), Y, lists)
-    assert alone.settings_.evidence_weight is None
-    assert helped.settings_.evidence_weight > 0.3
+    assert alone.plan_.head.evidence_weight is None
+    assert helped.plan_.head.evidence_weight > 0.3
     assert helped.trials_[-1].what == "with evidence"
     assert helped.accuracy_.estimate > alone.accuracy_.estimate
     assert helped.accuracy_ is helped.trials_[-1].accuracy
     # The temperature that belongs to the weight is kept.
-    kept = helped.trials_[-1].settings.temperature
-    assert helped.settings_.temperature == pytest.approx(kept, rel=0.02)
+    kept = helped.trials_[-1].plan.head.temperature
+    assert helped.plan_.head.temperature == pytest.approx(kept, rel=0.02)
     noise = rs.Rehearsal(**wide).fit(with_evidence(0), Y, lists)
-    assert noise.settings_.evidence_weight == 0
+    assert noise.plan_.head.evidence_weight == 0
     assert noise.accuracy_ == alone.accuracy_
     X_new, y_new = inputs(NEW, seed=9)
     new = with_evidence(3, NEW, y_new, scores_of(X_new))
     head = helped.fit_head(ranked(NEW, SEEN), evidence=new)
-    assert head.evidence_weight_ == helped.settings_.evidence_weight
+    assert head.evidence_weight_ == helped.plan_.head.evidence_weight
     plain = helped.fit_head(ranked(NEW, SEEN))
     right = [np.mean(one.predict(new) == y_new) for one in (head, plain)]
     assert right[0] > right[1]

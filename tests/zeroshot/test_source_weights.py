@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.zeroshot.remarks import describe_sources
 from rankshot.zeroshot.source_weights import (
     choose_source_weights,
-    describe_sources,
     measure_coherence,
     weigh_sources,
 )

@@ -10,8 +10,8 @@ from typing import Any
 from rankshot import sources
 from rankshot.cli.classes import ClassLists, read_class_lists, read_question, read_seen_labels
 from rankshot.cli.console import check_folder, say, write_folder
-from rankshot.cli.rank import ANSWERS
 from rankshot.core.errors import format_count
+from rankshot.sources.registry import ANSWERS
 
 GUIDE = "READ-ME-FIRST.txt"
 GUIDE_TEXT = """\
@@ -86,7 +86,7 @@ def ask(
         "--seed": seed or None,
         "--question": None if question == "images" else question,
         "--k": k,
-        "--source": f"answers:{output / ANSWERS}",
+        "--source": f"{ANSWERS}:{output / ANSWERS}",
         "-o": "rehearsal.jsonl" if classes.is_rehearsal else "rankings.jsonl",
     }
     words = [(option, str(value)) for option, value in given.items() if value is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,11 +22,13 @@ from rankshot.cli.console import (
     tell_progress,
 )
 from rankshot.cli.examples import sample_scores
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
-from rankshot.cli.score_inputs import ScoreType, infer_score_type, iterate_names
+from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
 ROWS_SHOWN = 20
@@ -40,7 +42,6 @@ def classify(
     *,
     output: str,
     options: HeadOptions,
-    score_type: ScoreType = "auto",
     reject_below: float | None = None,
     batch: Batch = "no",
     workers: int | None = None,
@@ -75,8 +76,6 @@ def classify(
     output
         The predictions to write (.csv, .parquet); for a dataset, or with --workers or --scheduler,
         a folder for many parts or its address.
-    score_type
-        What the scores are. With auto, the type is inferred from the first rows and printed.
     reject_below
         Label an input `rejected` if the probability of every class is below this.
     batch
@@ -99,7 +98,8 @@ def classify(
     if is_dataset(scores, workers, scheduler):
         refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
         n = choose_workers(workers, scheduler, scores)
-        how: dict[str, Any] = {"score_type": score_type, "top": top, "reject_below": reject_below}
+        how: dict[str, Any] = {"score_type": options.score_type, "top": top}
+        how["reject_below"] = reject_below
         how |= {"workers": n, "scheduler": scheduler, "wait_for_workers": wait_for_workers}
         how |= {"update": update, "verify": verify, "on_error": on_error}
         _classify_dataset(scores, output, options, progress, how)
@@ -109,23 +109,22 @@ def classify(
     path, target = Path(scores), Path(output)
     check_output(target, TABLE_ENDINGS, path, *options.files.values())
     table = open_table(path, options)
-    model, score_type = fit_head(table, score_type, options)
+    model, table = fit_head(table, options)
     check_rejection(reject_below, model.classes_)
     if batch != "no":
         from rankshot.zeroshot.heads.batch_refinement import refine_batch
 
-        score_type = infer_score_type(table, score_type)
-        n = sum(len(ids) for ids, _ in iterate_names(table))
+        n = sum(len(ids) for ids, _ in table.inputs())
         features = model.n_features_ > len(model.evidence_classes_)
-        sample = sample_scores(table, score_type, n, features=features)
+        sample = sample_scores(table, n, features=features)
         model, why = refine_batch(model, sample, batch=batch)
         say(why)
-    classify_table(table, model, score_type, target, reject_below, top, progress)
+    classify_table(table, model, target, reject_below, top, progress)
 
 
 def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -> None:
     """Refuse a bound that is not a probability, and classes with the name of rejected inputs."""
-    from rankshot.zeroshot.runner import REJECTED
+    from rankshot.zeroshot.decide import REJECTED
 
     is_wrong = reject_below is not None and not 0 <= reject_below <= 1
     refuse(is_wrong, f"--reject-below must be a probability, not {reject_below}")
@@ -136,7 +135,6 @@ def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -
 def classify_table(
     table: ScoreTable,
     model: zeroshot.BaseHead,
-    score_type: ScoreType,
     output: Path,
     reject_below: float | None = None,
     top: int | None = None,
@@ -145,7 +143,6 @@ def classify_table(
     """Write the predictions of a fitted head for a table of scores, and print their counts."""
     from rankshot.zeroshot.files.predictions import classify_to_file
 
-    score_type = infer_score_type(table, score_type)
     n_rows, doing = 0, "classifying"
     with tell_progress(doing, progress) as tell, progress_bar() as bar:
         bar.disable = bar.disable or progress == "json"
@@ -157,10 +154,28 @@ def classify_table(
             tell(rows=n_rows, **({} if table.n_rows is None else {"of_rows": table.n_rows}))
             bar.advance(task, n)
 
-        counts = classify_to_file(
-            table, model, score_type, output, reject_below, top, advance=advance
-        )
+        counts = classify_to_file(table, model, output, reject_below, top, advance=advance)
     _print_counts(counts, model, str(output))
+
+
+def write_decisions(
+    ids: Sequence[str],
+    model: zeroshot.BaseHead,
+    proba: NDArray[np.floating],
+    output: Path,
+    reject_below: float | None = None,
+) -> None:
+    """Write predictions from the probabilities of inputs in memory, and print their counts."""
+    import numpy as np
+
+    from rankshot.zeroshot.decide import REJECTED, label_or_reject
+
+    with np.errstate(divide="ignore"):
+        log_proba = np.log(proba)
+    labels = label_or_reject(log_proba, model.classes_, reject_below, REJECTED)
+    with zeroshot.open_predictions(output, model.classes_) as writer:
+        writer.write(ids, labels, proba)
+    _print_counts(Counter(labels.tolist()), model, str(output))
 
 
 # ---- A dataset of many parts
@@ -170,7 +185,7 @@ def _classify_dataset(
     dataset: str, output: str, options: HeadOptions, progress: ProgressKind, given: dict[str, Any]
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
-    from rankshot.zeroshot.runner import REJECTED
+    from rankshot.zeroshot.decide import REJECTED
 
     head = options.fitted
     if head is None or options.saved is None:
@@ -193,7 +208,7 @@ def _classify_dataset(
 
 def _print_counts(counts: Counter[str], model: zeroshot.BaseHead, output: str) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
-    new, groups = innermost_head(model).classes_.tolist(), {}
+    new, groups = model.innermost.classes_.tolist(), {}
     if isinstance(model, zeroshot.SeenAndNew):
         seen = {"seen classes": model.classes_[model.seen_].tolist()} if model.seen else {}
         groups = {**seen, "new classes": new}

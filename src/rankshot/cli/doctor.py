@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 import shlex
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
-from rankshot.cli.examples import describe_reference
 from rankshot.cli.heads import HeadOptions, read_new_rankings
-from rankshot.cli.rank import ANSWERS
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import check_labelled, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
+from rankshot.cli.score_inputs import infer_score_type, read_rankings_of, read_scores
 from rankshot.core.errors import format_count, quote_names
+from rankshot.sources.registry import ANSWERS
+
+if TYPE_CHECKING:
+    from rankshot.zeroshot.files.score_tables import ScoreTable
 
 SHOWN = 5
 """Pairs of classes, seen classes to collect inputs of, and inputs to label."""
@@ -31,10 +34,9 @@ Step = tuple[str, list[Any]]
 def doctor(
     scores: Path,
     *,
-    options: Annotated[HeadOptions, "rankings reference"],
+    options: Annotated[HeadOptions, "rankings reference score_type"],
     truth: Path | None = None,
     rehearsal: Path | None = None,
-    score_type: ScoreType = "auto",
 ) -> None:
     """Check a network and its rankings, and list what helps next.
 
@@ -76,16 +78,18 @@ def doctor(
         rehearsal and not (rankings and reference and truth),
         "--rehearsal needs --rankings, --reference and --truth as well",
     )
-    table = zeroshot.open_scores(path)
-    score_type = infer_score_type(table, score_type)
+    table = infer_score_type(zeroshot.open_scores(path).keep(), options.score_type)
     new: Any = None if rankings is None else read_new_rankings(rankings, table)
-    given = _read(path, None, score_type)
+    given = _read(table, None)
     rows = _choose_rows(len(given[0]))
     names, inputs = given[0][rows], given[1][rows]
     labels: Any = None
     seen: Any = None
     if reference or truth:
-        labels, seen = _read(reference or path, truth, score_type)
+        given_seen = table
+        if reference is not None:
+            given_seen = replace(zeroshot.open_scores(reference), score_type=table.score_type)
+        labels, seen = _read(given_seen, truth)
     doubts = _examine_network(path, (names, inputs), (labels if truth else None, seen))
     score = again or ["score", "INPUTS", "--model", "MODEL", "-o", path]
     more = ["--folder", "FOLDER"] if again else []
@@ -159,14 +163,13 @@ def _choose_rows(n: int) -> Any:
     return np.linspace(0, n - 1, min(n, MOST_INPUTS)).round().astype(int)
 
 
-def _read(path: Path, truth: Path | None, score_type: ScoreType) -> tuple[Any, Any]:
+def _read(table: ScoreTable, truth: Path | None) -> tuple[Any, Any]:
     """Return the classes of inputs or, if they are not given, the ids, and the scores."""
     from rankshot.core.tables import as_text_array
 
-    table = zeroshot.open_scores(path)
     if truth is not None:
-        return read_labelled(table, truth, score_type)[::-1]
-    ids, scores = read_scores(table, score_type)
+        return read_labelled(table, truth)[::-1]
+    ids, scores = read_scores(table)
     return as_text_array(ids), scores
 
 
@@ -235,6 +238,8 @@ def _examine_reference(
 ) -> str:
     """Print how many seen classes a reference has; return those that it lacks."""
     import numpy as np
+
+    from rankshot.zeroshot.remarks import describe_reference
 
     weight = head.weights_.sum(axis=0)
     share = float(weight @ head.coverage_ / weight.sum())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rankshot import zeroshot
 from rankshot.cli.console import refuse, say
@@ -13,11 +13,10 @@ from rankshot.cli.score_inputs import (
     ScoreType,
     find_rows,
     infer_score_type,
-    iterate_names,
     match_columns,
-    read_all_scores,
+    read_scores,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
 from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
@@ -89,26 +88,19 @@ def _filled_in(table: Batch, column: int) -> dict[int, Label]:
 
 def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collection[str]) -> None:
     """Refuse labels that are seen classes, or look like misspelled names of new ones."""
+    from rankshot.zeroshot.examples import describe_bad_label
+
     for label in labels:
-        refuse(
-            label.name in seen,
-            f"{label.where}: {label.name!r} is a seen class, and examples are inputs of new "
-            "classes; remove the row",
-        )
-        close = "" if label.name in ranked else suggest_name(label.name, ranked)
-        refuse(
-            close,
-            f"{label.where}: unknown class {label.name!r}{close}; correct the label, or rank "
-            "the class",
-        )
+        problem = describe_bad_label(label.name, seen, ranked)
+        refuse(problem, f"{label.where}: {problem}")
     if unranked := sorted({label.name for label in labels} - set(ranked)):
         say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
 
 
 def read_examples(
-    path: Path, scores: ScoreTable, score_type: ScoreType, ranked: Collection[str]
-) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreType]:
-    """Return the scores and classes of examples, and the type of the scores.
+    path: Path, scores: ScoreTable, given: ScoreType, ranked: Collection[str]
+) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreTable]:
+    """Return the scores and classes of examples, and the table with the type of its scores.
 
     The file names inputs of a table of scores by their ids, or has scores of its own.
     """
@@ -124,7 +116,10 @@ def read_examples(
         found = _filled_in(batch, 0)
         labels, rows = list(found.values()), list(found)
         table = replace(scores, path=path, evidence=None)
+        table = infer_score_type(table, given, batch.numbers[rows])
+        scores = replace(scores, score_type=table.score_type)
         raw = zeroshot.Scores.from_validated(batch.numbers[rows], scores.items, scores.kind)
+        found_scores = build_scores(raw, table, rows)
     else:
         refuse(
             scores.n_rows == 0,
@@ -132,14 +127,12 @@ def read_examples(
             "examples with the columns of scores and a column label",
         )
         by_id = read_labels(path)
+        scores = infer_score_type(scores, given)
         place_of = find_rows(scores, by_id, lambda name: f"{by_id[name].where}: ")
-        labels, table = list(by_id.values()), scores
-        rows = [place_of[name][0] for name in by_id]
-        raw = zeroshot.Scores.concatenate([place_of[name][1] for name in by_id])
+        labels = list(by_id.values())
+        found_scores = zeroshot.Scores.concatenate([place_of[name] for name in by_id])
     require_new(labels, scores.items, ranked)
-    score_type = infer_score_type(table, score_type, raw.values if columns else None)
-    names = np.array([label.name for label in labels])
-    return (build_scores(raw, table, score_type, rows), names), score_type
+    return (found_scores, np.array([label.name for label in labels])), scores
 
 
 def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
@@ -167,7 +160,7 @@ def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
 
 def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     """Return a table of scores with what another model says of each input, matched by id."""
-    from rankshot.zeroshot.files.score_tables import PROBABILITIES, guess_score_type
+    from rankshot.zeroshot.files.score_tables import LOGITS, PROBABILITIES, guess_score_type
 
     if path is None:
         return table
@@ -182,78 +175,33 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
     )
     given = zeroshot.open_scores(path)
     refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
-    names, raw = read_all_scores(given)
+    first = next(given.batches())[1].values
+    are_shares = guess_score_type(first, given) == PROBABILITIES
+    names, read = read_scores(replace(given, score_type=PROBABILITIES if are_shares else LOGITS))
     row_of = {name: row for row, name in enumerate(names)}
-    ids = [name for names, _ in iterate_names(table) for name in names]
+    ids = [name for names, _ in table.inputs() for name in names]
     if missing := [name for name in ids if name not in row_of]:
         rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"
         raise RankshotError(
             f"{path}: evidence is missing for {len(missing):,} of the "
             f"{format_count(len(ids), 'input')} in {table.path}: {quote_names(missing)}{rule}"
         )
-    ordered = raw.values[[row_of[name] for name in ids]]
-    if guess_score_type(raw.values, given) != PROBABILITIES:
-        return replace(table, evidence=zeroshot.Scores(ordered, given.items))
-    say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=zeroshot.Scores.from_probabilities(ordered, given.items))
+    if are_shares:
+        say(f"{path}: the evidence is interpreted as probabilities")
+    return replace(table, evidence=read[[row_of[name] for name in ids]])
 
 
 def sample_scores(
-    table: ScoreTable, score_type: ScoreType, n: int | None = None, *, features: bool = False
+    table: ScoreTable, n: int | None = None, *, features: bool = False
 ) -> zeroshot.Scores:
     """Return the scores of all n inputs with their evidence, or of some of many."""
     import numpy as np
 
-    from rankshot.zeroshot.files.score_tables import build_scores
-
     n = len(table.evidence or ()) if n is None else n
     wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
     chosen, first = [], 0
-    for _, batch in iterate_names(table, features=features):
+    for _, batch in table.inputs(features=features):
         here = wanted[(wanted >= first) & (wanted < first + len(batch))]
         chosen.append(batch[here - first])
         first += len(batch)
-    sample = zeroshot.Scores.concatenate(chosen)
-    return build_scores(sample, table, score_type, wanted.tolist())
-
-
-# ---- What is printed
-
-
-def describe_reference(reference: zeroshot.Scores) -> str:
-    """Return how many inputs of how many seen classes a reference has, as the model sees them."""
-    from rankshot.zeroshot.scores import count_predictions, standardize_rows
-
-    n, C = len(reference), len(reference.items)
-    counts = count_predictions(standardize_rows(reference.values, reference.kind, C))
-    n_classes = int((counts > 0).sum())
-    return (
-        f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
-        f"{n / n_classes:.0f} each on average; the fewer of a class, the less its scores are "
-        "standardised"
-    )
-
-
-def describe_examples(facts: zeroshot.ExampleFacts) -> str:
-    """Say how far rankings and examples agree, in words."""
-    common = f"those of one class have a share of {facts.signal:.2f} in common"
-    if not facts.slope:
-        return common
-    slope = f"{facts.slope:.2f} (0: not at all)"
-    return f"their scores follow the rankings with a slope of {slope}, and {common}"
-
-
-def print_weights(head: Any, n_examples: int, reference: zeroshot.Scores | None) -> None:
-    """Print in a line each how much a reference, examples and evidence count."""
-    is_used = getattr(head, "reference_", None) is not None and hasattr(head, "coverage_")
-    if reference is not None and is_used:
-        say(f"reference: {describe_reference(reference)}")
-    if (facts := head.examples_) is not None:
-        n = head.n_features_ - len(head.evidence_classes_)
-        by = f", compared by {n:,} features" if n else ""
-        say(f"examples: {n_examples:,}{by}; {describe_examples(facts)}")
-    if getattr(head, "evidence_weight_", None) is not None:
-        say(
-            f"evidence: weight {head.evidence_weight_:.2f} relative to the rankings (`rankshot "
-            "classify --set evidence_weight=NUMBER` changes it)"
-        )
+    return zeroshot.Scores.concatenate(chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import file_digest
 from pathlib import Path
 from textwrap import fill
@@ -11,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
-from rankshot.cli.examples import EXAMPLES, add_evidence, describe_examples, list_example_ids
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head
+from rankshot.cli.examples import EXAMPLES, add_evidence, list_example_ids
+from rankshot.cli.heads import HeadOptions, fit_head
 from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import ScoreType, infer_score_type
+from rankshot.cli.score_inputs import infer_score_type
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ def fit(
     output: Path,
     options: HeadOptions,
     seen: str | None = None,
-    score_type: ScoreType = "auto",
     note: str = "",
 ) -> None:
     """Fit a head to rankings, and write it to one file.
@@ -62,10 +62,11 @@ def fit(
     check_output(output, (ENDING,), *list_label_files(seen), *options.files.values())
     table, rows = _open_seen(seen, options.reference)
     if rows is not None:
-        score_type = infer_score_type(rows, score_type)
-    model, score_type = fit_head(add_evidence(table, options.evidence), score_type, options)
-    save_head(model, output, options, score_type, note)
-    n_new = len(innermost_head(model).classes_)
+        known = infer_score_type(rows, options.score_type)
+        table = replace(table, score_type=known.score_type)
+    model, table = fit_head(add_evidence(table, options.evidence), options)
+    save_head(model, output, options, table.score_type, note)
+    n_new = len(model.innermost.classes_)
     say(
         f"head for {format_count(n_new, 'new class')} and "
         f"{format_count(len(model.items_), 'seen class')} written to {output}; to use it:"
@@ -104,9 +105,10 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
             "give --seen, which names the seen classes in the order of the columns of the scores "
             "(a file of names, imagenet-1k, or a table of scores), or --reference FILE"
         )
-    of_reference = None if reference is None else zeroshot.open_scores(reference)
+    of_reference = None if reference is None else zeroshot.open_scores(reference).keep()
     if path.suffix in ENDINGS:
-        table = zeroshot.open_scores(path)
+        table = of_reference if of_reference and path == reference else None
+        table = table or zeroshot.open_scores(path).keep()
         return table, table if of_reference is None or path == reference else None
     kind = "multiclass" if of_reference is None else of_reference.kind
     names = read_seen_labels(str(path)).names
@@ -122,7 +124,7 @@ def save_head(
     model: zeroshot.BaseHead,
     output: Path,
     options: HeadOptions,
-    score_type: ScoreType,
+    score_type: str,
     note: str = "",
     predicted: Interval | None = None,
 ) -> None:
@@ -150,7 +152,9 @@ def save_head(
 
 def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     """Yield the lines of the table: what the head is, and how it came about."""
-    inner: Any = innermost_head(head)
+    inner: Any = head.innermost
+    from rankshot.zeroshot.remarks import describe_examples
+
     origin = head.provenance_
     new, seen = inner.classes_.tolist(), head.items_
     around = "" if head is inner else f"{type(head).__name__} of "
@@ -158,18 +162,19 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     yield "new classes", f"{len(new):,}: {quote_names(new, NAMES_SHOWN)}"
     yield "seen classes", f"{len(seen):,}: {quote_names(seen, NAMES_SHOWN)}"
     others = "" if len(head.classes_) == len(new) else " and seen classes"
-    none = ", or 'none of these'" if getattr(head, "none", False) else ""
+    has_gate = isinstance(head, zeroshot.SeenAndNew)
+    none = ", or 'none of these'" if has_gate and head.none else ""
     yield "predicts", f"new{others or ' classes'}{none}"
     yield "scores", origin.get("score_type") or head._expected_kind() or "of any type"
-    has_reference = any(getattr(part, "reference_", None) is not None for part in (head, inner))
+    has_reference = any(part.reference_ is not None for part in (head, inner))
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
     yield "temperature", f"{inner.temperature_:.3g}"
-    if (facts := getattr(inner, "examples_", None)) is not None:
+    if (facts := inner.examples_) is not None:
         yield "examples", f"{facts.n_examples:,}; {describe_examples(facts)}"
-    if getattr(inner, "evidence_weight_", None) is not None:
+    if inner.evidence_weight_ is not None:
         yield "evidence", f"weight {inner.evidence_weight_:.2f}; each input needs it"
-    if (gate := getattr(head, "gate_", None)) is not None:
-        yield "gate", str(gate)
+    if has_gate:
+        yield "gate", str(head.gate_)
     if "rankings" in origin:
         sources = quote_names(origin["sources"]) or "no source named"
         yield "rankings", f"{origin['rankings']:,} ({sources})"

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
-from rankshot.cli.examples import (
-    add_evidence,
-    describe_reference,
-    print_weights,
-    read_examples,
-    sample_scores,
-)
+from rankshot.cli.examples import add_evidence, read_examples, sample_scores
 from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
@@ -24,35 +19,25 @@ from rankshot.cli.score_inputs import (
     say_matched,
 )
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
-from rankshot.zeroshot.settings import (
-    METHODS,
-    PARAMETERS,
-    RANKING_HEADS,
-    REFERENCE_HEADS,
-    HeadSettings,
-)
 
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import Semantics
 
-SEED = 0
-"""The seed of rankings that are sampled for posterior=sum, so that runs can be repeated."""
-SETTINGS = {each.name: each.metadata for each in fields(HeadSettings) if each.name in PARAMETERS}
-"""The settings that --set takes."""
+DEFAULT_HEAD = "weighted-mean"
 Classes = Literal["new", "new-or-none", "all", "all-or-none"]
 """What may be predicted."""
 
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """The settings of a head and the files that it is fitted to, checked before any is read.
+    """The plan of a head and the files that it is fitted to, checked before any is read.
 
-    A saved head is ``fitted``, and ``saved`` is its file; its settings are those that it was
+    A saved head is ``fitted``, and ``saved`` is its file; the plan has the parameters that it was
     fitted with. ``settings_file`` is that of a rehearsal.
     """
 
-    settings: HeadSettings
+    plan: zeroshot.Plan
     rankings: Path | None = None
     reference: Path | None = None
     settings_file: Path | None = None
@@ -60,19 +45,21 @@ class HeadOptions:
     evidence: Path | None = None
     saved: Path | None = None
     fitted: zeroshot.BaseHead | None = None
+    score_type: ScoreType = "auto"
 
     @classmethod
     def from_command(
         cls,
         *,
         rankings: Path | None = None,
-        head: str = METHODS[0],
+        head: str = DEFAULT_HEAD,
         set: list[str] | None = None,  # noqa: A002
         settings: Path | None = None,
         reference: Path | None = None,
         classes: Classes = "new",
         examples: Path | None = None,
         evidence: Path | None = None,
+        score_type: ScoreType = "auto",
     ) -> HeadOptions:
         """Return the options, with those in a file of settings or in a saved head.
 
@@ -108,6 +95,8 @@ class HeadOptions:
             new class, with log-probabilities, probabilities, cosines or other scores, and the ids
             of the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
             evidence needs it for each input.
+        score_type
+            What the scores are. With auto, the type is inferred from the first rows and printed.
         """
         given: dict[str, Any] = {
             "rankings": rankings,
@@ -124,29 +113,27 @@ class HeadOptions:
             f"{head}: is a fitted head, which decides this already; leave out {twice}",
         )
         refuse(
-            not is_saved and head not in METHODS,
-            f"--head {head!r}: no such method{suggest_name(head, METHODS)}; the methods are "
-            f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
-        )
-        refuse(
-            settings and (set or head != METHODS[0]),
+            settings and (set or head != DEFAULT_HEAD),
             f"{settings}: has the settings of the head; leave out --head and --set",
         )
         if is_saved:
-            return cls._of_saved_head(Path(head), evidence)
+            return cls._of_saved_head(Path(head), evidence, score_type)
         if settings is None:
-            chosen = HeadSettings(head=head, **_parse_settings(set or []))
+            plan = zeroshot.Plan(head=_parse_head(head, set or []))
         else:
-            chosen = HeadSettings.read(settings)
-        chosen = replace(
-            chosen,
+            plan = zeroshot.Plan.read(settings)
+        plan = replace(
+            plan,
             classes="all" if classes.startswith("all") else "new",
             none=classes.endswith("none"),
         )
-        return cls(chosen, rankings, reference, settings, examples, evidence)
+        files = rankings, reference, settings, examples, evidence
+        return cls(plan, *files, score_type=score_type)
 
     @classmethod
-    def _of_saved_head(cls, path: Path, evidence: Path | None) -> HeadOptions:
+    def _of_saved_head(
+        cls, path: Path, evidence: Path | None, score_type: ScoreType
+    ) -> HeadOptions:
 
         fitted = zeroshot.load_head(path)
         names = quote_names(fitted.evidence_classes_)
@@ -156,29 +143,22 @@ class HeadOptions:
             f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
             f"columns id, {names}",
         )
-        settings = HeadSettings.from_head(innermost_head(fitted))
-        return cls(settings, evidence=evidence, saved=path, fitted=fitted)
+        plan = zeroshot.Plan.from_head(fitted)
+        more: Any = {"saved": path, "fitted": fitted, "score_type": score_type}
+        return cls(plan, evidence=evidence, **more)
 
     def __post_init__(self) -> None:
-        chosen, has_reference = self.settings, self.reference is not None
-        is_all, takes_reference = chosen.classes == "all", chosen.head in REFERENCE_HEADS
-        merges_rankings = chosen.posterior in {"consensus", "sum"}
+        from rankshot.ranking.rankings import Rankings
+
+        head = self.plan.head
+        has_seen = self.plan.classes == "all"
         refuse(
-            has_reference and not takes_reference and not is_all,
-            f"--reference is for --head weighted-mean and probabilistic, not {chosen.head}",
+            self.reference is not None and not head.takes_reference and not has_seen,
+            f"--reference is not for --head {head.name} with these settings: leave it out",
         )
         refuse(
-            has_reference and chosen.posterior == "sum",
-            "--reference is for posterior=mean and consensus, not sum",
-        )
-        refuse(
-            not self.saved and chosen.prior and takes_reference and not merges_rankings,
-            f"prior={chosen.prior}: these settings do not merge rankings; use --head "
-            "probabilistic --set posterior=consensus, or leave out the prior",
-        )
-        refuse(
-            (is_all or chosen.none) and chosen.head not in RANKING_HEADS,
-            f"--classes is for heads with rankings, not --head {chosen.head}",
+            self.plan.has_gate and head.semantics is not Rankings,
+            f"--classes is for heads with rankings, not --head {head.name}",
         )
 
     @property
@@ -195,57 +175,54 @@ class HeadOptions:
         return {what: path for what, path in given.items() if path is not None}
 
     @property
-    def head(self) -> str:
-        """The name of the head."""
-        return self.settings.head
-
-    @property
-    def fits_reference(self) -> bool:
-        """Whether the head itself, not only the gate to the seen classes, uses --reference."""
-        if self.settings_file is not None:
-            return self.settings.reference
-        return self.reference is not None and self.head in REFERENCE_HEADS
-
-    @property
     def needs_reference(self) -> bool:
         """Whether inputs of no class are to be told from those of seen classes."""
-        return self.settings.none and self.settings.classes == "all"
+        return self.plan.none and self.plan.classes == "all"
 
 
-def _parse_settings(given: list[str]) -> dict[str, Any]:
-    """Return the settings in options of the form name=value."""
+def _parse_head(name: str, given: list[str]) -> Any:
+    """Return a head with the settings in options of the form name=value."""
+    from rankshot.zeroshot.heads.parameters import list_settable, parse_parameter
+    from rankshot.zeroshot.plan import HEADS, METHODS
+
+    refuse(
+        name not in METHODS,
+        f"--head {name!r}: no such method{suggest_name(name, METHODS)}; the methods are "
+        f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
+    )
+    kind = HEADS[name]
+    known = list_settable(kind)
     found: dict[str, Any] = {}
     for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or name not in SETTINGS:
-            hint = suggest_name(name, SETTINGS)
-            raise RankshotError(
-                f"--set {text}: give name=value{hint}; the settings are {', '.join(SETTINGS)}"
+        setting, _, value = text.partition("=")
+        with prefix_errors(f"--set {text}"):
+            refuse(
+                "=" not in text or setting not in known,
+                f"give name=value{suggest_name(setting, known)}; the settings of {name} are "
+                f"{', '.join(known)}",
             )
-        try:
-            found[name] = SETTINGS[name]["type"](value)
-        except ValueError:
-            raise RankshotError(f"--set {text}: {value!r} is not a number") from None
-    return found
+            found[setting] = parse_parameter(kind, setting, value)
+    head = kind(**found)
+    head.require_parameters()
+    return head
 
 
 def _check_rehearsed(options: HeadOptions) -> None:
     """Refuse settings of a rehearsal that do not fit the other options."""
     from rankshot.zeroshot.rehearsal import require_gate
 
-    has_gate = options.settings.classes == "all" or options.settings.none
-    needs_reference = options.fits_reference or has_gate
+    plan, has_gate = options.plan, options.plan.has_gate
+    needs_reference = bool(plan.reference) or has_gate
     what = "the gate to the seen classes" if has_gate else "the head"
     with prefix_errors(options.settings_file):
-        if has_gate:
-            require_gate(options.settings)
+        require_gate(plan)
         refuse(
             needs_reference and options.reference is None,
             f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
             "inputs of seen classes, for example those of the rehearsal",
         )
         refuse(
-            options.settings.evidence_weight and options.evidence is None,
+            plan.head.evidence_weight and options.evidence is None,
             "the head was rehearsed with evidence: give --evidence FILE, what the same model says "
             "of the new classes",
         )
@@ -253,7 +230,7 @@ def _check_rehearsed(options: HeadOptions) -> None:
         # Without inputs of other seen classes there was neither a gate nor a reference.
         why = (
             "the rehearsal had too few inputs of other seen classes to try a reference"
-            if options.settings.gate is None
+            if plan.gate is None
             else "in the rehearsal, the head was not better with a reference"
         )
         say(f"{options.settings_file}: {why}, so --reference is not used")
@@ -261,23 +238,20 @@ def _check_rehearsed(options: HeadOptions) -> None:
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
     """Open the scores of inputs, with the evidence that the options name."""
-    return add_evidence(zeroshot.open_scores(path), options.evidence)
+    return add_evidence(zeroshot.open_scores(path).keep(), options.evidence)
 
 
-def fit_head(
-    scores: ScoreTable, score_type: ScoreType, options: HeadOptions
-) -> tuple[zeroshot.BaseHead, ScoreType]:
+def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHead, ScoreTable]:
     """Read the semantics of a table's classes and fit a head to them.
 
-    The score type is returned as well: it is inferred here if there is a reference. A saved head
-    is not fitted again.
+    The table is returned as well, with the type of its scores. A saved head is not fitted again.
     """
-    from rankshot.zeroshot.files.saved_heads import add_seen_classes
+    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
-    from rankshot.zeroshot.source_weights import weigh_for_head
+    from rankshot.zeroshot.remarks import describe_fit
 
     if options.fitted is not None:
-        return _check_scores(scores, score_type, options.fitted, cast("Path", options.saved))
+        return _check_scores(scores, options, options.fitted)
     if options.settings_file is not None:
         _check_rehearsed(options)
     refuse(
@@ -285,85 +259,71 @@ def fit_head(
         "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
         "classes, it is not known which scores are too low for all of them",
     )
-    settings, has_rankings = options.settings, options.head in RANKING_HEADS
+    plan, has_rankings = options.plan, options.plan.head.semantics is Rankings
     if options.rankings is None:
         how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
-        raise RankshotError(f"--head {settings.head} needs --rankings FILE; {how} writes one")
+        raise RankshotError(f"--head {plan.head.name} needs --rankings FILE; {how} writes one")
     read = read_new_rankings if has_rankings else _read_similarity
     semantics: Any = read(options.rankings, scores)
-    if settings.source_weights is not None:
-        _check_sources(semantics, settings.source_weights, options.rankings)
-    reference, given, score_type = read_more(options, scores, score_type, semantics)
-    model = zeroshot.build_head(settings)
-    if settings.posterior == "sum":
-        model.set_params(random_state=SEED)
-    # The options are checked already, so an error is about the content of the files.
-    with prefix_errors(*options.files.values()):
-        fitted: zeroshot.BaseHead = model.fit(weigh_for_head(settings, semantics), **given)
-    print_remarks(fitted, options)
-    print_weights(fitted, len(given.get("examples", ("", ""))[1]), reference)
-    if settings.classes == "new" and not settings.none:
-        return fitted, score_type
+    if plan.source_weights is not None:
+        _check_sources(semantics, plan.source_weights, options.rankings)
     refuse(
-        settings.none and NONE_OF_THESE in {*scores.items, *fitted.classes_},
+        plan.none and NONE_OF_THESE in {*scores.items, *semantics.targets},
         f"--classes: a class is called {NONE_OF_THESE!r}; rename it",
     )
-    both = add_seen_classes(settings, fitted).fit(reference)
-    if reference is not None and not options.fits_reference:
-        say(f"reference: {describe_reference(reference)}")
-    return both, score_type
+    reference, given, scores = read_more(options, scores, semantics)
+    # The options are checked already, so an error is about the content of the files.
+    with prefix_errors(*options.files.values()):
+        fitted = plan.fit(semantics, reference, **given)
+    for remark in describe_fit(fitted, reference):
+        say(remark)
+    return fitted, scores
 
 
 def read_more(
-    options: HeadOptions, scores: ScoreTable, score_type: ScoreType, semantics: Any
-) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreType]:
-    """Return the reference, what a head is fitted to beside rankings, and the score type."""
+    options: HeadOptions, scores: ScoreTable, semantics: Semantics
+) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreTable]:
+    """Return the reference, what else a head is fitted to, and the table with its score type."""
     reference: zeroshot.Scores | None = None
     given: dict[str, Any] = {}
     if options.reference is not None:
-        reference, score_type = _read_reference(options, scores, score_type)
-    if options.fits_reference:
-        given["reference"] = reference
+        reference, scores = _read_reference(options, scores)
     if options.examples is not None:
-        given["examples"], score_type = read_examples(
-            options.examples, scores, score_type, semantics.target_names
+        given["examples"], scores = read_examples(
+            options.examples, scores, options.score_type, {*map(str, semantics.targets)}
         )
+    if scores.n_rows != 0:
+        scores = infer_score_type(scores, options.score_type)
     if scores.evidence is not None:
-        score_type = infer_score_type(scores, score_type)
-        features = options.examples is not None
-        given["evidence"] = sample_scores(scores, score_type, features=features)
-    return reference, given, score_type
-
-
-def innermost_head(head: zeroshot.BaseHead) -> zeroshot.BaseHead:
-    """Return the head over new classes that others, such as `SeenAndNew`, have inside."""
-    inner = getattr(head, "head", None)
-    return head if inner is None else innermost_head(inner)
+        given["evidence"] = sample_scores(scores, features=options.examples is not None)
+    return reference, given, scores
 
 
 def _check_scores(
-    scores: ScoreTable, score_type: ScoreType, head: zeroshot.BaseHead, path: Path
-) -> tuple[zeroshot.BaseHead, ScoreType]:
-    """Refuse scores that do not fit a saved head; return it for their columns, and their type."""
+    scores: ScoreTable, options: HeadOptions, head: zeroshot.BaseHead
+) -> tuple[zeroshot.BaseHead, ScoreTable]:
+    """Refuse scores that do not fit a saved head; return it for their columns, and the table."""
     from rankshot.zeroshot.files.score_tables import (
+        AUTO,
         name_by_columns,
         require_features,
         require_score_type,
     )
 
+    path, given = cast("Path", options.saved), options.score_type
     require_features(scores, head, path)
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
     known = head.provenance_.get("score_type")
     if known is None:
-        return named, score_type
-    require_score_type(next(scores.batches())[1].values, scores, score_type, known, path)
-    if score_type == "auto":
+        return named, infer_score_type(scores, given)
+    require_score_type(next(scores.batches())[1].values, scores, given, known, path)
+    if given == AUTO:
         say(f"{scores.path}: the scores are interpreted as {known}, for which {path} was fitted")
-    return named, known
+    return named, replace(scores, score_type=known)
 
 
-def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None:
+def _check_sources(rankings: Any, weights: Mapping[str, float], path: Path) -> None:
     """Warn of sources that the rehearsal used and that rank no new class."""
     from rankshot.zeroshot.heads.base import quote_sources, source_names
 
@@ -373,23 +333,6 @@ def _check_sources(rankings: Any, weights: dict[str, float], path: Path) -> None
             f"{path}: warning: no rankings by {quote_sources(missing)}, which the "
             "rehearsal used: its settings may not fit the other sources alone"
         )
-
-
-def print_remarks(head: Any, options: HeadOptions, *, same: bool = True) -> None:
-    """Print how much the sources count, what a head lacks, and what it cannot distinguish."""
-    from rankshot.zeroshot.heads.base import describe_indistinguishable, describe_missing
-    from rankshot.zeroshot.source_weights import describe_sources
-
-    weights = getattr(head, "source_weights_", options.settings.source_weights)
-    trust = [] if weights is None else describe_sources(weights, head.rankings_)
-    if trust and options.settings_file is None:
-        trust[0] += "; `rankshot rehearse` finds out whether others are better"
-    # A single new class that competes with seen classes is not the only class.
-    has_others = options.settings.classes == "all" or options.settings.none
-    competes = has_others and len(head.classes_) == 1
-    equal = describe_indistinguishable(head) if same and not competes else []
-    for remark in (*trust, *describe_missing(head), *equal):
-        say(f"{options.rankings}: {remark}")
 
 
 def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
@@ -422,16 +365,15 @@ def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
     return new
 
 
-def _read_reference(
-    options: HeadOptions, scores: ScoreTable, score_type: ScoreType
-) -> tuple[zeroshot.Scores, ScoreType]:
+def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.Scores, ScoreTable]:
     """Read a reference into memory; it must have the score type of the scores to classify."""
     from rankshot.zeroshot.files.score_tables import rename_all
 
     path = cast("Path", options.reference)
     # What decides between seen and new classes needs the evidence of the reference as well.
     table = add_evidence(
-        zeroshot.open_scores(path), options.evidence if options.settings.classes == "all" else None
+        zeroshot.open_scores(path).keep(),
+        options.evidence if options.plan.classes == "all" else None,
     )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))
@@ -445,10 +387,14 @@ def _read_reference(
         f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
         "reference has scores of the same kind",
     )
-    own, other = (infer_score_type(each, score_type) for each in (scores, table))
+    if scores.n_rows != 0:
+        scores = infer_score_type(scores, options.score_type)
+    table = infer_score_type(table, options.score_type)
+    own, other = scores.score_type, table.score_type
     refuse(
-        own != other,
+        own != other and scores.n_rows != 0,
         f"{path}: the scores look like {other}, and those of {scores.path} like {own}; both must "
         "be the same: give --score-type",
     )
-    return replace(read_scores(table, own)[1], items=items), own
+    scores = replace(scores, score_type=other)
+    return replace(read_scores(table)[1], items=items), scores

@@ -15,9 +15,9 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from rankshot.cli.heads import SETTINGS, HeadOptions
+from rankshot.cli.heads import HeadOptions
 from rankshot.core.errors import RankshotError
-from rankshot.zeroshot.settings import METHODS, RANKING_HEADS
+from rankshot.sources.registry import KINDS
 
 SHORT = {"output": "-o", "number": "-n"}
 """Options that have a short name as well."""
@@ -69,16 +69,10 @@ def build_command(function: Callable[..., None], *others: Callable[..., None]) -
     return typer.main.get_command(alone)
 
 
-def split_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, tuple[str, str]]]:
+def split_docstring(function: Callable[..., Any] | type) -> tuple[str, dict[str, tuple[str, str]]]:
     """Return the text of a docstring, and the value and the help of each parameter."""
     body, _, section = inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n---")
-    lists = {
-        "{settings}": " ".join(f"{name}: {about['help']}" for name, about in SETTINGS.items()),
-        "{methods}": "|".join(METHODS),
-        "{ranking_heads}": "|".join(RANKING_HEADS),
-    }
-    for name, text in lists.items():
-        section = section.replace(name, text)
+    section = re.split(r"\n\n\w+\n---", section)[0]
     found = {}
     for part in re.split(r"\n(?=\w)", section)[1:]:
         head, _, about = part.partition("\n")
@@ -94,9 +88,28 @@ def _list_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect.Parameter:
+    text = text.replace("{sources}", ", ".join(kind.about for kind in KINDS.values()))
+    value, text = (_name_heads(each) if "{" in each else each for each in (value, text))
     kind, name = inspect.Parameter.KEYWORD_ONLY, parameter.name.rstrip("_").replace("_", "-")
     given: dict[str, Any] = {"metavar": value or None, "help": text}
     about: Any = typer.Argument(**given)
     if parameter.kind is kind:
         about = typer.Option(f"--{name}", *filter(None, [SHORT.get(name)]), **given)
     return parameter.replace(kind=kind, annotation=Annotated[parameter.annotation, about])
+
+
+def _name_heads(text: str) -> str:
+    """Return a text with the heads and their settings, as their classes declare them."""
+    from rankshot.zeroshot.heads.parameters import list_settable
+    from rankshot.zeroshot.plan import HEADS, METHODS, RANKING_HEADS
+
+    owners: dict[str, list[str]] = {}
+    for head in METHODS:
+        for name, choices in list_settable(HEADS[head]).items():
+            owners.setdefault(f"{name}={'|'.join(choices)}".rstrip("="), []).append(head)
+    settings = []
+    for setting, heads in owners.items():
+        about = split_docstring(HEADS[heads[0]])[1][setting.partition("=")[0]][1].replace("``", "")
+        settings.append(f"{setting} ({', '.join(heads)}): {about.partition('. ')[0].rstrip('.')}.")
+    text = text.replace("{methods}", "|".join(METHODS)).replace("{settings}", " ".join(settings))
+    return text.replace("{ranking_heads}", "|".join(RANKING_HEADS))

@@ -29,23 +29,10 @@ from rankshot.cli.console import (
     say,
     write_folder,
 )
-from rankshot.core.errors import RankshotError, format_count, join_some, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, join_some, quote_names
+from rankshot.sources.registry import ANSWERS, LANGUAGE_MODEL, Spec, compare_classes, parse_source
 
-SOURCES = {
-    "wordnet": "measure",
-    "glove": "",
-    **dict.fromkeys(("vectors", "corpus", "table", "hits"), "file"),
-    "llm": "model",
-    "answers": "file",
-}
-"""What comes after a source and a colon; the measure has a default."""
-NEEDS_FILE = tuple(kind for kind, what in SOURCES.items() if what == "file")
-HAVE_OWN_NAMES = ("table", "hits", "answers")
-"""Sources that do not look up words: their files name the classes."""
-GIVE_RANKINGS = ("llm", "answers")
-"""Sources that give rankings, and no similarities."""
-ANSWERS = "answers"
-"""The folder for answers beside the prompts of `rankshot ask`, and the source of one folder."""
+DEFAULT_SOURCE = "wordnet"
 MISSPELT_SHOWN = 10
 NOTES_SHOWN = 20
 
@@ -86,11 +73,8 @@ def rank(
         The new classes: a file as for --seen, or names separated by commas. Required without
         --rehearse.
     source : <source>
-        Where the rankings come from; may be repeated. One of wordnet or wordnet:MEASURE (path,
-        lch, wup, resnik, lin, jcn), glove, vectors:FILE, corpus:FILE, table:FILE (similarities as
-        CSV or Parquet), hits:FILE (search counts as CSV), answers:FOLDER (a language model's
-        answers to the prompts of `rankshot ask`; each folder is one source) and llm:MODEL (a
-        language model at an OpenAI-compatible endpoint). The key of llm:MODEL is in the
+        Where the rankings come from; may be repeated. One of {sources}. The key of llm:MODEL is in
+        the
         environment variable OPENAI_API_KEY, and the address of an endpoint other than OpenAI's in
         OPENAI_BASE_URL, such as http://localhost:8080/v1. The default is wordnet.
     names_out
@@ -134,14 +118,13 @@ def rank(
         Leave out new classes that no source knows. By default, they are an error: the name may be
         misspelt.
     """
-    specs = source or ["wordnet"]
-    check_specs(specs)
-    has_wordnet = any(spec.startswith("wordnet") for spec in specs)
-    refuse(names_out and not has_wordnet, "--names-out is for --source wordnet")
+    specs = read_sources(source or [DEFAULT_SOURCE])
+    by_wordnet = next((spec for spec in specs if spec.name == DEFAULT_SOURCE), None)
+    refuse(names_out and by_wordnet is None, "--names-out is for --source wordnet")
     outputs = {"-o": output, "--similarity-out": similarity_out, "--names-out": names_out}
     _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
     if follow_up is not None:
-        n_folders = len(list_files(specs, [ANSWERS]))
+        n_folders = sum(spec.name == ANSWERS for spec in specs)
         refuse(n_folders != 1, "--follow-up is for one --source answers:FOLDER at a time")
         check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
@@ -157,9 +140,8 @@ def rank(
     written = [f"{format_count(len(rankings), 'ranking')} written to {output}"]
     if similarity_out is not None:
         written.append(_write_similarity(list(tables.values()), similarity_out))
-    if names_out is not None:
-        by_wordnet = next(tables[spec] for spec in tables if spec.startswith("wordnet"))
-        _write_senses(by_wordnet, classes, names_out)
+    if names_out is not None and by_wordnet is not None:
+        _write_senses(tables[by_wordnet], classes, names_out)
         written.append(f"senses written to {names_out}")
     if missing:
         written.append(write_follow_ups(missing, classes, follow_up, asked))
@@ -171,34 +153,20 @@ def rank(
 # ---- What is given
 
 
-def list_files(specs: list[str], kinds: Sequence[str] = NEEDS_FILE) -> list[Path]:
-    """Return the files that the sources of some kinds read."""
-    parts = [spec.partition(":") for spec in specs]
-    return [Path(detail) for kind, _, detail in parts if kind in kinds]
+def read_sources(given: list[str]) -> list[Spec]:
+    """Return the sources that options name; none may be given twice."""
+    for text in given:
+        refuse(given.count(text) > 1, f"sources given more than once: {text!r}")
+    return [parse_source(text) for text in given]
 
 
-def check_specs(specs: list[str]) -> None:
-    """Refuse sources that do not exist, lack a file, or are given twice."""
-    for spec in specs:
-        kind, colon, detail = spec.partition(":")
-        refuse(
-            kind not in SOURCES,
-            f"no source {kind!r}{suggest_name(kind, SOURCES)}; the sources are "
-            f"{', '.join(SOURCES)}",
-        )
-        what = SOURCES[kind]
-        refuse(
-            (colon or what != "measure") and what and not detail,
-            f"source {kind!r} needs a {what}, as in {kind}:{what.upper()}",
-        )
-        refuse(
-            not what and colon, f"source {kind!r} takes no file or name; it was given as {spec!r}"
-        )
-        refuse(specs.count(spec) > 1, f"sources given more than once: {spec!r}")
+def list_files(specs: list[Spec]) -> list[Path]:
+    """Return the files and folders that sources read."""
+    return [spec.file for spec in specs if spec.file is not None]
 
 
 def _check_outputs(
-    outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[str]
+    outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[Spec]
 ) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
     from rankshot.core.tables import TABLE_ENDINGS
@@ -206,7 +174,7 @@ def _check_outputs(
 
     endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS, "--names-out": (".csv",)}
     folders = [folder.resolve() for folder in inputs if folder]
-    has_tables = any(spec.partition(":")[0] not in GIVE_RANKINGS for spec in specs)
+    has_tables = any(spec.kind.open for spec in specs)
     option_of: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None:
@@ -226,7 +194,7 @@ def _check_outputs(
 
 
 def rank_by_sources(
-    specs: list[str],
+    specs: list[Spec],
     classes: ClassLists,
     open_model: Callable[[str], sources.LanguageModel],
     *,
@@ -234,22 +202,28 @@ def rank_by_sources(
     yes: bool = False,
     skip_unknown: bool = False,
     optional: Collection[str] = (),
-) -> tuple[ranking.Rankings, dict[str, sources.Similarity], dict[str, Sequence[str]]]:
+) -> tuple[ranking.Rankings, dict[Spec, sources.Similarity], dict[str, Sequence[str]]]:
     """Read all sources, and print what they know.
 
     Returns their rankings, the tables that some of them are from, and what answers lack, as
     `rankshot.sources.read_answer_files` has it. ``open_model`` is called with the MODEL of each
     llm:MODEL. An ``optional`` source may know none of the names.
     """
-    if any(spec.partition(":")[0] not in HAVE_OWN_NAMES for spec in specs):
+    if not all(spec.kind.has_own_names for spec in specs):
         _print_misspellings(classes)
     tables = {}
     for spec in specs:
-        if spec.partition(":")[0] not in GIVE_RANKINGS:
-            table = _read_source(spec, classes)
+        if spec.kind.open:
+            table = compare_classes(
+                spec.open(classes.senses),
+                classes.targets,
+                classes.items,
+                classes.words,
+                classes.look_up,
+            )
             if table.coverage:
                 tables[spec] = table
-            elif spec in optional:
+            elif spec.name in optional:
                 say(f"{table.source}: knows none of the names, and is left out")
             else:
                 raise RankshotError(
@@ -266,15 +240,16 @@ def rank_by_sources(
             )
     parts = [table.to_rankings(k) for table in tables.values()]
     missing: dict[str, Sequence[str]] = {}
-    for name, paths in _name_folders(list_files(specs, [ANSWERS])).items():
+    folders = [Path(spec.detail) for spec in specs if spec.name == ANSWERS]
+    for name, paths in _name_folders(folders).items():
         found, lacking = _read_answers(paths, classes, k, name)
         parts.append(found)
         missing |= lacking
     # Last, since they cost money: all other sources have been read without an error.
     parts += [
-        _ask_model(open_model(spec.removeprefix("llm:")), classes, yes=yes)
+        _ask_model(open_model(spec.detail), classes, yes=yes)
         for spec in specs
-        if spec.startswith("llm:")
+        if spec.name == LANGUAGE_MODEL
     ]
     names = [part.source_names[0] for part in parts]
     repeated = quote_names(sorted({name for name in names if names.count(name) > 1}))
@@ -311,45 +286,6 @@ def _name_folders(paths: list[Path]) -> dict[str, list[Path]]:
         name = own if path in folders and len(folders) > 1 else ANSWERS
         found.setdefault(name, []).append(path)
     return found
-
-
-def _read_source(spec: str, classes: ClassLists) -> sources.Similarity:
-    """Return the similarities of one source."""
-    kind, _, detail = spec.partition(":")
-    words: Mapping[str, str] = classes.words
-    own_names: set[str] = set()
-    if kind == "wordnet":
-        compare = sources.WordNet(detail or "path", senses=classes.senses).similarity
-        # A pinned sense needs no words.
-        own_names = set(classes.senses)
-    elif kind == "glove":
-        compare = sources.WordVectors.glove().similarity
-    elif kind == "vectors":
-        compare = sources.WordVectors.from_file(detail).similarity
-    elif kind == "corpus":
-        compare = sources.Corpus(detail, verbose=sys.stderr.isatty()).similarity
-    else:
-        read = sources.read_similarity if kind == "table" else sources.read_hit_counts
-        table = _use_class_names(read(Path(detail)), classes)
-        compare = table.reindex
-        words, own_names = classes.look_up, {*table.targets, *table.items}
-    words = {name: text for name, text in words.items() if name not in own_names}
-    return sources.compare_as(compare, classes.targets, classes.items, words)
-
-
-def _use_class_names(table: sources.Similarity, classes: ClassLists) -> sources.Similarity:
-    """Return a table with the names of the classes, where it spells them in another way."""
-
-    def rename(names: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
-        absent = [name for name in wanted if name not in {*names, *classes.look_up}]
-        if not absent:
-            return names
-        found = sources.read_class_labels(names).match_all(absent)
-        class_of = {label: name for name, label in found.items() if label not in wanted}
-        return tuple(class_of.get(name, name) for name in names)
-
-    targets, items = rename(table.targets, classes.targets), rename(table.items, classes.items)
-    return replace(table, targets=targets, items=items)
 
 
 def _ask_model(model: sources.LanguageModel, classes: ClassLists, *, yes: bool) -> ranking.Rankings:
@@ -486,7 +422,7 @@ def write_follow_ups(
 
 def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Name the classes that no source ranks, those that have the same rankings, and numbers."""
-    from rankshot.zeroshot.heads.base import group_equal_classes
+    from rankshot.zeroshot.remarks import group_equal_classes
 
     ranked = set(rankings.target_names)
     if without := [name for name in classes.targets if name not in ranked]:

@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -16,29 +16,37 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
-from rankshot.cli.classify import Batch, check_rejection, classify_table
+from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
-from rankshot.cli.examples import WORDS, print_weights, read_examples, read_labels, sample_scores
+from rankshot.cli.examples import (
+    WORDS,
+    add_evidence,
+    read_examples,
+    read_labels,
+    sample_scores,
+)
 from rankshot.cli.fit import save_head
-from rankshot.cli.heads import HeadOptions, innermost_head, open_table, print_remarks
+from rankshot.cli.heads import HeadOptions
 from rankshot.cli.rank import (
-    ANSWERS,
-    check_specs,
+    DEFAULT_SOURCE,
     list_files,
     print_rankings,
     print_warnings,
     rank_by_sources,
+    read_sources,
     require_known,
     write_follow_ups,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
-from rankshot.cli.score_inputs import ScoreType, read_first_ids, read_rankings_of, read_scores
+from rankshot.cli.score_inputs import ScoreType, read_rankings_of, read_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
+from rankshot.sources.registry import ANSWERS, Spec
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
     from rankshot.jobs.score_parts import InputParts
+    from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.scores import Kind
 
 ENDING = ".rankshot-run"
@@ -135,8 +143,7 @@ def recognise(
     )
     check_rejection(reject_below)
     run = RunFolder(folder or output.parent / f"{inputs.resolve().name}{ENDING}", output)
-    specs = source or run.default_sources
-    check_specs(specs)
+    specs = read_sources(source or run.default_sources)
     files = [names, rehearse, *list_label_files(seen, new), *list_files(specs)]
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
     given = options.rankings
@@ -157,31 +164,28 @@ def recognise(
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
         if not listed.are_tables:
             _record_inputs(inputs, plan, run.path / INPUTS)
-        n_inputs = _score(plan, listed, run.scores)
+        table = _score(plan, listed, run.scores)
         seen_inputs = None if labelled is None else _score_labelled(plan, *labelled, run)
         options = _make_evidence(options, inputs, run)
-        table, score_type = open_table(run.scores, options), SCORE_TYPES[kind]
+        table = add_evidence(table, options.evidence)
         examples = None
         if options.examples is not None:
-            ranked = rankings.target_names
-            examples, _ = read_examples(options.examples, table, score_type, ranked)
+            examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
+        ids = [name for names, _ in table.inputs() for name in names]
+        sample = sample_scores(table, len(ids), features=examples is not None)
         found = inference.recognise(
-            sample_scores(table, score_type, n_inputs, features=examples is not None),
+            sample,
             rankings,
             rehearse=seen_inputs,
             examples=examples,
-            classes=options.settings.classes,
-            none=options.settings.none,
+            classes=options.plan.classes,
+            none=options.plan.none,
             batch=batch,
         )
-        inner = innermost_head(found.head)
-        print_remarks(inner, options, same=False)
-        reference = None if seen_inputs is None else seen_inputs[0]
-        print_weights(inner, 0 if examples is None else len(examples[1]), reference)
         for note in found.notes:
             say(note)
         check_rejection(reject_below, found.head.classes_)
-        save_head(found.head, run.head, options, score_type, predicted=found.predicted)
+        save_head(found.head, run.head, options, table.score_type, predicted=found.predicted)
         remove_leftovers(output.resolve().parent, output.name)
         # Before the predictions: if they are there, the run is complete.
         run.describe(
@@ -189,12 +193,15 @@ def recognise(
             takes=plan.model.takes,
             predictions=output.resolve(),
             head=run.head.resolve(),
-            score_type=score_type,
+            score_type=table.score_type,
             **{name: path.resolve() for name, path in options.files.items()},
         )
-        classify_table(table, found.head, score_type, output, reject_below)
+        if len(sample) == len(ids):
+            write_decisions(ids, found.head, found.proba, output, reject_below)
+        else:
+            classify_table(table, found.head, output, reject_below)
         how = [] if preprocessing is None else ["--preprocessing", preprocessing]
-        _print_end(run, options, [model, *how], made=about is not None)
+        _print_end(run, ids[0], options, [model, *how], made=about is not None)
 
 
 # ---- What is given
@@ -214,7 +221,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[Any], list[str]]:
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
     from rankshot.core.tables import ID, LABEL, read_columns, read_table
-    from rankshot.inference.inputs import COLUMNS, Input, open_inputs
+    from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
     from rankshot.sources.wordnet import suggest_class
 
     takes = plan.model.takes
@@ -222,7 +229,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
         found = [one for one in open_inputs(path, takes) if isinstance(one, Input)]
         pairs = [(one.value, one.value.parent.name) for one in found]
     else:
-        column = COLUMNS.get(takes, ID)
+        column = INPUT_COLUMNS.get(takes, ID)
         if takes == "pictures" and column not in read_columns(path)[0]:
             column = ID
         texts, names = read_table(path, [column, LABEL]).texts
@@ -298,7 +305,7 @@ def _choose_rankings(path: Path, classes: ClassLists, run: RunFolder) -> None:
 def _rank(
     classes: ClassLists,
     labelled: tuple[list[Any], list[str]] | None,
-    specs: list[str],
+    specs: list[Spec],
     run: RunFolder,
     plan: ScoringPlan,
     *,
@@ -318,10 +325,10 @@ def _rank(
     for path in list_files(specs):
         files += sorted(path.iterdir()) if path.is_dir() else [path]
     content = fingerprint_files(path for path in files if path.is_file())
-    made_from = fingerprint([content, __version__, specs, known, question])
+    made_from = fingerprint([content, __version__, list(map(str, specs)), known, question])
     # Together: answers are read as lists of all classes that were asked for.
     everything = replace(classes, targets=classes.targets + held_out)
-    has_answers = any(spec.startswith(ANSWERS) for spec in specs)
+    has_answers = any(spec.name == ANSWERS for spec in specs)
     if is_default and not has_answers:
         _write_prompts(everything, run, question)
     if run.has_rankings(made_from):
@@ -336,7 +343,7 @@ def _rank(
             yes=yes,
             skip_unknown=True,
             # Names in another language are ranked by the answers alone.
-            optional=["wordnet"] if is_default and has_answers else [],
+            optional=[DEFAULT_SOURCE] if is_default and has_answers else [],
         )
         require_known(found, classes)
         with run.replace_rankings(made_from):
@@ -370,8 +377,8 @@ def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
 
 def _score(
     plan: ScoringPlan, listed: InputParts, output: Path, labels: dict[str, str] | None = None
-) -> int:
-    """Write the scores of all inputs, unless they are there; print and return how many."""
+) -> ScoreTable:
+    """Write the scores of all inputs, unless they are there; print how many, and return them."""
     with show_parts("scoring") as show:
         scored = jobs.score(
             plan, listed, output, on_error="skip", update=True, progress=show, notify=say
@@ -387,12 +394,13 @@ def _score(
         n_skipped = scored.count_reasons().total()
         say(f"scores: {n_inputs} scored{kept}, {n_skipped:,} skipped")
     print_skipped(scored, output / "_skipped.csv")
+    table = zeroshot.open_scores(output).keep()
     if scored.n_done or labels:
         # The notes of `recognise` have the doubts about its inputs.
-        print_check(output, labels, doubts=labels is not None)
+        print_check(table, labels, doubts=labels is not None)
     if scored.n_done and plan.features:
-        print_features(output)
-    return scored.n_rows
+        print_features(table)
+    return replace(table, score_type=SCORE_TYPES[table.kind])
 
 
 def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
@@ -419,21 +427,21 @@ def _score_labelled(
     label_of = dict(zip(ids, labels, strict=True))
     with replace_file(run.labelled.with_suffix(".csv")) as stream:
         open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
-    _score(plan, list_inputs(plan, values, keep=run.labelled), run.labelled, label_of)
-    table = zeroshot.open_scores(run.labelled)
-    ids, scores = read_scores(table, SCORE_TYPES[table.kind])
+    listed = list_inputs(plan, values, keep=run.labelled)
+    ids, scores = read_scores(_score(plan, listed, run.labelled, label_of))
     return scores, [label_of[id_] for id_ in ids]
 
 
 # ---- What is printed
 
 
-def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made: bool) -> None:
+def _print_end(
+    run: RunFolder, first: str, options: HeadOptions, network: list[str], *, made: bool
+) -> None:
     """Print what is kept, and the commands that one may want next."""
     rankings = [run.rankings.name] if made else []
     names = ", ".join([run.scores.name, *rankings, run.head.name])
     say(f"kept in {run.path}: {names}; a run with other new classes uses the scores again")
-    first, *_ = read_first_ids(zeroshot.open_scores(run.scores), 1)
     evidence = [] if options.evidence is None else ["--evidence", options.evidence]
     using = [run.scores, "--head", run.head, *evidence]
     explain = ["explain", *using, "--id", first]
@@ -451,6 +459,38 @@ def _print_end(run: RunFolder, options: HeadOptions, network: list[str], *, made
 
 
 # ---- What is kept
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What a folder of `rankshot recognise` says about its last run."""
+
+    inputs: Path
+    takes: str
+    predictions: Path
+    head: Path
+    score_type: str
+    rankings: Path
+    examples: Path | None = None
+    evidence: Path | None = None
+
+
+def read_run(run: Path) -> KeptRun:
+    """Read what a run has written last; its own files may have been moved with their folder."""
+    try:
+        about = json.loads((run / MANIFEST).read_text(encoding="utf-8"))["review"]
+        paths = {
+            name: Path(text) for name, text in about.items() if name not in {"takes", "score_type"}
+        }
+        for name in ("head", "rankings"):
+            moved = run / paths[name].name
+            paths[name] = moved if moved.exists() else paths[name]
+        return KeptRun(**{**about, **paths})
+    except (ValueError, KeyError, TypeError):
+        raise RankshotError(
+            f"{run}: its last run did not end, or was one of another version; run `rankshot "
+            "recognise` again"
+        ) from None
 
 
 class RunFolder:
@@ -478,7 +518,7 @@ class RunFolder:
         """The answers of a language model, if there are any, and WordNet."""
         answers = self.prompts / ANSWERS
         there = answers.is_dir() and any(answers.glob("*.txt"))
-        return [*([f"{ANSWERS}:{answers}"] if there else []), "wordnet"]
+        return [*([f"{ANSWERS}:{answers}"] if there else []), DEFAULT_SOURCE]
 
     @contextmanager
     def open(self, plan: ScoringPlan) -> Iterator[None]:

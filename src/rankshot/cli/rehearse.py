@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rankshot import inference, ranking, zeroshot
 from rankshot.cli.console import check_output, print_table, say
 from rankshot.cli.examples import add_evidence
-from rankshot.cli.heads import read_new_rankings
+from rankshot.cli.heads import DEFAULT_HEAD, read_new_rankings
 from rankshot.cli.score_inputs import (
     ScoreType,
     infer_score_type,
@@ -18,7 +18,6 @@ from rankshot.cli.score_inputs import (
     rename,
 )
 from rankshot.core.errors import format_count, prefix_errors, quote_names
-from rankshot.zeroshot.settings import RANKING_HEADS, HeadSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +37,7 @@ def rehearse(
     new_rankings: Path | None = None,
     evidence: Path | None = None,
     output: Path | None = None,
-    head: str = RANKING_HEADS[0],
+    head: str = DEFAULT_HEAD,
     score_type: ScoreType = "auto",
 ) -> None:
     """Choose settings and predict the accuracy on held-out classes.
@@ -78,19 +77,18 @@ def rehearse(
     from rich.console import Console
 
     from rankshot.core.validation import require_choice
+    from rankshot.zeroshot.plan import HEADS, RANKING_HEADS
     from rankshot.zeroshot.rehearsal import describe_prediction
 
     require_choice("--head", head, RANKING_HEADS)
     check_output(output, (".json",), scores, truth, rankings, new_rankings, evidence)
-    table = add_evidence(zeroshot.open_scores(scores), evidence)
+    table = add_evidence(zeroshot.open_scores(scores).keep(), evidence)
     about = ranking.read_rankings(rankings)
     of_rankings = [*about.items, *filter(None, about.target_names)]
     about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
-    values, labels = read_labelled(table, truth, score_type)
-    rehearsal = zeroshot.Rehearsal(
-        zeroshot.build_head(HeadSettings(head=head)), verbose=Console(stderr=True).is_terminal
-    )
+    values, labels = read_labelled(infer_score_type(table, score_type), truth)
+    rehearsal = zeroshot.Rehearsal(HEADS[head](), verbose=Console(stderr=True).is_terminal)
     with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
@@ -101,29 +99,27 @@ def rehearse(
             predicted = rehearsal.predict_accuracy(about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
-        rehearsal.settings_.write(output, _make_notes(rehearsal, predicted))
+        rehearsal.plan_.write(output, _make_notes(rehearsal, predicted))
     for line in check_labelled(values, labels).describe()[1:]:
         say(line)
     _print_choice(rehearsal)
     for line in describe_prediction(rehearsal, about_new, predicted):
         say(line)
     if output is not None:
-        reference = ["--reference", str(scores)] if rehearsal.settings_.reference else []
-        more = ["--evidence", "EVIDENCE"] if rehearsal.settings_.evidence_weight else []
+        reference = ["--reference", str(scores)] if rehearsal.plan_.reference else []
+        more = ["--evidence", "EVIDENCE"] if rehearsal.plan_.head.evidence_weight else []
         given = [*reference, *more, "--settings", str(output)]
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
         say(f"  {words} {shlex.join(given)} -o PREDICTIONS")
 
 
-def read_labelled(
-    table: ScoreTable, truth: Path, score_type: ScoreType
-) -> tuple[zeroshot.Scores, NDArray[np.object_]]:
+def read_labelled(table: ScoreTable, truth: Path) -> tuple[zeroshot.Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
     from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import rename_all
 
-    ids, scores = read_scores(table, infer_score_type(table, score_type))
+    ids, scores = read_scores(table)
     labels = zeroshot.read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
     return scores, as_text_array(rename_all(labels.tolist(), column_of))
@@ -153,8 +149,8 @@ def _make_notes(
 
 
 def _describe_settings(head: Any) -> str:
-    settings = {name: getattr(head, name) for name in ("decay", "k") if hasattr(head, name)}
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
+    settings = head.get_params().items()
+    return ", ".join(f"{name}={value}" for name, value in settings if name in {"decay", "k"})
 
 
 def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
@@ -170,19 +166,19 @@ def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     n = format_count(len(rehearsal.classes_), "seen class")
     title = f"Mean accuracy of {n}, held out as new ones"
     print_table(title, ["tried", ">accuracy and 95% interval", ""], rows)
-    head, settings = rehearsal.head_, rehearsal.settings_
-    reference = "with a reference" if settings.reference else "without a reference"
+    head, plan = rehearsal.head_, rehearsal.plan_
+    reference = "with a reference" if plan.reference else "without a reference"
     say(
         f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
         "change is made only if it gains more than its standard error over the classes, or twice "
         "that for weights of sources)"
     )
-    weights = {source or "no source": w for source, w in (settings.source_weights or {}).items()}
+    weights = {source or "no source": w for source, w in (plan.source_weights or {}).items()}
     if len(weights) > 1:
         say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
-    if settings.evidence_weight is not None:
-        say(f"evidence: weight {settings.evidence_weight:.2f} relative to the rankings")
-    if (prior := settings.others.get("example_prior")) is not None:
+    if head.evidence_weight is not None:
+        say(f"evidence: weight {head.evidence_weight:.2f} relative to the rankings")
+    if (prior := head.get_params().get("example_prior")) is not None:
         say(
             f"labelled examples: their scores follow the rankings with a slope of {prior[0]:.2f}, "
             f"and those of a class have a share of {prior[1]:.2f} in common"
@@ -190,7 +186,7 @@ def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     before, after = map(format_share, rehearsal.calibration_error_)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "
-        f"{settings.default_temperature:.3g}, and by {after} with the chosen one"
+        f"{plan.default_temperature:.3g}, and by {after} with the chosen one"
     )
     if rehearsal.together_ is not None:
         new, seen, harmonic = map(format_share, rehearsal.together_)

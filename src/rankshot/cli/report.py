@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.examples import EXAMPLES, list_example_ids
-from rankshot.cli.heads import HeadOptions, fit_head, innermost_head, open_table
-from rankshot.cli.recognise import MANIFEST
+from rankshot.cli.heads import HeadOptions, fit_head, open_table
+from rankshot.cli.recognise import MANIFEST, read_run
 from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import ScoreType, find_inputs, read_first_ids, read_rankings_of
+from rankshot.cli.score_inputs import find_rows, read_first_ids, read_rankings_of
 from rankshot.core.errors import (
     RankshotError,
     format_count,
@@ -22,7 +22,6 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
-from rankshot.zeroshot.settings import REFERENCE_HEADS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +46,6 @@ def explain(
     id: list[str] | None = None,  # noqa: A002
     new_class: str | None = None,
     against: str | None = None,
-    score_type: ScoreType = "auto",
 ) -> None:
     """Explain why inputs were given their classes.
 
@@ -69,14 +67,14 @@ def explain(
         The new class to compare with. The default is the average over all new classes.
     """
     refuse(
-        options.head == "deterministic",
+        options.plan.head.name == "deterministic",
         "--head deterministic cannot be explained, because it compares whole rankings; the "
         "other heads can",
     )
     table = open_table(scores, options)
-    model, score_type = fit_head(table, score_type, options)
+    model, table = fit_head(table, options)
     ids = id or read_first_ids(table, EXPLAINED)
-    for name, scores_of_one in find_inputs(table, ids, score_type):
+    for name, scores_of_one in find_rows(table, dict.fromkeys(ids)).items():
         why = zeroshot.explain(model, scores_of_one, target=new_class, against=against)[0]
         say(f"{name}: {why}\n")
 
@@ -89,7 +87,6 @@ def report(
     truth: Path | None = None,
     scores: Path | None = None,
     images: Path | None = None,
-    score_type: ScoreType = "auto",
     title: str = "Zero-shot predictions",
 ) -> None:
     """Write an HTML page about predictions and their accuracy.
@@ -140,8 +137,8 @@ def report(
     check_page(output)
     if (predictions / MANIFEST).is_file():
         run = _read_run(predictions, options, scores)
-        predictions, scores, score_type, options = run[:4]
-        images = images or run[4]
+        predictions, scores, options = run[:3]
+        images = images or run[3]
     has_rankings = options.rankings is not None or options.fitted is not None
     _check_options(options, scores, has_rankings=has_rankings)
     predicted = zeroshot.read_predictions(predictions)
@@ -157,14 +154,14 @@ def report(
     model, table = None, None
     if scores is not None:
         table = open_table(scores, options)
-        model, score_type = fit_head(table, score_type, options)
+        model, table = fit_head(table, options)
     if has_rankings:
         page = _add_rankings(page, options, table, outcomes, model)
     if scores is not None and table is not None and model is not None:
 
         def find_scores(rows: Collection[int]) -> Iterator[tuple[int, zeroshot.Scores]]:
             row_of = {ids[row]: row for row in rows}
-            for name, found in find_inputs(table, row_of, score_type):
+            for name, found in find_rows(table, dict.fromkeys(row_of)).items():
                 yield row_of[name], found
 
         examples, whys = explain_outcomes(model, outcomes, ids, pictures, find_scores)
@@ -205,43 +202,28 @@ def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: b
     refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
     refuse(options.reference and not scores, "--reference needs --scores as well")
     refuse(
-        scores and options.head not in REFERENCE_HEADS,
-        f"--head {options.head} is not explained in a report: leave out --scores; --head "
+        scores and not options.plan.head.takes_reference,
+        f"--head {options.plan.head.name} is not explained in a report: leave out --scores; --head "
         "weighted-mean and --head probabilistic are",
     )
 
 
 def _read_run(
     run: Path, options: HeadOptions, scores: Path | None
-) -> tuple[Path, Path | None, ScoreType, HeadOptions, Path | None]:
-    """Return what `rankshot recognise` kept: predictions, scores, their type, the head, images."""
+) -> tuple[Path, Path | None, HeadOptions, Path | None]:
+    """Return what `rankshot recognise` kept: predictions, scores, the head, images."""
     given = next(iter(options.files), "scores" if scores else "")
     refuse(given, f"{run}: has all that is needed; leave out --{given}")
-    try:
-        about = json.loads((run / MANIFEST).read_text(encoding="utf-8"))["review"]
-        predictions, head, inputs = (
-            Path(about[name]) for name in ("predictions", "head", "inputs")
-        )
-        score_type: ScoreType = about["score_type"]
-    except (ValueError, KeyError, TypeError):
-        raise RankshotError(
-            f"{run}: its last run did not end, or was one of another version; run `rankshot "
-            "recognise` again"
-        ) from None
-    # A folder may have been moved since.
-    head = run / head.name if (run / head.name).exists() else head
-    fitted = HeadOptions.from_command(
-        head=str(head), evidence=Path(about["evidence"]) if "evidence" in about else None
-    )
-    has_images = about["takes"] == "pictures" and inputs.is_dir()
+    about = read_run(run)
+    fitted = HeadOptions.from_command(head=str(about.head), evidence=about.evidence)
+    has_images = about.takes == "pictures" and about.inputs.is_dir()
     # Explanations in a report are of new classes.
     competes = isinstance(fitted.fitted, zeroshot.SeenAndNew)
     return (
-        predictions,
+        about.predictions,
         None if competes else run / "scores",
-        score_type,
         fitted,
-        inputs if has_images else None,
+        about.inputs if has_images else None,
     )
 
 
@@ -334,17 +316,16 @@ def _add_rankings(
         f"{path}: no ranking of {quote_names(missing)}, which are predicted classes{hint}",
     )
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
-    head = zeroshot.build_head(options.settings)
-    k = min(getattr(head, "k", None) or rankings.n_items, rankings.n_items)
-    consensus: Any = getattr(model, "consensus_", None)
+    head = options.plan.head
+    k = min(head.k or rankings.n_items, rankings.n_items)
+    consensus: Any = None if model is None else model.consensus_
     if consensus is None:
-        prior = getattr(head, "prior", None)
-        merging = zeroshot.ProbabilisticRanking(k=k, prior=prior, posterior="consensus")
+        merging = zeroshot.ProbabilisticRanking(k=k, prior=head.prior, posterior="consensus")
         with prefix_errors(path):
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
     # Without scores, it is not known how the predictions were made.
-    described = [] if model is None else [("head", type(innermost_head(model)).__name__)]
+    described = [] if model is None else [("head", type(model.innermost).__name__)]
     return replace(
         page,
         consensuses=pages.summarize_rankings(rankings, consensus, compared),
@@ -360,8 +341,8 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
     from rankshot.zeroshot.heads.base import require_targets
 
     if options.fitted is not None:
-        path, inner = cast("Path", options.saved), innermost_head(options.fitted)
-        found = getattr(inner, "rankings_", getattr(inner, "consensus_", None))
+        path, inner = cast("Path", options.saved), options.fitted.innermost
+        found = inner.consensus_ if inner.rankings_ is None else inner.rankings_
         text = f"{path}: {type(inner).__name__} has no rankings to show; leave out --head"
         refuse(found is None, text)
         return path, cast("ranking.Rankings", found)

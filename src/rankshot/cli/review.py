@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
-from rankshot import zeroshot
+from rankshot import ranking, zeroshot
 from rankshot.cli.console import refuse, require_packages, say
 from rankshot.cli.examples import add_evidence, read_examples, read_labels, require_new
-from rankshot.cli.heads import HeadOptions, innermost_head, open_table, read_more, read_new_rankings
-from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION
-from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_rankings_of, read_scores
+from rankshot.cli.heads import HeadOptions, open_table, read_more, read_new_rankings
+from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
+from rankshot.cli.score_inputs import read_rankings_of, read_scores
 from rankshot.cli.survey import LAST_PORT
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import lock_folder
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ def review(
     *,
     options: Annotated[HeadOptions, "rankings settings reference classes examples evidence"],
     inputs: Path | None = None,
-    score_type: ScoreType = "auto",
     folder: Path | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -90,7 +89,7 @@ def review(
         source.is_dir() and not is_run and not any(source.glob("*.parquet")),
         f"{source}: is not a folder of `rankshot recognise`, and has no scores",
     )
-    found = _read_run(source, options) if is_run else _read_table(source, options, score_type)
+    found = _read_run(source, options) if is_run else _read_table(source, options)
     place = inputs or found.inputs
     about = () if inputs else (found.takes, found.versions)
     shown = ShownInputs(found.ids, found.learner.scores, place, *about)
@@ -150,78 +149,54 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     refuse(
         options.files, f"{run}: has all that is needed; leave out --{next(iter(options.files), '')}"
     )
-    try:
-        about = json.loads((run / MANIFEST).read_text(encoding="utf-8"))["review"]
-        head_file, rankings, score_type = (
-            about["head"],
-            Path(about["rankings"]),
-            about["score_type"],
-        )
-    except (ValueError, KeyError, TypeError):
-        raise RankshotError(
-            f"{run}: its last run did not end, or was one of another version; run `rankshot "
-            "recognise` again"
-        ) from None
-    # A folder may have been moved since.
-    head = zeroshot.load_head(_find(Path(head_file), run))
-    inner: Any = innermost_head(head)
-    refuse(not isinstance(inner, zeroshot.WeightedMean), f"{run}: its head learns no examples")
-    evidence = Path(about["evidence"]) if "evidence" in about else None
-    table = add_evidence(zeroshot.open_scores(run / "scores"), evidence)
-    new: Any = only_new(read_rankings_of(_find(rankings, run), table, quiet=True))
+    about = read_run(run)
+    head = zeroshot.load_head(about.head)
+    is_known = isinstance(head.innermost, zeroshot.WeightedMean)
+    refuse(not is_known, f"{run}: its head learns no examples")
+    table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
+    table = add_evidence(table.keep(), about.evidence)
+    new: Any = only_new(read_rankings_of(about.rankings, table, quiet=True))
     reference = None
     if (run / LABELLED).is_dir():
-        reference = read_scores(zeroshot.open_scores(run / LABELLED), score_type)[1]
-    own = reference if inner.reference_ is not None else None
-    examples = Path(about["examples"]) if "examples" in about else None
-    place = Path(about["inputs"])
-    if not place.exists():
-        say(f"{place}: the inputs are not there any more; give their place with --inputs")
-    found = _read_scores(table, score_type, head, new, examples, (own, reference))
+        labelled = zeroshot.open_scores(run / LABELLED)
+        reference = read_scores(replace(labelled, score_type=about.score_type))[1]
+    place = about.inputs if about.inputs.exists() else None
+    if place is None:
+        say(f"{about.inputs}: the inputs are not there any more; give their place with --inputs")
+    plan, is_joint = zeroshot.Plan.from_head(head), isinstance(head, zeroshot.BatchRefinement)
+    found = _read_scores(table, about.examples, plan, new, reference, is_joint=is_joint)
     versions = None
     if (run / INPUTS).is_file():
         versions = dict(zip(*read_table(run / INPUTS, [ID, VERSION]).texts, strict=True))
-    return found._replace(
-        inputs=place if place.exists() else None, takes=about["takes"], versions=versions
-    )
+    return found._replace(inputs=place, takes=about.takes, versions=versions)
 
 
-def _find(file: Path, run: Path) -> Path:
-    return run / file.name if (run / file.name).exists() else file
-
-
-def _read_table(scores: Path, options: HeadOptions, score_type: ScoreType) -> Found:
+def _read_table(scores: Path, options: HeadOptions) -> Found:
     """Read a table of scores and its rankings."""
-    from rankshot.zeroshot.files.saved_heads import add_seen_classes
-
     refuse(options.rankings is None, f"{scores}: give the rankings of the new classes, --rankings")
-    settings = options.settings
-    refuse(settings.head != "weighted-mean", "only --head weighted-mean learns from examples")
+    plan = options.plan
+    refuse(plan.head.name != "weighted-mean", "only --head weighted-mean learns from examples")
     table = open_table(scores, options)
     new: Any = read_new_rankings(cast("Path", options.rankings), table)
-    without = HeadOptions(settings, options.rankings, options.reference, options.settings_file)
-    reference, given, score_type = read_more(without, table, score_type, new)
-    score_type = infer_score_type(table, score_type)
-    template = zeroshot.build_head(settings)
-    if settings.classes == "all" or settings.none:
-        template = add_seen_classes(settings, template)
-    both = given.get("reference"), reference
-    return _read_scores(table, score_type, template, new, options.examples, both)
+    without = replace(options, examples=None)
+    reference, _, table = read_more(without, table, new)
+    return _read_scores(table, options.examples, plan, new, reference)
 
 
 def _read_scores(
     table: ScoreTable,
-    score_type: ScoreType,
-    template: Any,
-    rankings: Any,
     examples: Path | None,
-    references: tuple[Any, Any],
+    plan: zeroshot.Plan,
+    rankings: ranking.Rankings,
+    reference: zeroshot.Scores | None,
+    *,
+    is_joint: bool = False,
 ) -> Found:
     """Read all scores, and the labels that are known."""
     from rankshot.core.tables import ID, read_columns
     from rankshot.review.learning import Learner
 
-    ids, scores = read_scores(table, score_type)
+    ids, scores = read_scores(table)
     given: dict[str, str] = {}
     others = None
     if examples is not None and ID in read_columns(examples)[0]:
@@ -231,5 +206,6 @@ def _read_scores(
         unknown = sorted(given.keys() - {*ids})
         refuse(unknown, f"{examples}: {quote_names(unknown)} not found in {table.path}")
     elif examples is not None:
-        others, _ = read_examples(examples, table, score_type, rankings.target_names)
-    return Found(Learner(scores, template, rankings, *references, others), ids, score_type, given)
+        others, _ = read_examples(examples, table, "auto", rankings.target_names)
+    learner = Learner(scores, plan, rankings, reference, is_joint, others)
+    return Found(learner, ids, table.score_type, given)

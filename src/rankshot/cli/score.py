@@ -21,6 +21,7 @@ from rankshot.core.errors import format_count
 
 if TYPE_CHECKING:
     from rankshot.inference.scoring import ScoringPlan
+    from rankshot.zeroshot.files.score_tables import ScoreTable
 
 REASONS_SHOWN = 5
 
@@ -156,9 +157,10 @@ def score(
     lists = Path(output).with_suffix(".skipped.csv") if is_table else f"{output}/_skipped.csv"
     print_skipped(run, lists)
     if run.n_done and run.n_rows and Path(output).exists():
-        print_check(output)
+        table = zeroshot.open_scores(output)
+        print_check(table)
         if plan.features:
-            print_features(output)
+            print_features(table)
     print_parts(run, "scored", output)
 
 
@@ -181,20 +183,20 @@ def open_plan(
 
 
 def print_check(
-    scores: str | Path, labels: Mapping[str, str] | None = None, *, doubts: bool = True
+    scores: ScoreTable, labels: Mapping[str, str] | None = None, *, doubts: bool = True
 ) -> None:
     """Print what a network itself says, by its scores, and how many labels of inputs it meets."""
-    check = inference.check_scores(zeroshot.open_scores(scores).batches(), labels)
+    check = inference.check_scores(scores.batches(), labels)
     lines = check.describe()
     for line in lines if doubts else lines[: len(lines) - len(check.doubts)]:
         say(line)
 
 
-def print_features(scores: str | Path) -> None:
+def print_features(scores: ScoreTable) -> None:
     """Print how many features scores have, or why they have none."""
-    n = zeroshot.open_scores(scores).n_features
+    n = scores.n_features
     why = "the model's last layer was not found, or its input is sparse"
-    if str(scores).endswith(".csv"):
+    if scores.path.suffix == ".csv":
         why = "CSV has one column per class; write .parquet to keep them"
     text = f"{n:,} per input, the input of the model's last layer"
     text = f"{text} (`rankshot score --no-features` leaves them out)"

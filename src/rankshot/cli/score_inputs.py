@@ -6,10 +6,11 @@ classes may spell them in another way. Exact names cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankshot import ranking, zeroshot
 from rankshot.cli.console import say
@@ -30,18 +31,18 @@ ScoreType = Literal[
 """What the numbers in a table of scores are: the choices of --score-type."""
 
 
-def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) -> ScoreType:
-    """Return the type that was given or, for auto, that of the first rows, and print this.
+def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) -> ScoreTable:
+    """Return a table with the type that was given or, for auto, that of the first rows; print it.
 
-    ``values`` are the first rows, if they have been read.
+    ``values`` are the first rows, if they are not in the table.
     """
     from rankshot.zeroshot.files.score_tables import AUTO, LOGITS, guess_score_type
 
-    if given != AUTO:
-        return given
+    if given != AUTO or table.score_type != AUTO:
+        return table if given == AUTO else replace(table, score_type=given)
     if values is None:
         values = next(table.batches())[1].values
-    score_type = cast("ScoreType", guess_score_type(values, table))
+    score_type = guess_score_type(values, table)
     remark = "see --score-type"
     if score_type == LOGITS and values.min() >= 0 and values.max() <= 1:
         remark = (
@@ -50,55 +51,30 @@ def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) ->
             "separate yes-no question, give --score-type one-vs-rest-probabilities"
         )
     say(f"{table.path}: the scores are interpreted as {score_type} ({remark})")
-    return score_type
+    return replace(table, score_type=score_type)
 
 
-def read_all_scores(table: ScoreTable, *, features: bool = False) -> tuple[list[str], Any]:
-    """Return all ids, or row numbers in a table without ids, and all scores as they are."""
-    batches: list[zeroshot.Scores] = []
-    names: list[str] = []
-    for found, batch in iterate_names(table, features=features):
-        names += found
-        batches.append(batch)
-    return names, zeroshot.Scores.concatenate(batches)
-
-
-def read_scores(table: ScoreTable, score_type: ScoreType) -> tuple[list[str], zeroshot.Scores]:
+def read_scores(table: ScoreTable) -> tuple[list[str], zeroshot.Scores]:
     """Return all ids, or row numbers in a table without ids, and all scores with features."""
-    from rankshot.zeroshot.files.score_tables import build_scores
-
-    names, raw = read_all_scores(table, features=True)
-    return names, build_scores(raw, table, score_type, range(len(raw)))
-
-
-def iterate_names(
-    table: ScoreTable, *, features: bool = False
-) -> Iterator[tuple[list[str], zeroshot.Scores]]:
-    """Yield ids, or row numbers in a table without ids, and scores as they are, in batches."""
-    n = 0
-    for ids, batch in table.batches(features=features):
-        rows = map(str, range(n, n + len(batch)))
-        yield list(rows if ids is None else ids), batch
-        n += len(batch)
+    names, batches = zip(*table.inputs(features=True), strict=True)
+    return [*chain.from_iterable(names)], zeroshot.Scores.concatenate(batches)
 
 
 def find_rows(
     table: ScoreTable, ids: Collection[str], where: Callable[[str], str] = lambda _: "input "
-) -> dict[str, tuple[int, zeroshot.Scores]]:
-    """Return the row numbers and the scores of some inputs, in the order of the table.
+) -> dict[str, zeroshot.Scores]:
+    """Return the scores of some inputs, in the order of the table.
 
     In a table without ids, the id of an input is the number of its row. ``where`` says how an
     error about an id begins.
     """
-    found: dict[str, tuple[int, zeroshot.Scores]] = {}
-    first = 0
-    for names, batch in iterate_names(table, features=True):
+    found: dict[str, zeroshot.Scores] = {}
+    for names, batch in table.inputs(features=True):
         for i, name in enumerate(names):
             if name in ids and name not in found:
-                found[name] = first + i, batch[[i]]
+                found[name] = batch[[i]]
         if len(found) == len(ids):
             return found
-        first += len(names)
     missing = [name for name in ids if name not in found]
     rule = "without a column id, inputs are numbered from 0"
     if table.has_ids:
@@ -108,20 +84,9 @@ def find_rows(
     )
 
 
-def find_inputs(
-    table: ScoreTable, ids: Iterable[str], score_type: ScoreType
-) -> Iterator[tuple[str, zeroshot.Scores]]:
-    """Yield the ids and scores of some inputs, in the order of the table."""
-    from rankshot.zeroshot.files.score_tables import build_scores
-
-    score_type = infer_score_type(table, score_type)
-    for name, (row, raw) in find_rows(table, dict.fromkeys(ids)).items():
-        yield name, build_scores(raw, table, score_type, [row])
-
-
-def read_first_ids(table: ScoreTable, n: int) -> list[str]:
+def read_first_ids(table: ScoreTable, n: int) -> Sequence[str]:
     """Return the ids of the first n inputs, or their row numbers in a table without ids."""
-    return next(iterate_names(table))[0][:n]
+    return next(table.inputs())[0][:n]
 
 
 # ---- Names of columns

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from rankshot import zeroshot
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.examples import GUESS, PROBABILITY, read_labels
-from rankshot.cli.heads import HeadOptions, fit_head, open_table
-from rankshot.cli.score_inputs import ScoreType, infer_score_type, read_scores
+from rankshot.cli.heads import DEFAULT_HEAD, HeadOptions, fit_head, open_table
+from rankshot.cli.score_inputs import read_scores
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.settings import METHODS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +27,6 @@ def suggest(
     output: Path,
     options: HeadOptions,
     number: int = 20,
-    score_type: ScoreType = "auto",
 ) -> None:
     """Suggest inputs to label as examples of new classes.
 
@@ -61,7 +59,7 @@ def suggest(
     check_output(output, (".csv",), inputs, *options.files.values())
     is_predicted = inputs.suffix in TABLE_ENDINGS and PROBABILITY in read_columns(inputs)[0]
     read = _read_predictions if is_predicted else _classify
-    ids, scores, guesses, proba = read(inputs, options, score_type)
+    ids, scores, guesses, proba = read(inputs, options)
     known = {}
     if options.examples is not None and ID in read_columns(options.examples)[0]:
         known = read_labels(options.examples)
@@ -81,12 +79,16 @@ def suggest(
     say(f"  to --examples {output} of rankshot classify, recognise or fit")
 
 
-def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guesses:
+def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:
     """Read predictions: inputs are told apart by their probabilities."""
     import numpy as np
 
+    from rankshot.zeroshot.decide import most_probable
+
     refuse(
-        {*options.files} - {"examples"} or options.head != METHODS[0] or score_type != "auto",
+        {*options.files} - {"examples"}
+        or options.plan.head.name != DEFAULT_HEAD
+        or options.score_type != "auto",
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",
     )
@@ -95,17 +97,16 @@ def _read_predictions(path: Path, options: HeadOptions, score_type: ScoreType) -
     if options.examples is not None:
         missing = sorted(read_labels(options.examples).keys() - set(ids))
         refuse(missing, f"{options.examples}: {quote_names(missing)} not found in {path}")
-    best = predicted.proba.argmax(axis=1)
+    best = most_probable(predicted.proba)
     proba = predicted.proba[np.arange(len(ids)), best]
     scores = zeroshot.Scores.from_probabilities(predicted.proba, predicted.targets)
     return ids, scores, np.array(predicted.targets)[best], proba
 
 
-def _classify(path: Path, options: HeadOptions, score_type: ScoreType) -> _Guesses:
+def _classify(path: Path, options: HeadOptions) -> _Guesses:
     """Classify inputs, which are told apart by their scores."""
     table = open_table(path, options)
-    model, score_type = fit_head(table, score_type, options)
-    score_type = infer_score_type(table, score_type)
-    ids, scores = read_scores(table, score_type)
+    model, table = fit_head(table, options)
+    ids, scores = read_scores(table)
     best = model.top(scores, 1)
     return ids, scores, best.labels[:, 0], best.proba[:, 0]

@@ -24,7 +24,7 @@ from rankshot.core.validation import as_name
 from rankshot.inference.model import Takes
 from rankshot.inference.pictures import ENDINGS
 
-COLUMNS = {"texts": "text", "pictures": "path"}
+INPUT_COLUMNS = {"texts": "text", "pictures": "path"}
 """The column of a table that has the inputs, if no other is named."""
 JSON_ENDINGS = (".jsonl", ".ndjson")
 
@@ -192,7 +192,7 @@ def _read_list(path: Path, takes: Takes) -> Entries:
 def _open_table(
     path: Path, takes: Takes, column: str | None, id_column: str | None, id_prefix: str
 ) -> Inputs:
-    wanted = column or COLUMNS.get(takes)
+    wanted = column or INPUT_COLUMNS.get(takes)
     if wanted is None:
         raise RankshotError(f"{path}: a table holds texts or pictures, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines

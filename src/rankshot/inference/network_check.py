@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import format_count
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.metrics import Interval, format_share, wilson_interval
 from rankshot.zeroshot.scores import Scores, class_scores, log_class_probabilities
 
@@ -135,7 +136,7 @@ def check_scores(
     for ids, batch in batches:
         items = batch.items
         values = np.asarray(class_scores(batch.values, batch.kind, len(items), {}, np), float)
-        first = values.argmax(axis=1)
+        first = most_probable(values)
         counts = counts + np.bincount(first, minlength=len(items))
         if batch.kind == "one-vs-one":
             probability = np.nan

@@ -11,42 +11,35 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import as_names
 from rankshot.inference.network_check import check_scores
 from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import Classes, ScoredInputs, score
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names.labels import ClassLabels
-from rankshot.sources.names.look_up import compare_as, describe_unknown
+from rankshot.sources.names.look_up import describe_unknown
+from rankshot.sources.registry import RankingSource, Source, compare_classes
 from rankshot.sources.wordnet import WordNet
-from rankshot.zeroshot.files.saved_heads import add_seen_classes
+from rankshot.zeroshot.decide import predict_names
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
     align_to,
-    describe_indistinguishable,
     only_new,
-    source_names,
 )
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
 from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.rehearsal import Rehearsal, describe_prediction
+from rankshot.zeroshot.remarks import describe_fit, describe_origin
 from rankshot.zeroshot.scores import Scores, as_scores
-from rankshot.zeroshot.settings import HeadSettings
 
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
-TABLES = ("wordnet", "glove", "corpus")
-"""How the sources that are neither people nor language models begin, as far as that is known."""
-EXPECTED = (
-    "expect less than with the answers of a language model (in a measured example, .47 instead of "
-    ".80 of 400 photographs of 16 new classes)"
-)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +99,7 @@ def recognise(
     seen: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
     features: bool = True,
-    source: Any = None,
+    source: Source | Sequence[Source] | None = None,
     rehearse: tuple[Any, ArrayLike] | None = None,
     examples: tuple[Any, ArrayLike] | None = None,
     classes: Literal["new", "all"] = "new",
@@ -187,63 +180,60 @@ def recognise(
     if rehearse is not None:
         reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
     known = None if examples is None else (read(examples[0]).scores, examples[1])
-    rankings: Any = new
     if not isinstance(new, Rankings | Mapping):
-        rankings = _rank(source, as_names(new, "new"), labels, scored.classes, known)
-    rankings = align_to(rankings, scores.items)
-    notes: list[str] = []
+        new = _rank(source, as_names(new, "new"), labels, scored.classes, known)
+    rankings = align_to(new, scores.items)
+    new_rankings = only_new(rankings)
+    notes = [describe_origin(new_rankings)]
+    rehearsal, predicted = _rehearse(rankings, new_rankings, reference, labels, notes)
+    if reference is not None and len(reference) < LEAST_INPUTS:
+        reference = None
     evidence = None if scores.evidence is None else scores
-    head, rehearsal, predicted = _fit_head(
-        rankings, reference, labels, notes, examples=known, evidence=evidence
-    )
-    notes += _list_remarks(head, scores, known, competes=classes == "all" or none)
-    if classes == "all" or none:
-        settings = HeadSettings() if rehearsal is None else rehearsal.settings_
-        head = _add_seen_classes(replace(settings, classes=classes, none=none), head, reference)
-    alone = head.predict(scores)
+    plan = _make_plan(rehearsal, classes, none=none)
+    head = plan.fit(new_rankings, reference, known, evidence)
+    notes += [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
+    notes += describe_fit(head, reference)
+    log_proba = head.predict_log_proba(scores)
+    alone = predict_names(log_proba, head.classes_)
     refined, why = refine_batch(head, scores, known, batch)
-    notes += filter(None, [why])
-    notes += _list_other_inputs(None if refined is head else rehearsal, head, reference, scores)
-    labels, proba = refined.predict(scores), refined.predict_proba(scores)
+    notes += [why] * bool(why)
+    if refined is not head:
+        log_proba = refined.predict_log_proba(scores)
+        notes += _list_other_inputs(rehearsal, head, reference, scores)
+    labels, proba = predict_names(log_proba, refined.classes_), np.exp(log_proba)
     return Recognition(
         scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
     )
 
 
-def _list_remarks(
-    head: BaseHead, scores: Scores, examples: tuple[Scores, ArrayLike] | None, *, competes: bool
-) -> list[str]:
-    """Return sentences on what cannot be told apart, and on what examples are compared by."""
-    found = [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
-    # A single new class that competes with seen classes is not the only class.
-    if examples is None and not (competes and len(head.classes_) == 1):
-        found += [f"warning: {remark}" for remark in describe_indistinguishable(head)]
-    if examples is not None and examples[0].features is None:
-        found.append("examples: compared by their scores, since they have no features")
-    return found
+def _make_plan(rehearsal: Rehearsal | None, classes: Literal["new", "all"], *, none: bool) -> Plan:
+    """Return the rehearsed plan, or the default one, for the classes that are wanted."""
+    plan = Plan() if rehearsal is None else rehearsal.plan_
+    if none and classes == "all" and plan.gate and plan.gate.none is None:
+        # Too few classes were held out to rehearse "none of these".
+        plan = replace(plan, gate=None)
+    return replace(plan, classes=classes, none=none)
 
 
 def _list_other_inputs(
     rehearsal: Rehearsal | None, head: BaseHead, reference: Scores | None, scores: Scores
 ) -> list[str]:
     """Return a sentence if more inputs seem to be of no new class than in the rehearsal."""
-    if rehearsal is None or rehearsal.settings_.gate is None:
+    if rehearsal is None or rehearsal.plan_.gate is None:
         return []
-    both = SeenAndNew(head, gate=Gate(**rehearsal.settings_.gate)).fit(reference)
+    both = SeenAndNew(head, gate=rehearsal.plan_.gate).fit(reference)
     share = both.gate_.estimate_other_share(both.gate_features(scores))
     if share <= rehearsal.other_share_:
         return []
     return [f"batch: about {share:.0%} of the inputs seem to be of none of the new classes"]
 
 
-def _fit_head(
-    rankings: Any, reference: Scores | None, labels: NDArray[np.str_], notes: list[str], **more: Any
-) -> tuple[BaseHead, Rehearsal | None, Interval | None]:
-    """Return a head of the new classes, rehearsed if that is possible; write down what was done."""
-    new: Any = only_new(rankings)
-    notes.append(_describe_sources(new))
+def _rehearse(
+    rankings: Any, new: Any, reference: Scores | None, labels: NDArray[np.str_], notes: list[str]
+) -> tuple[Rehearsal | None, Interval | None]:
+    """Rehearse, if that is possible, and predict the accuracy; write down what was done."""
     if reference is None:
-        return WeightedMean().fit(new, **more), None, None
+        return None, None
     held_out = _select_rehearsed(rankings, new, labels)
     n = len(held_out.target_names)
     if n < LEAST_CLASSES:
@@ -251,28 +241,18 @@ def _fit_head(
             f"rehearsal: none, since it needs rankings of {LEAST_CLASSES} labelled classes by the "
             f"sources of the new ones, not of {n}; the labelled inputs are the reference alone"
         )
-        enough = reference if len(reference) >= LEAST_INPUTS else None
-        return WeightedMean().fit(new, enough, **more), None, None
+        return None, None
     least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
     # Groups of enough classes for two halves, of which one stands for no class at all.
     n_folds = min(max(n // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
     rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
     predicted = rehearsal.predict_accuracy(new)
     notes += _describe_rehearsal(rehearsal, predicted, new)
-    return rehearsal.fit_head(new, **more), rehearsal, predicted
-
-
-def _add_seen_classes(settings: HeadSettings, head: BaseHead, reference: Scores | None) -> BaseHead:
-    """Return a head that answers seen classes or "none of these" as well."""
-    answers_all = settings.none and settings.classes == "all"
-    if answers_all and settings.gate and settings.gate["none"] is None:
-        settings = replace(settings, gate=None)
-    enough = reference is not None and len(reference) >= LEAST_INPUTS
-    return add_seen_classes(settings, head).fit(reference if enough else None)
+    return rehearsal, predicted
 
 
 def _rank(
-    source: Any,
+    source: Source | Sequence[Source] | None,
     new: tuple[str, ...],
     labels: NDArray[np.str_],
     seen: ClassLabels,
@@ -283,16 +263,13 @@ def _rank(
     A new class without a ranking and without an example may be misspelt.
     """
     targets = (*new, *(name for name in np.unique(labels).tolist() if name in seen.names))
-    words = seen.words
     if source is None:
-        # A pinned sense needs no words.
         source = WordNet(senses=seen.senses)
-        words = {name: text for name, text in words.items() if name not in seen.senses}
     rankings = Rankings.concatenate(
         [
             each.rankings(targets, seen.names)
-            if hasattr(each, "rankings")
-            else compare_as(each.similarity, targets, seen.names, words).to_rankings()
+            if isinstance(each, RankingSource)
+            else compare_classes(each, targets, seen.names, seen.words).to_rankings()
             for each in (source if isinstance(source, Sequence) else [source])
         ]
     )
@@ -303,18 +280,6 @@ def _rank(
             "leave it out"
         )
     return rankings
-
-
-def _describe_sources(rankings: Rankings) -> str:
-    """Return a sentence on where the rankings are from."""
-    names = quote_names(filter(None, source_names(rankings)))
-    if rankings.rater_names:
-        raters = format_count(len(rankings.rater_names), "rater")
-        return f"rankings: by {raters}" + (f" ({names})" if names else "")
-    if not names:
-        return "rankings: without the names of sources or raters"
-    tables = all(str(name).startswith(TABLES) for name in source_names(rankings))
-    return f"rankings: by {names}" + (f", without people or language models: {EXPECTED}" * tables)
 
 
 def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) -> Any:
@@ -331,7 +296,7 @@ def _describe_rehearsal(
     """Return sentences on what a rehearsal found, and what to think of it."""
     n = len(rehearsal.classes_)
     before, after = map(format_share, rehearsal.calibration_error_)
-    with_reference = "with" if rehearsal.settings_.reference else "without"
+    with_reference = "with" if rehearsal.plan_.reference else "without"
     recognised = (
         f"rehearsal: of {n} held-out seen classes, {rehearsal.accuracy_} of the inputs are "
         f"recognised ({with_reference} a reference; calibration error {before} before, {after} "

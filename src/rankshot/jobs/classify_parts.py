@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +18,7 @@ from rankshot.inference.scoring import ON_ERROR
 from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Workers, run_parts
 from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
+from rankshot.zeroshot.decide import REJECTED
 from rankshot.zeroshot.files.predictions import classify_to_file
 from rankshot.zeroshot.files.saved_heads import load_head
 from rankshot.zeroshot.files.score_tables import (
@@ -32,7 +33,6 @@ from rankshot.zeroshot.files.score_tables import (
     require_score_type,
 )
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.runner import REJECTED
 
 MAX_BAD_PARTS = 5
 """If this many parts cannot be read before one that can, the job does not begin."""
@@ -201,7 +201,7 @@ class _ClassifyJob(PartJob):
     def run(
         self, loaded: BaseHead, part: Part, source: Any, target: Path, metadata: dict[str, str]
     ) -> Work:
-        table = open_scores(source, allow_empty=True)
+        table = replace(open_scores(source, allow_empty=True), score_type=self.score_type)
         head, _ = name_by_columns(loaded, table, self.head_name)
         require_features(table, head, self.head_name)
 
@@ -218,7 +218,6 @@ class _ClassifyJob(PartJob):
         counts = classify_to_file(
             table,
             head,
-            self.score_type,
             target,
             self.reject_below,
             self.top,

@@ -82,7 +82,7 @@ from rankshot.zeroshot.files.score_tables import (
     write_score_table,
 )
 
-TABLE_ENDINGS = (".csv", *JSON_ENDINGS)
+INPUT_ENDINGS = (".csv", *JSON_ENDINGS)
 PART_INPUTS = 1000
 """The number of inputs of a part, about."""
 MIN_PARTS, MIN_BATCHES = 8, 16
@@ -254,7 +254,7 @@ def list_inputs(
     """
     require_whole_number("batch_size", batch_size)
     if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
-        parts = list_parts(as_address(inputs), TABLE_ENDINGS)
+        parts = list_parts(as_address(inputs), INPUT_ENDINGS)
         return InputParts(str(inputs), parts, batch_size, column, id_column, are_tables=True)
     found = open_inputs(inputs, plan.model.takes, column, id_column)
     packed = _divide(iter(found), batch_size)
@@ -315,7 +315,7 @@ def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
     if not (is_address(inputs) or has_pattern(inputs)):
         # A folder of pictures, for a text model, is refused by `open_inputs`.
         return plan.model.takes == "texts" and any(
-            path.suffix in TABLE_ENDINGS for path in Path(inputs).rglob("*.*")
+            path.suffix in INPUT_ENDINGS for path in Path(inputs).rglob("*.*")
         )
     if plan.model.takes != "texts":
         raise RankshotError(

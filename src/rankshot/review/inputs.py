@@ -13,7 +13,7 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.tables import read_columns
-from rankshot.inference.inputs import COLUMNS, Input, find_version, open_inputs
+from rankshot.inference.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
 from rankshot.inference.pictures import ENDINGS as IMAGE_ENDINGS
 from rankshot.report.pictures import PictureFolder, Thumbnail
 from rankshot.zeroshot.scores import Scores, class_scores
@@ -154,8 +154,8 @@ class ShownInputs:
 
 def _find_kind(place: Path) -> str:
     """Return whether a file has texts or paths, by its columns."""
-    columns = read_columns(place)[0] if place.suffix == ".csv" else [COLUMNS["texts"]]
-    kinds = [kind for kind, column in COLUMNS.items() if column in columns]
+    columns = read_columns(place)[0] if place.suffix == ".csv" else [INPUT_COLUMNS["texts"]]
+    kinds = [kind for kind, column in INPUT_COLUMNS.items() if column in columns]
     if len(kinds) != 1:
         raise RankshotError(
             f"{place}: give the inputs a column named text, or named path; the columns are "

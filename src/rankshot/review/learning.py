@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement, refine_batch
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE, SeenAndNew
+from rankshot.zeroshot.heads.batch_refinement import refine_batch
+from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.suggestions import suggest
 
@@ -57,23 +57,23 @@ class Learner:
     ----------
     scores : Scores
         Of all inputs that are reviewed, with features if there are any.
-    template : head
-        A `WeightedMean` with its settings, perhaps inside a `SeenAndNew` or a `BatchRefinement`.
+    plan : Plan
+        With a `WeightedMean`.
     rankings : Rankings
         Of the new classes.
     reference : Scores, optional
-        Of the head itself.
-    gate_reference : Scores, optional
-        What decides between seen and new classes is fitted to it.
+        Scores of inputs of seen classes.
+    decides_together : bool
+        Whether the inputs are decided together, by a `BatchRefinement`.
     examples : scores and labels, optional
         Of other inputs.
     """
 
     scores: Scores
-    template: Any
+    plan: Plan
     rankings: Rankings
     reference: Scores | None = None
-    gate_reference: Scores | None = None
+    decides_together: bool = False
     examples: tuple[Scores, NDArray[np.str_]] | None = None
 
     @property
@@ -103,22 +103,13 @@ class Learner:
                 found = Scores.concatenate([found, examples[0]])
                 names = np.concatenate([names, examples[1]])
             examples = found, names
-        head = self._fit(self.template, Rankings.concatenate(parts), examples)
+        evidence = None if self.scores.evidence is None else self._sample()
+        head = self.plan.fit(Rankings.concatenate(parts), self.reference, examples, evidence)
+        if self.decides_together:
+            head, _ = refine_batch(head, self._sample(), examples, "yes")
         names, proba = head.top(self.scores, min(2, len(head.classes_)))
         order = np.lexsort((-proba[:, 0], names[:, 0]))
         return Predicted(head, names[:, 0], proba[:, 0], names[:, -1], proba[:, -1], order)
-
-    def _fit(self, template: Any, rankings: Rankings, examples: Any) -> Any:
-        """Return a head with the settings of another one, fitted to rankings and examples."""
-        if isinstance(template, BatchRefinement):
-            head = self._fit(template.head, rankings, examples)
-            return refine_batch(head, self._sample(), examples, "yes")[0]
-        if isinstance(template, SeenAndNew):
-            inner = self._fit(template.head, rankings, examples)
-            settings = template.get_params(deep=False) | {"head": inner}
-            return SeenAndNew(**settings).fit(self.gate_reference)
-        evidence = None if self.scores.evidence is None else self._sample()
-        return clone(template).fit(rankings, self.reference, examples, evidence)
 
     def _sample(self) -> Scores:
         n = len(self.scores)

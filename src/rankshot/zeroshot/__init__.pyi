@@ -1,5 +1,6 @@
 from . import metrics as metrics
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
+from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
 from .evidence import word_evidence as word_evidence
 from .explanation import Explanation as Explanation, explain as explain
@@ -8,7 +9,7 @@ from .files.predictions import (
     read_predictions as read_predictions,
     read_truth as read_truth,
 )
-from .files.saved_heads import build_head as build_head, load_head as load_head
+from .files.saved_heads import load_head as load_head
 from .files.score_tables import open_scores as open_scores
 from .heads.base import BaseHead as BaseHead
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
@@ -20,8 +21,7 @@ from .heads.similarity_heads import ConSE as ConSE, DirectSimilarity as DirectSi
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .metrics import Bootstrap as Bootstrap
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
+from .plan import Plan as Plan
 from .rehearsal import Rehearsal as Rehearsal
-from .runner import Top as Top
 from .scores import Scores as Scores
-from .settings import HeadSettings as HeadSettings
 from .suggestions import Suggestions as Suggestions, suggest as suggest

@@ -15,28 +15,23 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names, require_choice, require_number
+from rankshot.zeroshot.decide import REJECTED, Top, label_or_reject, normalize_log_proba, take_top
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (
-    BaseHead,
     Orders,
     Semantics,
     align_to,
-    describe_indistinguishable,
     only_new,
     require_semantics,
 )
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.seen_and_new import Gate
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.runner import (
-    REJECTED,
-    Candidates,
-    Top,
-    label_or_reject,
-    normalize_log_proba,
-    take_top,
-)
+from rankshot.zeroshot.plan import Plan
+from rankshot.zeroshot.remarks import describe_indistinguishable
+from rankshot.zeroshot.runner import Candidates
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]
@@ -107,7 +102,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         *,
-        head: BaseHead | None = None,
+        head: SemanticHead | None = None,
         rankings: Semantics | Orders | None = None,
         classes: Literal["new", "all"] = "new",
         gate: Gate | None = None,
@@ -165,7 +160,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             ``classes="all"``.
         """
         self._check_parameters()
-        head: Any = WeightedMean() if self.head is None else clone(self.head)
         _check_more(examples, evidence)
         require_same_length(X, y)
         trained = clone(self.estimator).fit(X, y)
@@ -179,16 +173,19 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if examples is not None:
             more["examples"] = self._describe(trained, examples[0]), examples[1]
         self._examples = more.get("examples")
-        is_alone = self.classes == "new" and not self.none
-        reference = None if X is None or is_alone else self._describe(trained, X)
-        if reference is not None and head.takes_reference:
-            more["reference"] = reference
-        head.fit(new, **more)
+        plan = Plan(
+            head=WeightedMean() if self.head is None else self.head,
+            classes=self.classes,
+            none=self.none,
+            gate=self.gate,
+            seen_temperature=self.seen_temperature,
+        )
+        if X is not None and plan.has_gate:
+            more["reference"] = self._describe(trained, X)
+        head = plan.fit(new, **more)
         # A single new class beside seen classes is not the only class.
-        remarks = describe_indistinguishable(head) if is_alone or len(head.classes_) > 1 else []
-        if not is_alone:
-            own = {name: getattr(self, name) for name in ("gate", "none", "seen_temperature")}
-            head = SeenAndNew(head, seen=self.classes == "all", **own).fit(reference)
+        is_only = plan.has_gate and len(head.innermost.classes_) == 1
+        remarks = [] if is_only else describe_indistinguishable(head.innermost)
         if self.reject_below is not None and self.reject_label in head.classes_:
             raise RankshotError(
                 f"reject_label: {self.reject_label!r} is one of the classes to predict"
@@ -204,7 +201,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise for wrong parameters before anything is trained."""
         is_estimator = isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator)
-        if not is_estimator or not isinstance(self.head, BaseHead | None):
+        if not is_estimator or not isinstance(self.head, SemanticHead | None):
             raise RankshotError(
                 "a ZeroShotClassifier needs a classifier and a head such as WeightedMean(), not "
                 f"{short_repr(self.estimator)} and {short_repr(self.head)}"

@@ -14,6 +14,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.pipeline import FeatureUnion, make_union
 
 from rankshot.core.validation import as_names
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
@@ -111,7 +112,7 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
         Evidence with mean 0 in each row and variance 1 over all.
     """
     n, L = log_proba.shape
-    agreement = float(np.mean(log_proba.argmax(axis=1) == evidence.argmax(axis=1)))
+    agreement = float(np.mean(most_probable(log_proba) == most_probable(evidence)))
     agreement -= LOWER_LIMIT * np.sqrt(max(agreement * (1 - agreement), 1 / (n * L)) / n)
     p = float(np.exp(log_proba.max(axis=1)).mean())
     by_chance = (1 - p) / (L - 1)

@@ -5,7 +5,7 @@ How much each of them counts is measured on the examples themselves, from the fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,13 +66,17 @@ def as_examples(
             f"examples: {len(scores)} rows of scores need as many labels, not {labels.shape}"
         )
     for name in sorted(set(labels.tolist())):
-        if name in items:
-            raise RankshotError(
-                f"examples: {name!r} is a seen class; examples are inputs of new classes"
-            )
-        if name not in ranked and (close := suggest_name(name, ranked)):
-            raise RankshotError(f"examples: no ranking of {name!r}{close}")
+        if problem := describe_bad_label(name, items, ranked):
+            raise RankshotError(f"examples: {problem}")
     return scores, labels
+
+
+def describe_bad_label(name: str, items: Collection[str], ranked: Collection[str]) -> str:
+    """Return why an example cannot have a label, or an empty text."""
+    if name in items:
+        return f"{name!r} is a seen class, and examples are inputs of new classes"
+    close = "" if name in ranked else suggest_name(name, ranked)
+    return f"unknown class {name!r}{close}; correct the label, or rank the class" * bool(close)
 
 
 class Signal(NamedTuple):

@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import find_ranked_items
+from rankshot.zeroshot.decide import take_top
 from rankshot.zeroshot.heads.base import BaseHead, compared_rankings
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
-from rankshot.zeroshot.runner import Candidates, take_top
+from rankshot.zeroshot.runner import Candidates
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
@@ -234,11 +235,7 @@ def explain_decisions(
 ) -> list[Explanation]:
     """Explain decisions that follow from ``log_proba``; see `explain`."""
     # New classes are compared among themselves; the gate is between them and seen classes.
-    inner: Any = head.head if isinstance(head, SeenAndNew | BatchRefinement) else head
-    if not hasattr(inner, "item_contributions"):
-        raise RankshotError(
-            f"{type(inner).__name__} cannot be explained by seen classes and sources"
-        )
+    inner = head if head.head is None else head.head
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     base = None if against is None else _column(inner, against)
@@ -256,10 +253,8 @@ def explain_decisions(
     for added in {"examples", "evidence", "batch"} & {*more}:
         more[added] = (more[added] / softened).tolist()
     by_item = _contributions(by_item / softened, columns, base)
-    names, by_source = (), np.zeros((len(table), 0))
-    if hasattr(inner, "source_log_posteriors"):
-        names, by_source = inner.source_log_posteriors(table.values, table.kind)
-        by_source = _contributions(by_source / (inner.temperature_ * softened), columns, base)
+    names, by_source = inner.source_log_posteriors(table.values, table.kind)
+    by_source = _contributions(by_source / (inner.temperature_ * softened), columns, base)
     gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else None
     found = []
     for row, name in enumerate(map(str, chosen)):

@@ -13,6 +13,7 @@ from rankshot.core.errors import RankshotError, format_count, quote_names, short
 from rankshot.core.validation import Seed, require_whole_number
 from rankshot.ranking.matrices import restrict_items
 from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.heads.base import BaseHead, Semantics, align_to, select_targets
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores, class_scores
@@ -91,7 +92,7 @@ def _require_agreement(scores: Scores, labels: Labels) -> None:
     if len(scores) < ENOUGH_TO_JUDGE:
         return
     values = class_scores(scores.values, scores.kind, len(scores.items), {}, np)
-    agreement = float(np.mean(np.array(scores.items)[values.argmax(axis=1)] == labels))
+    agreement = float(np.mean(np.array(scores.items)[most_probable(values)] == labels))
     if agreement < 2 / len(scores.items):
         raise RankshotError(
             f"only {agreement:.1%} of the inputs of other seen classes have the highest score for "

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-ROUNDING = 1e-6
+PROBABILITY_ROUNDING = 1e-6
 """How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
 
 
@@ -473,7 +473,7 @@ def require_probabilities(
 ) -> ScoredTable:
     """Validate labels and a table of probabilities, one per class."""
     rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
-    return require_scored_table(y_true, proba, classes, 0, 1 + ROUNDING, rule)
+    return require_scored_table(y_true, proba, classes, 0, 1 + PROBABILITY_ROUNDING, rule)
 
 
 def require_scored_table(

@@ -18,9 +18,9 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
 from rankshot.sources.names.labels import read_class_labels
+from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.last_layer import add_last_layers
-from rankshot.zeroshot.runner import TIED
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns
 
 SCORES, FEATURES, PROBABILITIES, LABEL = "scores", "features", "probabilities", "label"
@@ -291,7 +291,7 @@ class _Graph:
         """Return the number of the most probable class; among equals, the first."""
         xp = self._xp
         top = largest(log_proba, xp, 1)
-        tied = TIED[np.dtype(np.float32)] * xp.where(top < -1, -top, 1.0)
+        tied = EQUAL_LOG_PROBA[np.dtype(np.float32)] * xp.where(top < -1, -top, 1.0)
         return xp.argmax(xp.astype(log_proba >= top - tied, xp.float32), axis=1)
 
 

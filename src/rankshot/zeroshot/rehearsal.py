@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,12 +22,13 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed, require_choice
+from rankshot.core.validation import Seed
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot import metrics
 from rankshot.zeroshot.classifier import require_same_length
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.evidence import (
     Weighed,
@@ -35,7 +36,6 @@ from rankshot.zeroshot.evidence import (
     fit_evidence,
     fit_temperature,
 )
-from rankshot.zeroshot.files.saved_heads import add_seen_classes, decode_parameters
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
@@ -58,13 +58,9 @@ from rankshot.zeroshot.held_out import (
     hold_out,
     predict_mean_accuracy,
 )
+from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.scores import Scores
-from rankshot.zeroshot.settings import HeadSettings
-from rankshot.zeroshot.source_weights import (
-    require_source_weights,
-    weigh_for_head,
-    weigh_sources,
-)
+from rankshot.zeroshot.source_weights import require_source_weights, weigh_sources
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
@@ -125,7 +121,7 @@ class Rehearsal(BaseEstimator):
 
     Attributes
     ----------
-    settings_ : HeadSettings
+    plan_ : Plan
         What was chosen: the parameters of the head with its temperature, the weights of the
         sources, whether to use a reference, and the gate between seen and new classes (if there
         are enough inputs of other seen classes) with the temperature of the seen classes.
@@ -264,27 +260,24 @@ class Rehearsal(BaseEstimator):
         """Keep what was chosen, with its temperature and its gate."""
         chosen, outcomes = stage.chosen, stage.chosen_outcomes
         self.trials_, self.accuracy_ = stage.trials, chosen.accuracy
-        own = replace(chosen.settings, temperature=None)
+        own = stage.with_params(temperature=None)
         before = stage.fit(stage.folds[0], own).temperature_
         tables = [(one.values, one.columns, metrics.class_weights(one.labels)) for one in outcomes]
         after = fit_temperature(tables, TEMPERATURES)
         self.calibration_error_ = tuple(
             float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
-        found = {**decode_parameters(chosen.settings), "temperature": after}
-        settings = stage.with_params(found)
-        if stage.has_evidence and settings.evidence_weight is None:
-            settings = replace(settings, evidence_weight=0.0)
-        settings = stage.rehearse_examples(settings)
+        found: dict[str, Any] = {"temperature": after}
+        if stage.has_evidence and chosen.plan.head.evidence_weight is None:
+            found["evidence_weight"] = 0.0
+        plan = stage.rehearse_examples(stage.with_params(**found))
         self.together_: metrics.GeneralizedAccuracy | None = None
         self.other_share_ = 1.0
         if all(len(fold.seen) >= LEAST_INPUTS for fold in stage.folds):
-            gate, seen_temperature, self.together_, self.other_share_ = _rehearse_gate(
-                stage, settings
-            )
-            settings = replace(settings, gate=asdict(gate), seen_temperature=seen_temperature)
-        self.settings_ = replace(settings, default_temperature=before)
-        self.head_ = type(stage.head)(**decode_parameters(self.settings_))
+            gate, seen_temperature, self.together_, self.other_share_ = _rehearse_gate(stage, plan)
+            plan = replace(plan, gate=gate, seen_temperature=seen_temperature)
+        self.plan_ = replace(plan, default_temperature=before)
+        self.head_ = self.plan_.make_head()
         self._chosen = chosen
 
     def fit_head(
@@ -314,17 +307,12 @@ class Rehearsal(BaseEstimator):
         none : bool
             Whether "none of these" is an answer as well.
         """
-        check_is_fitted(self, "settings_")
-        require_choice("classes", classes, ("new", "all"))
+        check_is_fitted(self, "plan_")
         table = self._reference if reference is None else reference
         new = only_new(align_to(rankings, table.items))
-        settings = replace(self.settings_, classes=classes, none=none)
-        more = {"examples": examples, "evidence": evidence}
-        head: BaseHead = fit_with(self.head_, settings, new, table, **more)
-        if classes == "new" and not none:
-            return head
-        require_gate(settings)
-        return add_seen_classes(settings, head).fit(table)
+        plan = replace(self.plan_, classes=classes, none=none)
+        require_gate(plan)
+        return plan.fit(new, table, examples, evidence)
 
     def predict_accuracy(
         self, rankings: Semantics, reference: Scores | None = None, trial: Trial | None = None
@@ -348,22 +336,22 @@ class Rehearsal(BaseEstimator):
             vectors. Such tables rank some kinds of classes well and others badly. On held-out
             seen classes, the intervals then contained the accuracy less often than they claim.
         """
-        check_is_fitted(self, "settings_")
+        check_is_fitted(self, "plan_")
         tried = self._chosen if trial is None else trial
         if tried not in self.trials_:
             raise RankshotError(f"trial must be one of trials_, not {short_repr(trial)}")
         table = self._reference if reference is None else reference
         new: Any = only_new(align_to(rankings, table.items))
-        if not _has_raters(new, tried.settings):
+        if not _has_raters(new, tried.plan):
             return None
-        head = fit_with(self.head_, tried.settings, new, table)
+        head = tried.plan.fit_head(new, table)
         strengths = [
             find_strengths(np.array([tried.by_class[z] for z in classes]), correlations)
             for classes, correlations in tried.correlations
         ]
         rehearsed: Any = self._rehearsed
         rehearsed = align_to(restrict_items(rehearsed, table.items), table.items)
-        both = fit_with(self.head_, tried.settings, Rankings.concatenate([rehearsed, new]), table)
+        both = tried.plan.fit_head(Rankings.concatenate([rehearsed, new]), table)
         names = np.concatenate([*(classes for classes, _ in tried.correlations), head.classes_])
         order = np.searchsorted(both.classes_, names)
         similarity = correlate_classes(both, table)[np.ix_(order, order)]
@@ -372,23 +360,12 @@ class Rehearsal(BaseEstimator):
         )
 
 
-def fit_with(
-    head: BaseHead, settings: HeadSettings, semantics: Semantics, reference: Scores, **more: Any
-) -> Any:
-    """Return a head like another one with some settings, fitted with what the settings ask for."""
-    given = {name: value for name, value in more.items() if value is not None}
-    if settings.reference:
-        given["reference"] = reference
-    fresh: Any = type(head)(**decode_parameters(settings))
-    return fresh.fit(weigh_for_head(settings, semantics), **given)
-
-
-def _has_raters(new: Semantics, settings: HeadSettings) -> bool:
+def _has_raters(new: Semantics, plan: Plan) -> bool:
     """Return whether people or language models made some of the rankings that count."""
     if not isinstance(new, Rankings):
         return False
-    if settings.source_weights is not None:
-        new = weigh_sources(new, require_source_weights(settings.source_weights, new))
+    if plan.source_weights is not None:
+        new = weigh_sources(new, require_source_weights(plan.source_weights, new))
     return bool(new.rater_names)
 
 
@@ -430,7 +407,7 @@ def _describe_sources_alone(rehearsal: Rehearsal, new: Semantics) -> list[str]:
     """Return the predicted accuracy of the new classes by each of several sources alone."""
     lines = []
     for trial in rehearsal.trials_:
-        weights = trial.settings.source_weights or {}
+        weights = trial.plan.source_weights or {}
         used = [source for source, weight in weights.items() if weight > 0]
         if trial.what.endswith(" alone") and used[0] in source_names(new):
             predicted = rehearsal.predict_accuracy(new, trial=trial)
@@ -467,14 +444,16 @@ def _require_scores(X: Any, labels: Labels, semantics: Semantics) -> None:
         )
 
 
-def require_gate(settings: HeadSettings) -> None:
+def require_gate(plan: Plan) -> None:
     """Raise if a rehearsal could not learn what decides between seen and new classes."""
-    if settings.gate is None:
+    if not plan.has_gate:
+        return
+    if plan.gate is None:
         raise RankshotError(
             "there is no gate between seen and new classes: the rehearsal had fewer than "
             f"{LEAST_INPUTS} inputs of other seen classes"
         )
-    if settings.none and settings.classes == "all" and settings.gate["none"] is None:
+    if plan.none and plan.classes == "all" and plan.gate.none is None:
         raise RankshotError(
             "'none of these' was not rehearsed: each group of held-out classes has fewer than "
             f"{2 * LEAST_CLASSES}, so rehearse more classes, or use fewer groups"
@@ -495,7 +474,7 @@ class Trial:
     """
 
     what: str
-    settings: HeadSettings
+    plan: Plan
     accuracy: metrics.Interval
     by_class: dict[str, float]
     correlations: list[tuple[Labels, Floats]] = field(repr=False)
@@ -537,19 +516,19 @@ class _Trials:
         self._outcomes: list[list[_Outcome]] = []
         enough = all(len(fold.seen) >= LEAST_INPUTS for fold in folds)
         reference = head.takes_reference and enough
-        own = HeadSettings.from_head(head, reference=reference)
+        own = Plan(head=head, reference=reference)
         own = replace(own, source_weights=self._default_source_weights(own))
         self.chosen = self._evaluate("default settings", own)
 
-    def _default_source_weights(self, settings: HeadSettings) -> dict[str, float] | None:
+    def _default_source_weights(self, plan: Plan) -> dict[str, float] | None:
         """Return the weights of all sources; a source counts if it does so in any fold."""
         if isinstance(self.folds[0].semantics, Similarity):
             return None
         weights: dict[str, float] = {}
         for fold in self.folds:
-            fitted = self.fit(fold, settings)
+            fitted = self.fit(fold, plan)
             ones = dict.fromkeys(source_names(fold.semantics), 1.0)
-            for source, weight in getattr(fitted, "source_weights_", ones).items():
+            for source, weight in (fitted.source_weights_ or ones).items():
                 weights[source] = max(weight, weights.get(source, 0.0))
         return dict(sorted(weights.items()))
 
@@ -564,19 +543,19 @@ class _Trials:
         tried = [
             self._evaluate(
                 ", ".join(f"{name}={value}" for name, value in params.items()),
-                self.with_params(params),
+                self.with_params(**params),
             )
             for params in grid
             if params
         ]
         self._keep_if_better(tried)
-        if self.chosen.settings.reference:
-            without = replace(self.chosen.settings, reference=False)
+        if self.chosen.plan.reference:
+            without = replace(self.chosen.plan, reference=False)
             self._keep_if_better([self._evaluate("no reference", without)])
 
     def choose_evidence(self) -> None:
         """Try evidence with the weight, and the temperature, that make the labels most probable."""
-        if not self.has_evidence or self.chosen.settings.evidence_weight is not None:
+        if not self.has_evidence or self.chosen.plan.head.evidence_weight is not None:
             return
         parts = []
         for fold, one in zip(self.folds, self.chosen_outcomes, strict=True):
@@ -584,16 +563,15 @@ class _Trials:
             weight = metrics.class_weights(one.labels)
             parts.append(Weighed(one.values, given / scale, one.columns, weight))
         temperature, evidence_weight = fit_evidence(parts)
-        found = {"temperature": temperature, "evidence_weight": evidence_weight}
-        settings = self.with_params({**decode_parameters(self.chosen.settings), **found})
-        tried = self._evaluate("with evidence", settings)
+        plan = self.with_params(temperature=temperature, evidence_weight=evidence_weight)
+        tried = self._evaluate("with evidence", plan)
         # Accuracies are predicted from rankings and a reference, which has no such evidence.
         tried.correlations[:] = self.chosen.correlations
         self._keep_if_better([tried])
 
     def _choose_source_weights(self) -> None:
         """Try each source alone, then change one weight at a time while that is clearly better."""
-        names = tuple(self.chosen.settings.source_weights or ())
+        names = tuple(self.chosen.plan.source_weights or ())
         if len(names) < 2:
             return
         alone = [{name: float(name == only) for name in names} for only in names]
@@ -601,7 +579,7 @@ class _Trials:
         before = None
         while before is not self.chosen:
             before = self.chosen
-            weights = before.settings.source_weights or {}
+            weights = dict(before.plan.source_weights or {})
             changed = [weights | {name: step} for name in names for step in SOURCE_WEIGHTS]
             self._keep_if_better([self._weigh(each) for each in changed if any(each.values())], 2)
 
@@ -613,48 +591,46 @@ class _Trials:
         what = ", ".join(f"{source} {weight:.2g}" for source, weight in used.items())
         if len(used) == 1:
             what = f"{next(iter(used))} alone"
-        return self._evaluate(what, replace(self.chosen.settings, source_weights=weights))
+        return self._evaluate(what, replace(self.chosen.plan, source_weights=weights))
 
     def _keep_if_better(self, trials: list[Trial], n_errors: float = 1.0) -> None:
         best = max(trials, key=lambda trial: trial.accuracy.estimate, default=self.chosen)
         if best.is_clearly_better(self.chosen, n_errors):
             self.chosen = best
 
-    def with_params(self, params: dict[str, Any]) -> HeadSettings:
-        """Return the chosen settings, but the parameters of the head with some of them replaced."""
-        chosen, head = self.chosen.settings, clone(self.head).set_params(**params)
-        found = HeadSettings.from_head(head, reference=chosen.reference)
-        return replace(found, source_weights=chosen.source_weights)
+    def with_params(self, **params: Any) -> Plan:
+        """Return the chosen plan with some parameters of its head replaced."""
+        plan = self.chosen.plan
+        return replace(plan, head=clone(plan.head).set_params(**params))
 
-    def rehearse_examples(self, settings: HeadSettings) -> HeadSettings:
-        """Return settings with β and ρ of labelled examples, as the held-out classes show them."""
+    def rehearse_examples(self, plan: Plan) -> Plan:
+        """Return a plan with β and ρ of labelled examples, as the held-out classes show them."""
         if "example_prior" not in self.head.get_params():  # type: ignore[attr-defined]
-            return settings
-        facts = [self._learn_examples(fold, settings) for fold in self.folds]
+            return plan
+        facts = [self._learn_examples(fold, plan) for fold in self.folds]
         prior = np.mean([(one.slope, one.signal) for one in facts], axis=0).tolist()
-        return replace(settings, others=settings.others | {"example_prior": prior})
+        return replace(plan, head=clone(plan.head).set_params(example_prior=prior))
 
-    def _learn_examples(self, fold: Fold, settings: HeadSettings) -> ExampleFacts:
+    def _learn_examples(self, fold: Fold, plan: Plan) -> ExampleFacts:
         """Return what all inputs of held-out classes tell as examples, by their scores alone."""
         examples = replace(fold.new, features=None), fold.new_label
-        head = fit_with(self.head, settings, fold.semantics, fold.seen, examples=examples)
-        facts: ExampleFacts = head.examples_
+        facts: ExampleFacts = plan.fit_head(fold.semantics, fold.seen, examples).examples_
         return facts
 
-    def fit(self, fold: Fold, settings: HeadSettings) -> Any:
-        """Return the head with some settings, fitted to the held-out classes of a fold."""
-        evidence = fold.new if settings.evidence_weight and self.has_evidence else None
-        return fit_with(self.head, settings, fold.semantics, fold.seen, evidence=evidence)
+    def fit(self, fold: Fold, plan: Plan) -> Any:
+        """Return the head of a plan, fitted to the held-out classes of a fold."""
+        evidence = fold.new if plan.head.evidence_weight and self.has_evidence else None
+        return plan.fit_head(fold.semantics, fold.seen, evidence=evidence)
 
-    def _evaluate(self, what: str, settings: HeadSettings) -> Trial:
+    def _evaluate(self, what: str, plan: Plan) -> Trial:
         """Measure one way to recognise the held-out classes; the same way only once."""
         for trial in self.trials:
-            if trial.settings == settings:
+            if trial.plan.to_json() == plan.to_json():
                 return trial
         self._line.update(what)
         outcomes, correlations = [], []
         for fold in self.folds:
-            head = self.fit(fold, settings)
+            head = self.fit(fold, plan)
             values = np.asarray(head.decision_function(fold.new), np.float64)
             outcomes.append(_Outcome(fold.new_label, head.classes_, values))
             # Without a reference, correlations are those over the inputs themselves.
@@ -662,10 +638,10 @@ class _Trials:
             correlations.append((head.classes_, correlate_classes(head, table)))
         labels = np.concatenate([one.labels for one in outcomes])
         right = np.concatenate(
-            [one.classes[one.values.argmax(axis=1)] == one.labels for one in outcomes]
+            [one.classes[most_probable(one.values)] == one.labels for one in outcomes]
         )
         by_class = {str(z): float(right[labels == z].mean()) for z in np.unique(labels)}
-        trial = Trial(what, settings, metrics.class_interval(labels, right), by_class, correlations)
+        trial = Trial(what, plan, metrics.class_interval(labels, right), by_class, correlations)
         self.trials.append(trial)
         self._outcomes.append(outcomes)
         return trial
@@ -675,7 +651,7 @@ class _Trials:
 
 
 def _rehearse_gate(
-    stage: _Trials, settings: HeadSettings
+    stage: _Trials, plan: Plan
 ) -> tuple[Gate, float, metrics.GeneralizedAccuracy, float]:
     """Learn the gate from inputs of held-out classes and of the other seen classes.
 
@@ -683,7 +659,7 @@ def _rehearse_gate(
     answered, as means over the folds, and the largest share of other inputs found in a fold.
     """
     folds = stage.folds
-    pairs = [SeenAndNew(stage.fit(f, settings)).fit(f.seen, f.seen_label) for f in folds]
+    pairs = [SeenAndNew(stage.fit(f, plan)).fit(f.seen, f.seen_label) for f in folds]
     new = [both.gate_features(fold.new) for both, fold in zip(pairs, folds, strict=True)]
     seen = [both.gate_features(fold.seen) for both, fold in zip(pairs, folds, strict=True)]
     gate = fit_gate(np.concatenate(new), np.concatenate(seen))
@@ -715,7 +691,7 @@ def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Fl
     for half in (names[::2], names[1::2]):
         is_half = np.isin(np.array(fold.semantics.targets, object), half)
         part = fold._replace(semantics=select_targets(fold.semantics, is_half))
-        both = SeenAndNew(stage.fit(part, stage.chosen.settings)).fit(fold.seen)
+        both = SeenAndNew(stage.fit(part, stage.chosen.plan)).fit(fold.seen)
         features = both.gate_features(fold.new)
         known = np.isin(fold.new_label, half)
         yield features[known], both.gate_features(fold.seen), features[~known]

@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Any, Literal, get_args
 
@@ -127,7 +127,9 @@ class Scores:
 
     @classmethod
     def concatenate(cls, parts: Sequence[Scores]) -> Scores:
-        """Return the scores and features of ``parts``, which have the same classes, as one table.
+        """Return the scores of ``parts``, which have the same classes, as one table.
+
+        They keep features, and evidence if all have some.
 
         Examples
         --------
@@ -140,7 +142,11 @@ class Scores:
             stack = vstack if issparse(parts[0].features) else np.concatenate
             features = stack([part.features for part in parts])
         values = np.concatenate([part.values for part in parts])
-        return cls.from_validated(values, parts[0].items, parts[0].kind, features)
+        whole = cls.from_validated(values, parts[0].items, parts[0].kind, features)
+        evidence = [part.evidence for part in parts if part.evidence is not None]
+        if len(evidence) < len(parts):
+            return whole
+        return replace(whole, evidence=cls.concatenate(evidence))
 
     @classmethod
     def from_probabilities(

@@ -8,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import Semantics, quote_sources, source_names, sources_of
-from rankshot.zeroshot.settings import HeadSettings
+from rankshot.zeroshot.heads.base import quote_sources, source_names, sources_of
 
 Floats = NDArray[np.float64]
 LEAST_COHERENCE = 1.64
@@ -110,15 +109,6 @@ def weigh_sources(rankings: Rankings, weights: Mapping[str, float]) -> Rankings:
     return replace(rankings, weights=weighed)[weighed > 0]
 
 
-def weigh_for_head(settings: HeadSettings, semantics: Semantics) -> Semantics:
-    """Return the rankings that a head with some settings is fitted to; some weigh themselves."""
-    weights = settings.source_weights
-    weighs_itself = "source_weights" in settings.parameters
-    if weights is None or weighs_itself or not isinstance(semantics, Rankings):
-        return semantics
-    return weigh_sources(semantics, require_source_weights(weights, semantics))
-
-
 def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> dict[str, float]:
     """Return the weights of the sources of some rankings, 0 for those that are not named.
 
@@ -138,19 +128,3 @@ def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> 
             f"{quote_sources(found)}"
         )
     return found
-
-
-def describe_sources(weights: Mapping[str, float], used: Rankings) -> list[str]:
-    """Return a line that says how much each source counts, unless all count the same.
-
-    ``used`` are the rankings that `weigh_sources` returned.
-    """
-    if len(set(weights.values())) == 1:
-        return []
-    filled = {source: used[sources_of(used) == source].target_names for source in weights}
-    texts = [
-        f"{source or 'no source'!r} {weight:g}"
-        + (f" (only for {quote_names(filled[source])})" if not weight and filled[source] else "")
-        for source, weight in weights.items()
-    ]
-    return [f"weights of the sources: {', '.join(texts)}"]

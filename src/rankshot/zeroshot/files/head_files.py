@@ -27,11 +27,11 @@ from rankshot.core.errors import RankshotError, prefix_errors, short_repr
 from rankshot.core.files import replace_file, require_ending, skip_blank_lines
 from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.settings import HeadSettings, require_plain
+from rankshot.zeroshot.heads.parameters import encode_parameters, require_plain
 
 ENDING = ".rankshot"
 FORMAT = "rankshot head"
-VERSION = 2
+VERSION = 3
 """The version of the format: a file with another one is refused."""
 MANIFEST = "head.json"
 INNER = "head/"
@@ -114,12 +114,12 @@ def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[st
         else:
             values[name] = require_plain(name, value)
     described = {
-        "settings": HeadSettings.from_head(head).to_json(),
+        "settings": {"head": head.name, "parameters": encode_parameters(head)},
         "classes": head.classes_.tolist(),
         "values": values,
     }
-    if (inner := getattr(head, "head", None)) is not None:
-        described["head"] = _describe_head(inner, folder + INNER, members)
+    if head.head is not None:
+        described["head"] = _describe_head(head.head, folder + INNER, members)
     return described
 
 
@@ -129,9 +129,7 @@ def _describe_origin(head: Any) -> dict[str, Any]:
     if found:
         return found
     origin = {"created": datetime.now(UTC).date().isoformat(), "rankshot": __version__}
-    while (inner := getattr(head, "head", None)) is not None:
-        head = inner
-    if (rankings := head.rankings_) is None:
+    if (rankings := head.innermost.rankings_) is None:
         return origin
     return {**origin, "rankings": len(rankings), "sources": list(rankings.source_names)}
 

@@ -31,10 +31,10 @@ from rankshot.core.tables import (
     read_table,
 )
 from rankshot.core.validation import as_names, require_whole_number
+from rankshot.zeroshot.decide import REJECTED, label_or_reject, most_probable
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.metrics import ROUNDING
-from rankshot.zeroshot.runner import REJECTED, label_or_reject
+from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 
 PROBABILITY = "probability"
 RULE = Rule("probabilities must be numbers")
@@ -168,10 +168,11 @@ def _require_probabilities(
     table: NDArray[np.floating], where: Callable[[int], str], names: Sequence[str]
 ) -> None:
     """Raise for the first number outside [0, 1]."""
-    if not table.size or (table.min() >= -ROUNDING and table.max() <= 1 + ROUNDING):
+    least, most = -PROBABILITY_ROUNDING, 1 + PROBABILITY_ROUNDING
+    if not table.size or (table.min() >= least and table.max() <= most):
         return
     # NaN is neither less nor more than anything.
-    row, j = np.argwhere(~((table >= -ROUNDING) & (table <= 1 + ROUNDING)))[0]
+    row, j = np.argwhere(~((table >= least) & (table <= most)))[0]
     raise RankshotError(
         f"{where(int(row))}: {names[j]!r} is {table[row, j]}, which is not a probability"
     )
@@ -210,7 +211,7 @@ class PredictionWriter:
         codes = np.array([self._code.get(label, -1) for label in given], np.intp)
         if (codes < 0).any():
             rejected = (codes < 0) & np.array([label == REJECTED for label in given])
-            codes[rejected] = table[rejected].argmax(axis=1)
+            codes[rejected] = most_probable(table[rejected])
             if (codes < 0).any():
                 row = int(np.argmax(codes < 0))
                 raise RankshotError(
@@ -297,7 +298,6 @@ _find_threads = cache(ThreadpoolController)
 def classify_to_file(
     table: ScoreTable,
     head: BaseHead,
-    score_type: str,
     output: Path,
     reject_below: float | None = None,
     top: int | None = None,
@@ -327,7 +327,7 @@ def classify_to_file(
             rows = range(writer.n_rows, writer.n_rows + len(batch))
             if check_first is not None and rows.start == 0:
                 check_first(batch.values)
-            scores = build_scores(batch, table, score_type, rows)
+            scores = build_scores(batch, table, rows)
             log_proba = head.predict_log_proba(scores)
             labels = label_or_reject(log_proba, head.classes_, reject_below, REJECTED)
             counts.update(labels.tolist())

@@ -1,4 +1,4 @@
-"""From settings and files to heads: `build_head` and `load_head`."""
+"""From files to fitted heads: `load_head`."""
 
 from __future__ import annotations
 
@@ -9,77 +9,10 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import as_names
-from rankshot.ranking.models.babington_smith import BabingtonSmith
-from rankshot.ranking.models.mallows import Mallows
-from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
-from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.plan import build_head
 from rankshot.zeroshot.scores import Scores, n_columns
-from rankshot.zeroshot.settings import HEADS, PRIORS, HeadSettings
-
-CLASSES: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        *(WeightedMean, ProbabilisticRanking, DeterministicRanking, DirectSimilarity, ConSE),
-        *(SeenAndNew, BatchRefinement, PlackettLuce, Mallows, BabingtonSmith),
-    )
-}
-"""The heads and the priors that settings can name."""
-
-
-def build_head(settings: HeadSettings, *inner: BaseHead) -> Any:
-    """Return the head with some settings, not fitted; some have another head inside.
-
-    Parameters
-    ----------
-    settings : HeadSettings
-    *inner : BaseHead
-        The head inside, for settings of a head that has one.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot import HeadSettings, build_head
-    >>> build_head(HeadSettings(head="probabilistic", posterior="consensus", prior="mallows"))
-    ProbabilisticRanking(posterior='consensus', prior=Mallows())
-    """
-    return CLASSES[HEADS[settings.head].name](*inner, **decode_parameters(settings))
-
-
-def decode_parameters(settings: HeadSettings) -> dict[str, Any]:
-    """Return the parameters of a head, with a gate and a ranking model as objects."""
-    parameters = settings.parameters
-    if isinstance(gate := parameters.get("gate"), dict):
-        parameters["gate"] = _read_gate(gate)
-    prior = parameters.get("prior")
-    if isinstance(prior, str):
-        parameters["prior"] = CLASSES[PRIORS[prior]]()
-    elif isinstance(prior, dict):
-        parameters["prior"] = CLASSES[prior["model"]](**prior["parameters"])
-    return parameters
-
-
-def add_seen_classes(settings: HeadSettings, head: BaseHead) -> SeenAndNew:
-    """Return a `SeenAndNew` of a fitted head, with the gate of some settings; not fitted.
-
-    If the settings are for new classes only, seen classes are "none of these".
-    """
-    return SeenAndNew(
-        head,
-        gate=_read_gate(settings.gate),
-        none=settings.none,
-        seen=settings.classes == "all",
-        seen_temperature=settings.seen_temperature,
-    )
-
-
-def _read_gate(gate: Any) -> Any:
-    return gate if gate is None else Gate(gate.get("new"), gate.get("none"))
 
 
 def load_head(path: str | Path) -> BaseHead:
@@ -117,7 +50,7 @@ def load_head(path: str | Path) -> BaseHead:
         text = str(error) if isinstance(error, RankshotError) else repr(error)
         damaged = "" if text.startswith("is damaged") else "is damaged: "
         raise RankshotError(f"{path}: {damaged}{text}") from None
-    head._loaded = head.classes_, file.manifest["provenance"]  # type: ignore[attr-defined]
+    head._loaded = head.classes_, file.manifest["provenance"]
     return head
 
 
@@ -125,7 +58,7 @@ def _build_head(
     file: HeadFile, described: dict[str, Any], folder: str, items: tuple[str, ...]
 ) -> BaseHead:
     """Return the head that a part of the manifest describes."""
-    settings = HeadSettings.from_json(require_part(described, "settings", dict))
+    settings = require_part(described, "settings", dict)
     inner = []
     if "head" in described:
         inner = [_build_head(file, described["head"], folder + INNER, items)]

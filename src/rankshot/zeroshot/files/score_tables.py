@@ -14,7 +14,7 @@ from collections import ChainMap, Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from errno import EINVAL
 from itertools import combinations
 from math import prod
@@ -60,6 +60,13 @@ from rankshot.zeroshot.scores import (
 if TYPE_CHECKING:
     from rankshot.zeroshot.heads.base import BaseHead
 
+AUTO, LOGITS, PROBABILITIES = "auto", "logits", "probabilities"
+ONE_VS_ONE: Literal["one-vs-one"] = "one-vs-one"
+SCORE_TYPES = (
+    *(AUTO, LOGITS, PROBABILITIES),
+    *("one-vs-rest-logits", "one-vs-rest-probabilities", ONE_VS_ONE),
+)
+"""What the numbers in a table may be; with auto, the first rows tell."""
 ENDINGS = (".csv", ".parquet", ".npz")
 KIND_KEY, CLASSES_KEY = "rankshot.kind", "rankshot.classes"
 """The keys in the footer of a Parquet file that hold the kind of scores, and the seen classes."""
@@ -71,6 +78,10 @@ NUMBERS, NAMES = "fiu", "Uiu"
 """The kinds of NumPy types that arrays of numbers, and of names, may have."""
 Block = tuple[Sequence[str], Scores]
 """The ids of some rows, and their scores."""
+Rows = tuple[NDArray[np.object_] | None, Scores]
+"""The same as a file has them; None if it has no ids."""
+KEPT_BYTES = 1 << 26
+"""Files of at most this size can be kept in memory."""
 Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
 """The seen classes, the kind of scores, whether there are ids, and how many features and rows."""
 
@@ -81,6 +92,8 @@ class ScoreTable:
 
     ``n_rows`` is None for CSV, where it is only known at the end. ``n_features`` is 0 if there are
     none, as in CSV. The ``evidence`` of another model is in memory, one row per row of the table.
+    ``score_type`` says what the numbers are; auto, if this is not known yet. The rows that `keep`
+    has read are in memory.
     """
 
     path: Path
@@ -91,14 +104,30 @@ class ScoreTable:
     batch_rows: int
     n_features: int = 0
     evidence: Scores | None = None
+    score_type: str = AUTO
+    kept: list[Rows] | None = field(default=None, repr=False)
+
+    def keep(self) -> ScoreTable:
+        """Return the same table with its rows in memory, unless there are too many."""
+        if sum(part.stat().st_size for part in _list_parts(self.path)) > KEPT_BYTES:
+            return self
+        return replace(self, kept=list(self.batches(features=True)))
+
+    def inputs(self, *, features: bool = False) -> Iterator[Block]:
+        """Yield ids, or row numbers in a table without ids, and scores as heads take them."""
+        n = 0
+        for ids, raw in self.batches(features=features):
+            rows = range(n, n + len(raw))
+            yield list(map(str, rows) if ids is None else ids), build_scores(raw, self, rows)
+            n = rows.stop
 
     def batches(
         self, *, features: bool = False
     ) -> Iterator[tuple[NDArray[np.object_] | None, Scores]]:
         """Yield the ids (None if the table has none) and the scores of all rows, in batches.
 
-        Every call reads the file again. The scores have features if these are wanted, and if the
-        table has some.
+        Every call reads the file again, unless its rows are kept. The scores have features if these
+        are wanted, and if the table has some.
 
         Raises
         ------
@@ -106,6 +135,10 @@ class ScoreTable:
             Names the line (CSV) or the row (counted from 0) and the column of a score that is
             not a finite number; or ids that occur more than once, after the last row.
         """
+        if self.kept is not None:
+            for ids, scores in self.kept:
+                yield ids, scores if features else replace(scores, features=None)
+            return
         hashes = array("q")
         for ids, scores in self._read_batches(features=features and self.n_features > 0):
             yield ids, scores
@@ -463,14 +496,6 @@ def write_score_table(
 
 # -------------------------------------------------------------------- score types
 
-AUTO, LOGITS, PROBABILITIES = "auto", "logits", "probabilities"
-ONE_VS_ONE: Literal["one-vs-one"] = "one-vs-one"
-SCORE_TYPES = (
-    *(AUTO, LOGITS, PROBABILITIES),
-    *("one-vs-rest-logits", "one-vs-rest-probabilities", ONE_VS_ONE),
-)
-"""What the numbers in a table may be; with auto, the first rows tell."""
-
 
 def guess_score_type(values: NDArray[np.floating], table: ScoreTable) -> str:
     """Return the score type that the first rows of a table look like."""
@@ -512,11 +537,12 @@ def require_features(table: ScoreTable, head: BaseHead, origin: str | Path) -> N
         )
 
 
-def build_scores(raw: Scores, table: ScoreTable, score_type: str, rows: Sequence[int]) -> Scores:
+def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     """Return scores of a table as they were read, on a logarithmic scale, with their evidence.
 
     ``rows`` are the numbers of the rows in the table.
     """
+    score_type = table.score_type
     kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
     # Three classes have three pairs.
     if score_type == ONE_VS_ONE and raw.values.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
@@ -592,6 +618,6 @@ def name_by_columns(
 def _rename_seen(head: Any, column_of: dict[str, str]) -> Any:
     named = copy(head)
     named.items_ = rename_all(head.items_, column_of)
-    if getattr(head, "head", None) is not None:
+    if head.head is not None:
         named.head = _rename_seen(head.head, column_of)
     return named

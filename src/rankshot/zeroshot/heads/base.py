@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -29,8 +29,9 @@ from rankshot.core.validation import require_choice, require_number, require_who
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
+from rankshot.zeroshot.decide import Top, predict_names, predict_top
 from rankshot.zeroshot.files.head_files import write_head
-from rankshot.zeroshot.runner import Candidates, Top, predict_names, predict_top, run_head
+from rankshot.zeroshot.runner import Candidates, run_head
 from rankshot.zeroshot.scores import (
     KINDS,
     LARGEST_SCORE,
@@ -70,6 +71,10 @@ class BaseHead(ABC):
     array(['cat'], dtype='<U5')
     """
 
+    name: ClassVar[str]
+    """What commands and files call the head."""
+    head: BaseHead | None = None
+    """The head inside, of a head around another one."""
     items_: tuple[str, ...]
     classes_: NDArray[np.str_]
     temperature: float | None
@@ -80,6 +85,7 @@ class BaseHead(ABC):
     reference_: Any = None
     missing_: Mapping[str, list[str]] = {}
     unused_: tuple[str, ...] = ()
+    _loaded: tuple[Any, dict[str, Any]] = None, {}
     _learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that `fit` sets and a file holds: arrays, rankings, a reference and plain
     values. All else follows from them in `_prepare`."""
@@ -134,14 +140,19 @@ class BaseHead(ABC):
         return self._log_posterior(values, kind)
 
     @property
+    def innermost(self) -> BaseHead:
+        """The head over new classes that heads such as `SeenAndNew` have inside."""
+        return self if self.head is None else self.head.innermost
+
+    @property
     def n_features_(self) -> int:
         """The number of columns that inputs need besides their scores: features, then evidence."""
-        return 0 if (inner := getattr(self, "head", None)) is None else int(inner.n_features_)
+        return 0 if self.head is None else self.head.n_features_
 
     @property
     def evidence_classes_(self) -> tuple[str, ...]:
         """The classes of the evidence that inputs need besides their scores; usually none."""
-        return () if (inner := getattr(self, "head", None)) is None else inner.evidence_classes_
+        return () if self.head is None else self.head.evidence_classes_
 
     def _default_temperature(self) -> float:
         return 1.0
@@ -208,6 +219,26 @@ class BaseHead(ABC):
         check_is_fitted(self, "classes_")
         return run_head(self, scores, normalize=False)
 
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:  # noqa: ARG002
+        """Return what each seen class adds to the log-posteriors, for heads that know it.
+
+        The shape is (n, new classes, seen classes), for ``values``, which are scores of a ``kind``.
+        """
+        raise RankshotError(
+            f"{type(self).__name__} cannot be explained by seen classes and sources"
+        )
+
+    def source_log_posteriors(
+        self,
+        values: Floats,
+        kind: Kind,  # noqa: ARG002
+    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Return the names of sources, and the log-posteriors by each alone; often none are known.
+
+        The shape is (n, new classes, sources), for ``values``, which are scores of a ``kind``.
+        """
+        return (), np.zeros((len(values), len(self.classes_), 0))
+
     def to_torch(self, kind: Kind = "multiclass") -> Any:
         """Return the fitted head as a torch module, from scores to log-probabilities.
 
@@ -251,7 +282,7 @@ class BaseHead(ABC):
     @property
     def provenance_(self) -> dict[str, Any]:
         """How a head from a file was made; empty for a head that was fitted here."""
-        classes, provenance = getattr(self, "_loaded", (None, {}))
+        classes, provenance = self._loaded
         # `fit` sets new classes, and then the file no longer says how the head came about.
         return dict(provenance) if classes is self.classes_ else {}
 
@@ -379,7 +410,7 @@ def require_targets(rankings: Rankings) -> Rankings:
 # ---- Parameters, and remarks about a fitted head
 
 
-def require_k(k: int | None, n_items: int) -> int:
+def require_k(k: int | None, n_items: int = sys.maxsize) -> int:
     """Return the number of places that count: ``k``, at most ``n_items``; all for None."""
     return n_items if k is None else min(require_whole_number("k", k), n_items)
 
@@ -398,51 +429,10 @@ def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.o
     return tuple(sorted({label for label in labels if label is not None})), labels
 
 
-def describe_missing(head: Any) -> list[str]:
-    """Return one remark per source that does not rank all classes of a fitted head."""
-    remarks = []
-    for source, classes in head.missing_.items():
-        ranked = head.rankings_[sources_of(head.rankings_) == source].target_names
-        who = f"the source {source!r}" if source else "the part without a source"
-        if source in head.unused_:
-            remarks.append(f"{who} ranks only {ranked[0]!r}: it compares no classes, and is unused")
-        else:
-            remarks.append(
-                f"{who} has no ranking of {quote_names(classes)}: there the other sources decide"
-            )
-    return remarks
-
-
-def describe_indistinguishable(head: Any) -> list[str]:
-    """Return one warning per group of classes that a fitted head cannot distinguish."""
-    names = [str(name) for name in head.classes_]
-    if len(names) == 1:
-        return [f"{names[0]!r} is the only class: every input gets this class"]
-    used = compared_rankings(head)
-    return [
-        f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
-        "these classes cannot be distinguished"
-        for same in ([] if used is None else group_equal_classes(used))
-    ]
-
-
 def compared_rankings(head: Any) -> Rankings | None:
     """Return the rankings that a fitted head compares with scores, or their consensus, if any."""
     found: Rankings | None = head.consensus_ or head.rankings_
     return found
-
-
-def group_equal_classes(rankings: Rankings) -> list[list[str]]:
-    """Return groups of classes with the same rankings and the same shares of the weight."""
-    numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
-    shares: dict[str, Counter[int]] = defaultdict(Counter)
-    for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
-        shares[str(target)][int(number)] += weight
-    groups: dict[frozenset[tuple[int, float]], list[str]] = defaultdict(list)
-    for target, theirs in sorted(shares.items()):
-        total = theirs.total()
-        groups[frozenset((n, round(x / total, 9)) for n, x in theirs.items())].append(target)
-    return [same for same in groups.values() if len(same) > 1]
 
 
 # ---- The reference: scores of seen inputs that tell what is usual

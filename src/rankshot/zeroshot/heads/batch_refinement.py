@@ -24,10 +24,10 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
 from rankshot.core.validation import require_choice
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
 from rankshot.zeroshot.examples import as_examples
 from rankshot.zeroshot.heads.base import BaseHead, require_temperature
-from rankshot.zeroshot.runner import most_probable
 from rankshot.zeroshot.scores import (
     ROUNDING_UNITS,
     Kind,
@@ -140,6 +140,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
     1.0
     """
 
+    name = "batch-refinement"
+    head: BaseHead
     _learned = (
         *("_kind", "fell_back_", "class_prior_", "agreement_", "frequencies_"),
         *(
@@ -397,7 +399,7 @@ def refine_batch(
     """
     n, L = len(scores), len(head.classes_)
     require_choice("batch", batch, ("auto", "yes", "no"))
-    is_alone = not hasattr(head, "head")
+    is_alone = head.head is None
     if batch == "yes" and not is_alone:
         raise RankshotError(f"a batch refines a head of new classes alone, not {short_repr(head)}")
     if batch == "no" or L < 2 or not is_alone:

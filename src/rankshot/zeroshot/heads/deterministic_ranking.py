@@ -15,11 +15,12 @@ from rankshot.ranking.distances import ListDistances, mean_kendall_distance
 from rankshot.ranking.matrices import listed_orders, restrict_items, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
-from rankshot.zeroshot.heads.base import require_k, require_targets, require_temperature
+from rankshot.zeroshot.heads.base import require_k, require_targets
 from rankshot.zeroshot.heads.probabilistic_ranking import (
     RankingModel,
     consensus_rankings,
     fit_priors,
+    require_prior,
 )
 from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.scores import Kind, score_by_pair_wins
@@ -73,6 +74,7 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
     array(['cat'], dtype='<U5')
     """
 
+    name = "deterministic"
     _learned = ("consensus_", "_k")
 
     def __init__(
@@ -86,9 +88,14 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
         self.prior = prior
         self.temperature = temperature
 
+    def require_parameters(self) -> None:
+        """Raise for a parameter with a wrong value."""
+        super().require_parameters()
+        require_k(self.k)
+        require_prior(self.prior)
+
     def _fit(self, semantics: Rankings, reference: Any, labels: Any) -> None:  # noqa: ARG002
         """Find the consensus of the rankings of each new class."""
-        require_temperature(self.temperature)
         rankings = require_targets(semantics)
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)

@@ -26,6 +26,8 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
+from rankshot.ranking.models.babington_smith import BabingtonSmith
+from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
@@ -36,7 +38,6 @@ from rankshot.zeroshot.heads.base import (
     mean_and_std,
     require_k,
     require_targets,
-    require_temperature,
     sources_of,
     sources_or_raters,
     standardize,
@@ -51,14 +52,14 @@ from rankshot.zeroshot.likelihoods.formulas import (
 from rankshot.zeroshot.likelihoods.scorers import Scorers
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, n_columns
 
-RankingModel = Any
-"""A prior, such as `PlackettLuce`, `Mallows` and `BabingtonSmith`."""
+RankingModel = PlackettLuce | Mallows | BabingtonSmith
+"""A prior."""
 
 
 def require_prior(prior: RankingModel | None) -> RankingModel:
     """Return the prior model, by default `PlackettLuce()`."""
     prior = PlackettLuce() if prior is None else prior
-    if isinstance(prior, type) or not (hasattr(prior, "fit") and hasattr(prior, "log_prob")):
+    if not isinstance(prior, RankingModel):
         raise RankshotError(
             f"the prior must be a ranking model such as PlackettLuce(), not {short_repr(prior)}"
         )
@@ -265,7 +266,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         default `PlackettLuce`. The consensus of a single ranking is the ranking itself. Not used
         by ``posterior="mean"``.
     posterior : {"mean", "consensus", "sum"}
-        See above.
+        How several rankings of a new class are combined: see above.
     temperature : float or None
         Log-probabilities are divided by it before they are normalised: a larger one makes the
         probabilities of the classes more equal, and changes no decision. The default is 1 for
@@ -274,7 +275,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         a reference, whose log-posteriors are standardised. `Rehearsal` finds a better value.
     n_samples : int
         The number of rankings that are sampled for each input if the sum is not exact.
-    random_state : int, optional
+    random_state : int
         The seed of these samples.
 
     Attributes
@@ -312,6 +313,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     array(['cat', 'cat'], dtype='<U5')
     """
 
+    name = "probabilistic"
     _learned = (
         *("rankings_", "consensus_", "reference_", "_usual_contributions"),
         *("_sum_places", "_log_uniform", "_sum_seed"),
@@ -326,7 +328,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         posterior: Literal["mean", "consensus", "sum"] = "mean",
         temperature: float | None = None,
         n_samples: int = 1000,
-        random_state: Seed = None,
+        random_state: Seed = 0,
     ) -> None:
         self.k = k
         self.decay = decay
@@ -341,6 +343,20 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         """Whether `fit` can use a reference: the sum over rankings has its own scale."""
         return self.posterior != "sum"
 
+    def require_parameters(self) -> None:
+        """Raise for a parameter with a wrong value."""
+        super().require_parameters()
+        require_k(self.k)
+        require_number("decay", self.decay, least=0, below=np.inf)
+        require_choice("posterior", self.posterior, POSTERIORS)
+        require_whole_number("n_samples", self.n_samples, least=2)
+        require_prior(self.prior)
+        if self.prior is not None and self.posterior == "mean":
+            raise RankshotError(
+                "the prior merges rankings, which posterior='mean' does not: use "
+                "posterior='consensus' or 'sum', or leave out the prior"
+            )
+
     def _fit(
         self,
         semantics: Rankings,
@@ -354,11 +370,8 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         that always have high scores, on new classes whose rankings always fit, and on the scale of
         the scores.
         """
-        require_choice("posterior", self.posterior, POSTERIORS)
         rankings = require_targets(semantics)
         k = require_k(self.k, rankings.n_items)
-        require_number("decay", self.decay, least=0, below=np.inf)
-        require_temperature(self.temperature)
         is_sum = self.posterior == "sum"
         if not is_sum:
             # Places after the end of the longest ranking carry no information, and a tie of all
@@ -387,13 +400,12 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
 
     def _draw_numbers(self, k: int) -> None:
         """Draw the random numbers of a sum over too many rankings; they are part of the head."""
-        n_samples = require_whole_number("n_samples", self.n_samples, least=2)
         self._sum_places = k
         self._log_uniform: NDArray[np.float64] | None = None
         self._sum_seed: int | None = None
         if perm(len(self.items_), k) > MAX_RANKINGS:
             rng = np.random.default_rng(self.random_state)
-            self._log_uniform = -rng.standard_exponential((k, n_samples))
+            self._log_uniform = -rng.standard_exponential((k, self.n_samples))
             self._sum_seed = int(rng.integers(2**32))
 
     def _prepare(self) -> None:

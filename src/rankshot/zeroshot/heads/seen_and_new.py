@@ -250,6 +250,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
     array(['leopard', 'cat'], dtype='<U7')
     """
 
+    name = "seen-and-new"
+    head: BaseHead
     temperature = None
     _learned = (
         *("gate_", "seen_temperature_", "reference_", "coverage_", "_feature_mean", "_feature_std"),

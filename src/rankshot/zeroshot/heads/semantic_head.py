@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from rankshot.core.arrays import (
     without_prefix,
 )
 from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from rankshot.zeroshot.examples import (
     SIGNAL,
@@ -37,7 +38,13 @@ from rankshot.zeroshot.examples import (
     measure_dependence,
     measure_reference,
 )
-from rankshot.zeroshot.heads.base import BaseHead, as_reference
+from rankshot.zeroshot.heads.base import (
+    BaseHead,
+    Semantics,
+    as_reference,
+    require_semantics,
+    require_temperature,
+)
 from rankshot.zeroshot.scores import (
     Kind,
     Scores,
@@ -164,6 +171,14 @@ def _scale(features: Array, center: Array, xp: Library) -> Array:
 class SemanticHead(BaseHead):
     """A head over new classes: fitted to rankings or similarities, and to what else is known."""
 
+    semantics: ClassVar[type[Semantics]] = Rankings
+    """What the head is fitted to."""
+    weighs_sources: ClassVar[bool] = False
+    """Whether the weights of sources are a parameter of the head."""
+    k: int | None = None
+    prior: Any = None
+    evidence_weight: float | None = None
+    source_weights_: Mapping[str, float] | None = None
     examples_: ExampleFacts | None = None
     evidence_weight_: float | None = None
     _additions: Additions | None = None
@@ -172,6 +187,10 @@ class SemanticHead(BaseHead):
     def takes_reference(self) -> bool:
         """Whether `fit` can use a reference."""
         return False
+
+    def require_parameters(self) -> None:
+        """Raise for a parameter with a wrong value."""
+        require_temperature(self.temperature)
 
     @abstractmethod
     def _fit(self, semantics: Any, reference: Scores | ArrayLike | None, labels: Any) -> None:
@@ -202,6 +221,7 @@ class SemanticHead(BaseHead):
             Scores with ``evidence``, of inputs as they will be classified; no labels are needed.
             All scores to be classified must have evidence of the same model.
         """
+        self.require_parameters()
         if reference is not None and not self.takes_reference:
             raise RankshotError(f"{short_repr(self)} cannot use a reference: leave it out")
         if evidence is not None and not isinstance(evidence, Scores):
@@ -211,8 +231,8 @@ class SemanticHead(BaseHead):
             )
         labelled = None
         if examples is not None:
-            ranked = [str(name) for name in getattr(semantics, "targets", ())]
-            labelled = as_examples(examples, getattr(semantics, "items", ()), ranked)
+            known = require_semantics(semantics)
+            labelled = as_examples(examples, known.items, [str(name) for name in known.targets])
         self._additions, self.examples_, self.evidence_weight_ = None, None, None
         self._fit(semantics, reference, [] if labelled is None else labelled[1].tolist())
         if labelled is not None:
@@ -332,7 +352,7 @@ class SemanticHead(BaseHead):
         L = len(self.classes_)
         names = tuple(self.classes_.tolist())
         given, scale = center_evidence(np.asarray(table._evidence_of(names), np.float64))
-        weight: float | None = getattr(self, "evidence_weight", None)
+        weight = self.evidence_weight
         if weight is None:
             log_proba = np.asarray(self.predict_log_proba(table), np.float64)
             weight = weigh_evidence(log_proba, given / scale)

@@ -14,7 +14,6 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.heads.base import require_temperature
 from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.scores import Kind, log_class_probabilities
 
@@ -61,6 +60,8 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
     array([[0.794, 0.206]])
     """
 
+    name = "direct"
+    semantics = Similarity
     _learned = ("exponents_", "_log_prior")
 
     def __init__(
@@ -74,11 +75,14 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
         self.n_similar = n_similar
         self.class_prior = class_prior
 
+    def require_parameters(self) -> None:
+        """Raise for a parameter with a wrong value."""
+        super().require_parameters()
+        require_whole_number("n_similar", self.n_similar)
+
     def _fit(self, semantics: Similarity, reference: Any, labels: Any) -> None:  # noqa: ARG002
         """Compute the exponents; a seen class of unknown similarity is not among the similar."""
         similarity = require_similarity(semantics)
-        require_temperature(self.temperature)
-        n = require_whole_number("n_similar", self.n_similar)
         largest = np.nanmax(similarity.values, axis=1)
         if unlike := [similarity.targets[row] for row in np.flatnonzero(largest < 0)]:
             raise RankshotError(
@@ -88,7 +92,7 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
             )
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)
-        self.exponents_: NDArray[np.float64] = _exponents(similarity.values, n)
+        self.exponents_: NDArray[np.float64] = _exponents(similarity.values, self.n_similar)
         given = dict.fromkeys(self.items_, 1.0) if self.class_prior is None else self.class_prior
         prior = [
             require_number(f"class_prior[{item!r}]", given.get(item, 0), above=0)
@@ -169,7 +173,8 @@ class ConSE(SemanticHead, BaseEstimator):
     Parameters
     ----------
     n_classes : int
-        T; the original takes up to 10. Classes that tie for the last places share them.
+        T, the number of most probable seen classes that count; the original takes up to 10.
+        Classes that tie for the last places share them.
     temperature : float or None
         Temperature of the softmax; it does not change the decision. By default .1.
 
@@ -182,16 +187,21 @@ class ConSE(SemanticHead, BaseEstimator):
     array(['cat', 'truck'], dtype='<U5')
     """
 
+    name = "conse"
+    semantics = Similarity
     _learned = ("_cosines", "_has_vector")
 
     def __init__(self, *, n_classes: int = 10, temperature: float | None = None) -> None:
         self.n_classes = n_classes
         self.temperature = temperature
 
+    def require_parameters(self) -> None:
+        """Raise for a parameter with a wrong value."""
+        super().require_parameters()
+        require_whole_number("n_classes", self.n_classes)
+
     def _fit(self, semantics: Similarity, reference: Any, labels: Any) -> None:  # noqa: ARG002
         """Store the cosines; seen classes without a vector are left out."""
-        require_whole_number("n_classes", self.n_classes)
-        require_temperature(self.temperature)
         similarity = require_similarity(semantics)
         self.items_ = similarity.items
         self.classes_ = np.array(similarity.targets)

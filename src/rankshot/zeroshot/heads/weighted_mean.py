@@ -37,7 +37,6 @@ from rankshot.zeroshot.heads.base import (
     as_reference,
     require_k,
     require_targets,
-    require_temperature,
     sources_of,
     sources_or_raters,
 )
@@ -123,11 +122,12 @@ class WeightedMean(SemanticHead, BaseEstimator):
     k : int or None
         The number of places of each ranking that count; all for None.
     decay : float
-        How fast the weight of the places falls.
+        How fast the weight of the places falls: place r has the weight r^-decay.
     temperature : float or None
-        T. A larger temperature makes the probabilities of the classes more equal; the decisions
-        are the same. By default .9 without a reference, .5 with one that covers all seen classes,
-        and more if there are more than 100 of them. `Rehearsal` finds a better value.
+        T, by which log-posteriors are divided: a larger one makes the probabilities of the classes
+        more equal, and changes no decision. By default .9 without a reference, .5 with one that
+        covers all seen classes, and more if there are more than 100 of them. `Rehearsal` finds a
+        better value.
     evidence_weight : float or None
         The weight of another model's evidence. By default it is found without labels; a rehearsal
         finds a better value.
@@ -171,6 +171,8 @@ class WeightedMean(SemanticHead, BaseEstimator):
            [0.04, 0.96]])
     """
 
+    name = "weighted-mean"
+    weighs_sources = True
     _learned = (
         *("rankings_", "source_weights_", "weights_", "reference_", "coverage_", "_factor"),
         *("_slopes", "_offsets"),
@@ -198,17 +200,21 @@ class WeightedMean(SemanticHead, BaseEstimator):
         """Whether `fit` can use a reference."""
         return True
 
-    def _fit(
-        self, semantics: Rankings, reference: Scores | ArrayLike | None, labels: Sequence[str]
-    ) -> None:
-        """Compute the weights of the seen classes."""
-        rankings = require_targets(semantics)
-        require_temperature(self.temperature)
+    def require_parameters(self) -> None:
+        """Raise for a parameter with a wrong value."""
+        super().require_parameters()
+        require_k(self.k)
         require_number("decay", self.decay, least=0, below=np.inf)
         if self.evidence_weight is not None:
             require_number("evidence_weight", self.evidence_weight, least=0, below=np.inf)
         for number in self.example_prior or ():
             require_number("example_prior", number, least=0, below=np.inf)
+
+    def _fit(
+        self, semantics: Rankings, reference: Scores | ArrayLike | None, labels: Sequence[str]
+    ) -> None:
+        """Compute the weights of the seen classes."""
+        rankings = require_targets(semantics)
         self.items_ = items = rankings.items
         names = rankings.target_names
         self.classes_ = np.unique([*names, *labels])
@@ -226,7 +232,7 @@ class WeightedMean(SemanticHead, BaseEstimator):
         self._prepare()
 
     def _prepare(self) -> None:
-        self.missing_ = _find_missing(self.rankings_, self.source_weights_)
+        self.missing_ = _find_missing(self.rankings_, self.source_weights_ or {})
         usual = self.reference_
         self._target_std: Any = 1.0 if usual is None else usual.target_std[:, None]
         # Cast once: there are many blocks of scores.

@@ -30,7 +30,7 @@ from rankshot.ranking.models.tie_integral import tie_nodes
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.likelihoods.scorers import BabingtonSmithScorer, log_chance, stage_weights
 
-TIE_TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-14}
+NODE_TOLERANCE = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-14}
 """The relative error of the probability that tied items come next."""
 FEW_CELLS = 256
 """Up to this number of columns, the scores of all places are gathered at once."""
@@ -118,7 +118,7 @@ class PlackettLuceFormula:
             "unplaced": (self._member < self._has_rest[:, None]).T.astype(np.float64),
         }
         for i, tie in enumerate(self._ties):
-            nodes = tie_nodes(tie.taken, TIE_TOLERANCE[dtype])
+            nodes = tie_nodes(tie.taken, NODE_TOLERANCE[dtype])
             constants |= {
                 f"tie{i}_rows": tie.rows,
                 f"tie{i}_items": tie.items,

@@ -1,0 +1,239 @@
+"""`Plan`: how to decide, and the one way from what is known to a fitted head."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
+from rankshot.core.files import replace_file, require_ending
+from rankshot.core.validation import require_choice
+from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.heads.base import BaseHead, Semantics
+from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
+from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
+from rankshot.zeroshot.heads.parameters import (
+    PARAMETERS,
+    decode_parameters,
+    encode_parameters,
+    require_plain,
+)
+from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
+from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.source_weights import require_source_weights, weigh_sources
+
+FORMAT = "rankshot settings 3"
+KINDS: tuple[type[Any], ...] = (
+    *(WeightedMean, ProbabilisticRanking, DeterministicRanking, DirectSimilarity, ConSE),
+    *(SeenAndNew, BatchRefinement),
+)
+HEADS = {kind.name: kind for kind in KINDS}
+"""All heads, by their names in commands and files."""
+METHODS = tuple(name for name, kind in HEADS.items() if issubclass(kind, SemanticHead))
+"""The heads over new classes."""
+RANKING_HEADS = tuple(name for name in METHODS if HEADS[name].semantics is Rankings)
+
+
+def build_head(described: Mapping[str, Any], *inner: BaseHead) -> Any:
+    """Return a head with its parameters, not fitted, from what `describe_head` returned."""
+    name = described.get("head")
+    if name not in HEADS:
+        raise RankshotError(
+            f"there is no head {short_repr(name)}{suggest_name(name, HEADS)}; there are "
+            f"{quote_names(HEADS)}"
+        )
+    kind = HEADS[name]
+    return kind(*inner, **decode_parameters(kind, described.get(PARAMETERS, {})))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Plan:
+    """How to decide: which head with which parameters, and which classes may be predicted.
+
+    Attributes
+    ----------
+    head : head
+        A head over new classes with its parameters; not fitted.
+    reference : bool, optional
+        Whether the head is fitted with the reference. By default it is, if it can be.
+    source_weights : dict of str to float, optional
+        How much the rankings of each source count; "" for rankings without a source. A source with
+        the weight 0, or that is not named, counts only for classes that no other ranks.
+    classes : {"new", "all"}
+        Whether seen classes may be predicted as well, by a `SeenAndNew`.
+    none : bool
+        Whether "none of these" may be predicted.
+    gate, seen_temperature
+        Parameters of this `SeenAndNew`.
+    default_temperature : float, optional
+        The temperature that the head had before a rehearsal calibrated it.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.zeroshot import Plan
+    >>> plan = Plan(head=rs.WeightedMean(k=10, temperature=0.6))
+    >>> plan.to_json()
+    {'head': 'weighted-mean', 'parameters': {'k': 10, 'temperature': 0.6}}
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard"], ["bus"]], items=["bus", "leopard"], targets=["cat", "truck"])
+    >>> plan.fit(rankings).predict([[4.0, 0.5]])
+    array(['truck'], dtype='<U5')
+    """
+
+    head: SemanticHead = field(default_factory=WeightedMean)
+    reference: bool | None = None
+    source_weights: Mapping[str, float] | None = None
+    classes: Literal["new", "all"] = "new"
+    none: bool = False
+    gate: Gate | None = None
+    seen_temperature: float | None = None
+    default_temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        require_choice("classes", self.classes, ("new", "all"))
+
+    # ---- Fitting
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether something else than new classes may be predicted."""
+        return self.classes == "all" or self.none
+
+    @property
+    def uses_reference(self) -> bool:
+        """Whether the head itself, not only the gate to the seen classes, uses a reference."""
+        return self.head.takes_reference if self.reference is None else self.reference
+
+    def fit(
+        self,
+        semantics: Semantics,
+        reference: Scores | None = None,
+        examples: tuple[Any, ArrayLike] | None = None,
+        evidence: Scores | None = None,
+    ) -> BaseHead:
+        """Return a head that predicts what the plan allows.
+
+        Parameters
+        ----------
+        semantics, reference, examples, evidence
+            As for the head: see `WeightedMean.fit`.
+        """
+        head = self.fit_head(semantics, reference, examples, evidence)
+        return self.add_gate(head).fit(reference) if self.has_gate else head
+
+    def fit_head(
+        self,
+        semantics: Semantics,
+        reference: Scores | None = None,
+        examples: tuple[Any, ArrayLike] | None = None,
+        evidence: Scores | None = None,
+    ) -> Any:
+        """Return the head over new classes, fitted to what is known of them."""
+        weights, head = self.source_weights, self.make_head()
+        if weights is not None and isinstance(semantics, Rankings) and not head.weighs_sources:
+            semantics = weigh_sources(semantics, require_source_weights(weights, semantics))
+        return head.fit(semantics, reference if self.uses_reference else None, examples, evidence)
+
+    def make_head(self) -> Any:
+        """Return the head over new classes with its parameters, not fitted."""
+        head: Any = clone(self.head)
+        if self.source_weights is not None and head.weighs_sources:
+            head.set_params(source_weights=self.source_weights)
+        return head
+
+    def add_gate(self, head: BaseHead) -> SeenAndNew:
+        """Return a `SeenAndNew` of a head, not fitted.
+
+        If the plan is for new classes only, seen classes are "none of these".
+        """
+        return SeenAndNew(
+            head,
+            gate=self.gate,
+            none=self.none,
+            seen=self.classes == "all",
+            seen_temperature=self.seen_temperature,
+        )
+
+    # ---- From and to heads and JSON
+
+    @classmethod
+    def from_head(cls, head: BaseHead) -> Plan:
+        """Return the plan that a head was fitted with, as far as the head knows it."""
+        inner: Any = head.innermost
+        gate = head.head if isinstance(head, BatchRefinement) else head
+        more: dict[str, Any] = {}
+        if isinstance(gate, SeenAndNew):
+            more = {"classes": "all" if gate.seen else "new", "none": gate.none}
+            more |= {"gate": gate.gate, "seen_temperature": gate.seen_temperature}
+        return cls(head=clone(inner), reference=inner.reference_ is not None, **more)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what differs from the defaults, as JSON holds it."""
+        found: dict[str, Any] = {"head": self.head.name}
+        if parameters := encode_parameters(self.head):
+            found[PARAMETERS] = parameters
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name != "head" and value != each.default:
+                plain = asdict(value) if isinstance(value, Gate) else value
+                found[each.name] = require_plain(each.name, plain)
+        return found
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Plan:
+        """Return the plan from ``content``, which `to_json` returned."""
+        known = {each.name for each in fields(cls)}
+        given = {key: value for key, value in content.items() if key in known - {"head"}}
+        unknown = [key for key in content if key not in known | {PARAMETERS, "format", "notes"}]
+        if unknown:
+            raise RankshotError(
+                f"there is no setting {unknown[0]!r}{suggest_name(unknown[0], known)}; there are "
+                f"{quote_names(sorted(known))}"
+            )
+        if (gate := given.get("gate")) is not None:
+            given["gate"] = Gate(**_require_object("gate", gate))
+        _require_object(PARAMETERS, content.get(PARAMETERS, {}))
+        return cls(head=build_head(content), **given)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Plan:
+        """Read a plan from ``path``, a .json file that `write` wrote."""
+        path = Path(path)
+        require_ending(path, (".json",))
+        content = None
+        with suppress(ValueError):
+            content = json.loads(path.read_bytes())
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise RankshotError(
+                f"{path}: is not a settings file of this version; `rankshot rehearse` writes one"
+            )
+        with prefix_errors(path):
+            plan = cls.from_json(content)
+            plan.head.require_parameters()
+            return plan
+
+    def write(self, path: str | Path, notes: Mapping[str, Any] | None = None) -> None:
+        """Write the plan to ``path``, a .json file, with ``notes`` for the reader."""
+        require_ending(Path(path), (".json",))
+        content = {"format": FORMAT, **self.to_json(), **({"notes": notes} if notes else {})}
+        with replace_file(Path(path)) as stream:
+            json.dump(content, stream, indent=2, ensure_ascii=False)
+            stream.write("\n")
+
+
+def _require_object(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RankshotError(f"{name} must be a dict, not {short_repr(value)}")
+    return value
