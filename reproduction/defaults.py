@@ -573,7 +573,7 @@ FIXED = {
             "zeroshot.held_out.SHARES",
             "zeroshot.held_out.MOST_CLASSES",
         ),
-        "a size of blocks or of simulations",
+        "a size of blocks or of simulations, or a seed",
     ),
     **dict.fromkeys(
         ("zeroshot.held_out.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),

@@ -116,7 +116,7 @@ def take_review(browser):
     model = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
     scores = rankshot.scores_of(model, data.new[rows])
     learner = Learner(
-        replace(scores, features=data.new[rows]), rankshot.WeightedMean(), load_panel()
+        replace(scores, features=data.new[rows]), rankshot.zeroshot.Plan(), load_panel()
     )
     ids = [f"{row:04}.png" for row in rows]
     with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 800}) as page:

@@ -129,8 +129,8 @@ print(f"the loaded head gives the same probabilities: {same}")
 
 # %%
 # **In one command.** ``rankshot demo`` writes the photographs and the rankings to files. Then:
-# ``rankshot recognise photographs --model efficientnet-lite0 --rankings rankings.jsonl -o
-# predictions.csv``.
+# ``rankshot recognise rankshot-demo/photographs --model efficientnet-lite0 --rankings
+# rankshot-demo/photographs.jsonl -o predictions.csv``.
 #
 # **Where to go next.** :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py` predicts the accuracy
 # before there are labelled images. :ref:`sphx_glr_gallery_new_classes_05_explain.py` shows why a

@@ -59,7 +59,7 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     folder = tmp_path / "rankshot-demo"
     names = {path.name for path in (folder / "photographs").iterdir()}
     assert names == {*load_photographs().files.tolist()}
-    assert len(rs.read_rankings(folder / "rankings.jsonl")) == len(names)
+    assert len(rs.read_rankings(folder / "photographs.jsonl")) == len(names)
     assert "</html>" in (folder / "report.html").read_text("utf-8")
     assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in done.err
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")

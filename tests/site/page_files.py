@@ -4,6 +4,7 @@ import json
 import shutil
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import numpy as np
 from page_shell import people_who_answer
@@ -11,7 +12,7 @@ from page_shell import people_who_answer
 import rankshot as rs
 from command_line import LOGITS, rankings, run_well, write_scores
 from rankshot.cli.demo import write_photographs
-from rankshot.datasets import load_cifar, load_panel
+from rankshot.datasets import load_cifar, load_panel, write_example_files
 from tiny_models import write_onnx, write_pictures
 
 NAMES = "--seen seen.txt --new new.txt"
@@ -26,41 +27,23 @@ def write_labels(path, labels):
 
 
 @cache
-def cifar_scores():
-    """Return the scores of the classifier of the README: of new classes, and of seen ones."""
-    from sklearn.linear_model import LogisticRegression
-
-    data = load_cifar()
-    model = LogisticRegression(C=0.01, max_iter=500).fit(data.seen_train, data.seen_train_label)
-    return rs.scores_of(model, data.new), rs.scores_of(model, data.seen_validation)
+def make_example_files():
+    """Return a folder with the files that `rankshot demo` writes for the pages."""
+    folder = Path(mkdtemp())
+    write_example_files(folder, ".parquet")
+    return folder
 
 
 def write_cifar():
-    """The classifier of the README: scores and labels of new and of seen classes, and names."""
-    data, (new, seen) = load_cifar(), cifar_scores()
-    for kind, scores, labels in (
-        ("", new, data.new_label),
-        ("seen_", seen, data.seen_validation_label),
-    ):
-        ids = [f"img{i}" for i in range(len(labels))]
-        write_scores(Path(f"{kind}scores.parquet"), scores.values, list(scores.items), ids)
-        write_labels(f"{kind}labels.csv", dict(zip(ids, labels, strict=True)))
-    shutil.copy("labels.csv", "truth.csv")
-    shutil.copy("seen_scores.parquet", "usual.parquet")
-    write_lines("seen.txt", seen.items)
-    write_lines("new.txt", np.unique(data.new_label))
-
-
-def write_cifar_rankings():
-    """The same, with rankings of the new classes."""
-    write_cifar()
-    run_well(f"rank {NAMES} --source wordnet --source glove -o rankings.jsonl")
+    """The files that `rankshot demo` writes."""
+    for path in make_example_files().iterdir():
+        shutil.copy(path, path.name)
 
 
 def write_sources():
     """Names of classes, also as they come with a network."""
     write_cifar()
-    names = cifar_scores()[0].items
+    names = Path("seen.txt").read_text(encoding="utf-8").split()
     Path("config.json").write_text(json.dumps({"id2label": dict(enumerate(names))}), "utf-8")
 
 
@@ -142,26 +125,14 @@ def write_network_of_cifar():
 
 def write_votes():
     """Votes between models by several judges, and ballots."""
-    rng = np.random.default_rng(0)
-    rows = ["model_a,model_b,winner,judge,group,language,length_a,length_b"]
-    names = ["ada", "bert", "cleo", "dora"]
-    for _ in range(240):
-        a, b = rng.choice(4, 2, replace=False)
-        x, y = rng.normal(size=2).round(2)
-        chance = 1 / (1 + np.exp(-0.4 * (b - a) - (x - y)))
-        won = "model_a" if rng.random() < chance else "model_b"
-        winner = rng.choice(["tie", won], p=[0.1, 0.9])
-        judge = rng.integers(12)
-        beside = f"judge {judge},{'experts' if judge < 6 else 'users'},{rng.choice(['en', 'fr'])}"
-        rows.append(f"{names[a]},{names[b]},{winner},{beside},{x},{y}")
-    write_lines("votes.csv", rows)
+    shutil.copy(make_example_files() / "votes.csv", "votes.csv")
     write_lines("ballots.csv", ["name,first,second", "ann,ada,bert", "bob,bert,ada", "cy,ada,"])
 
 
-def write_demo_and_votes():
-    """What the first command of the README writes, without its report; and votes."""
+def write_demo():
+    """What the first command of the README writes, without its report."""
+    shutil.copytree(make_example_files(), "rankshot-demo")
     write_photographs(Path("rankshot-demo"))
-    write_votes()
 
 
 def write_survey_names():
@@ -214,7 +185,7 @@ def write_answered_study():
 
 START = ""
 BUILDERS = {
-    "README.md": {"On the command line": write_demo_and_votes},
+    "README.md": {"On the command line": write_demo},
     "docs/guide/classifier.md": {"A network and a folder of photographs": write_photos},
     "docs/guide/files.md": {START: write_models_page},
     "docs/guide/devices.md": {START: write_network_of_cifar},
@@ -236,11 +207,11 @@ BUILDERS = {
     },
     "docs/guide/class_names.md": {START: write_sources},
     "docs/guide/examples.md": {
-        START: write_cifar_rankings,
+        START: write_cifar,
         "rankshot classify scores.parquet": fill_in_labels,
     },
-    "docs/guide/rehearsal.md": {START: write_cifar_rankings},
-    "docs/guide/seen_and_new.md": {START: write_cifar_rankings},
+    "docs/guide/rehearsal.md": {START: write_cifar},
+    "docs/guide/seen_and_new.md": {START: write_cifar},
 }
 """For a page, what is made at its start, before the first block of a section, or for a command."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,14 @@ from rankshot.core.errors import quote_names
 if TYPE_CHECKING:
     from rankshot.report.contents import MethodComparison
 
-PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "rankings.jsonl"
+PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 
 
 def demo(*, output: Path = Path("rankshot-demo")) -> None:
     """Write photographs to try, and a report on all methods.
 
-    The folder gets twelve photographs, rankings for the classes that they show, and the report.
+    The folder gets twelve photographs, rankings for the classes that they show, the files that the
+    commands of the guide read (scores, labels, names of classes, votes), and the report.
     For the report, a classifier is trained on the classes of CIFAR-100 and recognises the classes
     of CIFAR-10. This takes about half a minute and works offline.
 
@@ -35,10 +37,15 @@ def demo(*, output: Path = Path("rankshot-demo")) -> None:
 
     check_folder(output)
     output.mkdir(parents=True, exist_ok=True)
-    others = sorted({path.name for path in output.iterdir()} - {PAGE, PHOTOGRAPHS, RANKINGS})
+    ending = ".parquet" if find_spec("pyarrow") else ".csv"
+    own = {PAGE, PHOTOGRAPHS, RANKINGS, *datasets.list_example_files(ending)}
+    others = sorted({path.name for path in output.iterdir()} - own)
     refuse(others, f"{output}: is not empty ({quote_names(others)}); give another one, -o FOLDER")
     check_page(output / PAGE)
     write_photographs(output)
+    datasets.write_example_files(output, ending)
+    names = ", ".join(datasets.list_example_files(ending))
+    say(f"files of the guide written to {output}: {names}")
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
         found = run_demo(

@@ -9,6 +9,10 @@ from .embedded import (
     load_panel as load_panel,
     load_similarities as load_similarities,
 )
+from .example_files import (
+    list_example_files as list_example_files,
+    write_example_files as write_example_files,
+)
 from .images import (
     ImageData as ImageData,
     ImageNetScores as ImageNetScores,
