@@ -564,6 +564,7 @@ FIXED = {
             "zeroshot.runner.ARRAY_CELLS",
             "zeroshot.likelihoods.formulas.FEW_CELLS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
+            f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
             "zeroshot.held_out.N_INPUTS",
             "zeroshot.examples.N_FOLDS",
             f"{HEADS}.deterministic_ranking.LEAST_ROWS",
@@ -572,7 +573,7 @@ FIXED = {
             "zeroshot.held_out.SHARES",
             "zeroshot.held_out.MOST_CLASSES",
         ),
-        "a size of blocks or of simulations",
+        "a size of blocks or of simulations, or a seed",
     ),
     **dict.fromkeys(
         ("zeroshot.held_out.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),

@@ -152,7 +152,7 @@ def save_head(
 
 def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     """Yield the lines of the table: what the head is, and how it came about."""
-    inner: Any = head.innermost
+    inner = head.innermost
     from rankshot.zeroshot.remarks import describe_examples
 
     origin = head.provenance_

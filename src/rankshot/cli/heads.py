@@ -264,7 +264,7 @@ def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHea
         how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
         raise RankshotError(f"--head {plan.head.name} needs --rankings FILE; {how} writes one")
     read = read_new_rankings if has_rankings else _read_similarity
-    semantics: Any = read(options.rankings, scores)
+    semantics = read(options.rankings, scores)
     if plan.source_weights is not None:
         _check_sources(semantics, plan.source_weights, options.rankings)
     refuse(

@@ -92,7 +92,7 @@ def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect
     value, text = (_name_heads(each) if "{" in each else each for each in (value, text))
     kind, name = inspect.Parameter.KEYWORD_ONLY, parameter.name.rstrip("_").replace("_", "-")
     given: dict[str, Any] = {"metavar": value or None, "help": text}
-    about: Any = typer.Argument(**given)
+    about = typer.Argument(**given)
     if parameter.kind is kind:
         about = typer.Option(f"--{name}", *filter(None, [SHORT.get(name)]), **given)
     return parameter.replace(kind=kind, annotation=Annotated[parameter.annotation, about])

@@ -260,7 +260,7 @@ def _open_sequence(source: Any, takes: Takes) -> Inputs:
                 "scikit-learn classifier for a table come from rs.scores_of"
             )
         source = list(source)
-    values: Any = source
+    values = source
 
     def read() -> Entries:
         for number in range(len(values)):

@@ -175,7 +175,7 @@ class _WideTable:
             self._require_alike(numbers)
         if not has_missing:
             self._refuse_codes(numbers)
-        make: Any = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
+        make = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
         if self.layout == "scores" and np.isnan(numbers[self._checks.kept]).any():
             kind = "subset"
 

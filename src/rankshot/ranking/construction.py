@@ -435,7 +435,7 @@ def encode_pairs(
     tied = np.zeros(n, bool)
     if ties is not None:
         refuse_masked("ties", ties)
-        values: Any = ties
+        values = ties
         if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
             values = _require_length(cast("Iterable[Any]", ties), n, "ties")
             rule = "a tie is True or False, not {}"

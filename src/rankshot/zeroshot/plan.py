@@ -148,7 +148,7 @@ class Plan:
 
     def make_head(self) -> Any:
         """Return the head over new classes with its parameters, not fitted."""
-        head: Any = clone(self.head)
+        head = clone(self.head)
         if self.source_weights is not None and head.weighs_sources:
             head.set_params(source_weights=self.source_weights)
         return head
@@ -171,7 +171,7 @@ class Plan:
     @classmethod
     def from_head(cls, head: BaseHead) -> Plan:
         """Return the plan that a head was fitted with, as far as the head knows it."""
-        inner: Any = head.innermost
+        inner = head.innermost
         gate = head.head if isinstance(head, BatchRefinement) else head
         more: dict[str, Any] = {}
         if isinstance(gate, SeenAndNew):

@@ -202,7 +202,7 @@ class Rehearsal(BaseEstimator):
             Rankings of *seen* classes, by the sources that rank the new classes; similarities for
             a head that takes them.
         """
-        head: Any = WeightedMean() if self.head is None else self.head
+        head = WeightedMean() if self.head is None else self.head
         if not isinstance(head, SemanticHead):
             raise RankshotError(
                 f"head must be a head without another one inside, such as WeightedMean(), not "

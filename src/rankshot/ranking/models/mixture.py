@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +14,7 @@ from scipy.special import logsumexp
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
-from rankshot.core.newton import Point, maximize
+from rankshot.core.newton import maximize
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.construction import number_labels
@@ -47,8 +45,6 @@ SHORT_RUN = 5
 FEW_UNITS = 250
 """Starts are compared on this many raters for each group, drawn at random; the last few on all."""
 FINALISTS = 2
-OLDEST_CURVATURE = 5
-"""So many steps of Newton's method are made with one curvature."""
 
 
 class RankingMixture(Estimator):
@@ -308,17 +304,6 @@ def _most_groups(counts: Floats) -> int:
 # ---- EM: the two steps, and the starts
 
 
-class NewtonStep(NamedTuple):
-    """The log-worths of classes where the last step of a group ended, and its curvature.
-
-    ``age`` is how many steps this curvature has made.
-    """
-
-    theta: Floats
-    curvature: Floats
-    age: int
-
-
 class State(NamedTuple):
     """A fit: the models and shares of the groups, and what they say of the rankings."""
 
@@ -328,7 +313,6 @@ class State(NamedTuple):
     memberships: Floats
     log_likelihood: float
     objective: float
-    steps: Mapping[int, NewtonStep] = MappingProxyType({})
 
 
 class EM:
@@ -381,7 +365,7 @@ class EM:
         items = self.sample.rankings.items
         model = copy(self.model)._with_log_worths(items, np.zeros(len(items)))
         for _ in range(2):
-            model, log_prob, _ = self.likelihood.improve(model, weights, None)
+            model, log_prob = self.likelihood.improve(model, weights)
         return model, log_prob
 
     def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
@@ -407,20 +391,17 @@ class EM:
         One step of Newton's method is enough of an M step (generalised EM), except for the last.
         """
         weights, shares = self._weigh(memberships)
-        models, log_probs, steps = list(state.models), state.log_probs.copy(), dict(state.steps)
+        models, log_probs = list(state.models), state.log_probs.copy()
         for g, last in enumerate(state.models):
             if self.likelihood is None or to_the_end:
                 new = self._fit(weights[:, g])
                 new_log_probs = self.log_prob(new)
             else:
-                improved = self.likelihood.improve(last, weights[:, g], steps.get(g))
-                new, new_log_probs, steps[g] = improved
+                new, new_log_probs = self.likelihood.improve(last, weights[:, g])
             gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
             if gain >= penalty(new) - penalty(last):
                 models[g], log_probs[:, g] = new, new_log_probs
-            else:
-                steps.pop(g, None)
-        return self.evaluate(models, log_probs, shares)._replace(steps=steps)
+        return self.evaluate(models, log_probs, shares)
 
     def start_at_random(self, rng: np.random.Generator) -> State:
         """Start with random memberships."""
@@ -468,42 +449,23 @@ class GroupLikelihood(Likelihood):
         super().__init__(numbered, self._class_of, n_kept=2 * n_groups)
         self._rows = [block.weights.astype(np.intp) - 1 for block in self._blocks]
 
-    def improve(
-        self, model: PlackettLuce, weights: Floats, last: NewtonStep | None
-    ) -> tuple[PlackettLuce, Floats, NewtonStep]:
-        """Return the model after a Newton step for these weights, and its log-probabilities.
-
-        Curvatures change little from step to step, and each makes a few.
-        """
+    def improve(self, model: PlackettLuce, weights: Floats) -> tuple[PlackettLuce, Floats]:
+        """Return the model after a Newton step for these weights, and its log-probabilities."""
         weight = float(weights.sum())
         for block, rows in zip(self._blocks, self._rows, strict=True):
             block.reweigh(weights[rows] / weight)
         self.wins = np.sum([block.wins for block in self._blocks], axis=0)
-        start = model.log_worths_[self.first] if last is None else last.theta
-        if last is not None and last.age < OLDEST_CURVATURE:
-            curvature, age = last.curvature, last.age
-        else:
-            curvature, age = self.information(start), 0
-        n_evaluated = 0
-
-        def evaluate(theta: Floats) -> Point:
-            nonlocal n_evaluated
-            n_evaluated += 1
-            return self.evaluate(theta)
-
         found = maximize(
-            evaluate,
-            lambda _: curvature,
-            start,
+            self.evaluate,
+            self.information,
+            model.log_worths_[self.first],
             ridge=np.asarray(model.regularization / weight * self.counts, np.float64),
             invariant=np.ones(self.n_classes),
             max_iter=1,
         )
         theta = found.parameters - found.parameters.max()
         moved = copy(model)._with_log_worths(model.items_, theta[self._class_of])
-        # A step that had to be halved shows that the curvature is another one by now.
-        age = age + 1 if n_evaluated == 2 else OLDEST_CURVATURE
-        return moved, self.log_prob(moved, theta), NewtonStep(theta, curvature, age)
+        return moved, self.log_prob(moved, theta)
 
     def log_prob(self, model: PlackettLuce, theta: Floats) -> Floats:
         """Return the log-probability of each ranking; ``theta`` has the log-worths of classes."""

@@ -281,7 +281,7 @@ class _MixedModel:
     def fit(self, std: float, tol: float) -> Optimum:
         """Return β, followed by z if there are effects; start from the last ones found."""
         # Effects make it sparse.
-        design: Any = csr_array(self.design(std)) if std else self._X
+        design = csr_array(self.design(std)) if std else self._X
         beta, effects = self._last
         found = maximize(
             self._likelihood.evaluate,
@@ -299,7 +299,7 @@ class _MixedModel:
     def _log_evidence(self, std: float) -> float:
         """Return the log-likelihood with β and z integrated out by Laplace's method."""
         found = self.fit(std, ENOUGH / self._weight)
-        design: Any = csr_array(self.design(std)) if std else self._X
+        design = csr_array(self.design(std)) if std else self._X
         information = self._likelihood.information(design @ found.parameters)
         curvature = design.T @ information @ design + np.diag(self._ridge(design))
         # The prior of z is standard normal: its constant is that of the curvature's units.

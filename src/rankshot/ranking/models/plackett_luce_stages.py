@@ -390,16 +390,18 @@ def find_gradients(rankings: Rankings, theta: Floats) -> Gradients:
     theta = theta - theta.max()
     plain = replace(rankings, weights=np.ones(len(rankings)))
     parts: list[csr_array] = []
-    rest, order = np.zeros(len(rankings)), [np.empty(0, np.intp)]
+    rest, rows_of = np.zeros(len(rankings)), [np.empty(0, np.intp)]
     for rows, complete in _split_by_rest(rankings, theta):
         counts = np.ones(len(theta), np.int64)
         listed, lost = Block(plain[rows], counts, complete).gradients(theta)
-        order.append(np.arange(len(rankings))[rows])
-        rest[order[-1]] = lost
+        rows_of.append(np.arange(len(rankings))[rows])
+        rest[rows_of[-1]] = lost
         parts.append(listed)
-    return Gradients(
-        vstack(parts, format="csr")[np.argsort(np.concatenate(order))], rest, np.exp(theta)
-    )
+    order = np.concatenate(rows_of)
+    every = parts[0] if len(parts) == 1 else vstack(parts, format="csr")
+    if np.any(np.diff(order) < 0):
+        every = every[np.argsort(order)]
+    return Gradients(every, rest, np.exp(theta))
 
 
 def add_up(rows: Floats) -> None:

@@ -148,12 +148,14 @@ def sum_squares(gradients: Gradients, weights: Floats, units: Units) -> Squares:
             sums.data *= factors
     both = sums.T @ sums
     both = both if isinstance(both, np.ndarray) else both.toarray()
-    crossed = np.outer(sums.T @ of_rest, worths)
-    squares = float(of_rest @ of_rest) * np.outer(worths, worths)
-    B = np.asarray(both - crossed - crossed.T + squares)
+    if rest.any():
+        crossed = np.outer(sums.T @ of_rest, worths)
+        both = both - crossed - crossed.T + float(of_rest @ of_rest) * np.outer(worths, worths)
     # A sum of squares: one parameter is the common shift of all log-worths.
     n_squares = float(degrees.mean()) * (P - 1)
-    return Squares(B, np.broadcast_to(degrees, P), float(chdtr(n_squares, n_squares * ratio)))
+    return Squares(
+        np.asarray(both), np.broadcast_to(degrees, P), float(chdtr(n_squares, n_squares * ratio))
+    )
 
 
 def _add_up(units: Units, weights: Floats, rows: csr_array, n: int) -> Floats | csr_array:

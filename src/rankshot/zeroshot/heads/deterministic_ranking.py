@@ -139,7 +139,7 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
         def by_level(score: Array, if_above: Any, if_cut: Array) -> Array:
             return xp.where(score > cut, if_above, xp.where(score == cut, if_cut, 0.0))
 
-        distance: Any = 0.0
+        distance = 0.0
         listed = [xp.take(f, c["order"][place, :], axis=1) for place in range(self._k)]
         for place, score in enumerate(listed):
             # Items before this one in the scores that are not before it in the list
