@@ -32,7 +32,9 @@ def test_the_next_steps_name_the_classes_that_are_confused():
     certain = np.eye(2)[(truth == "squid").astype(int)]
     right = evaluate_predictions(truth, truth, certain, found.classes)
     assert list_findings(right) == []
-    assert "No class is clearly less accurate" in list_steps(right)[0]
+    assert "No class was confused" in list_steps(right)[0]
+    even = evaluate_predictions(truth, np.tile(["octopus", "squid"], 20), proba, found.classes)
+    assert "No class is clearly less accurate" in list_steps(even)[0]
     overview = count_predictions(predicted, proba, ["octopus", "squid"])
     assert "drawn at random" in list_steps(overview)[0]
 
