@@ -6,7 +6,7 @@ var Scorer = {
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },
   objPrioDefault: 0,
-  title: 15,
+  title: 30,
   partialTitle: 7,
   term: 5,
   partialTerm: 2,

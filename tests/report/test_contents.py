@@ -32,7 +32,9 @@ def test_the_next_steps_name_the_classes_that_are_confused():
     certain = np.eye(2)[(truth == "squid").astype(int)]
     right = evaluate_predictions(truth, truth, certain, found.classes)
     assert list_findings(right) == []
-    assert "No class is clearly less accurate" in list_steps(right)[0]
+    assert "No class was confused" in list_steps(right)[0]
+    even = evaluate_predictions(truth, np.tile(["octopus", "squid"], 20), proba, found.classes)
+    assert "No class is clearly less accurate" in list_steps(even)[0]
     overview = count_predictions(predicted, proba, ["octopus", "squid"])
     assert "drawn at random" in list_steps(overview)[0]
 
@@ -135,3 +137,11 @@ def test_similar_classes_are_the_pairs_at_the_smallest_distance(rng):
     np.testing.assert_allclose([pair[2] for pair in found.pairs], [e[0] for e in expected[:10]])
     apart = rs.Rankings.from_orders([["a"], ["b"]], items=list("abc"), targets=["x", "y"])
     assert find_similar_classes(apart, 1) is None
+
+
+def test_equal_rankings_with_ties_have_no_distance():
+    tied = [["a", ["b", "c", "d"], ["e", "f"]], ["a", ["b", "c", "d"], ["e", "f"]], [*"fedcba"]]
+    consensus = rs.Rankings.from_orders(tied, items=[*"abcdefgh"], targets=["x", "y", "z"])
+    (first, second, distance), (*_, next_distance), _ = find_similar_classes(consensus, 6).pairs
+    assert (first, second, distance) == ("x", "y", 0)
+    assert 0.3 < next_distance < 1

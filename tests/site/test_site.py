@@ -171,3 +171,15 @@ def test_search_works_without_a_server_and_puts_research_after_guide_and_referen
     pages = [link.removeprefix(SITE.as_uri() + "/") for link in links]
     later = [page.startswith(("paper", "reproduction", "research", "results/")) for page in pages]
     assert not any(later[:10])
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [("elo", "guide/leaderboards"), ("NA", "guide/ranking"), ("long format", "guide/ranking")],
+)
+def test_search_finds_the_page_that_answers(chromium, words, page):
+    tab = chromium.new_context(offline=True).new_page()
+    tab.goto((SITE / "search.html").as_uri() + f"?q={words.replace(' ', '+')}")
+    # Results appear one by one, the best first.
+    first = tab.wait_for_selector("#search-results li > a", timeout=300_000)
+    assert f"/{page}.html" in first.evaluate("link => link.href")

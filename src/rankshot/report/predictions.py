@@ -260,6 +260,8 @@ def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
     if isinstance(found, PredictionOverview):
         return ["Check some predictions that are drawn at random, to learn the accuracy."]
     weak = [line for line in _find_weak_classes(found) if line.times]
+    if not np.any(found.confusion - np.diag(np.diag(found.confusion))):
+        return ["No class was confused with another: check more inputs to narrow the interval."]
     if not weak:
         return ["No class is clearly less accurate than the others: labels of any class help."]
     pairs = [f"{line.bar.name} and {line.confused_with[0]}" for line in weak]
