@@ -306,12 +306,10 @@ def _check_scores(
     from rankshot.zeroshot.files.score_tables import (
         AUTO,
         name_by_columns,
-        require_features,
         require_score_type,
     )
 
     path, given = cast("Path", options.saved), options.score_type
-    require_features(scores, head, path)
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
     known = head.provenance_.get("score_type")

@@ -29,7 +29,6 @@ from rankshot.zeroshot.files.score_tables import (
     guess_score_type,
     name_by_columns,
     open_scores,
-    require_features,
     require_score_type,
 )
 from rankshot.zeroshot.heads.base import BaseHead
@@ -203,7 +202,6 @@ class _ClassifyJob(PartJob):
     ) -> Work:
         table = replace(open_scores(source, allow_empty=True), score_type=self.score_type)
         head, _ = name_by_columns(loaded, table, self.head_name)
-        require_features(table, head, self.head_name)
 
         def check_first(values: NDArray[np.floating]) -> None:
             """Refuse a part whose first scores do not look like those of the first part."""
@@ -241,7 +239,6 @@ def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: 
             with fetch_part(part) as source:
                 table = open_scores(source, allow_empty=True)
                 name_by_columns(head, table, origin)
-                require_features(table, head, origin)
                 first = next(table.batches(), None)
                 if first is None:
                     continue

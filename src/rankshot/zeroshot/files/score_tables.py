@@ -527,16 +527,6 @@ def require_score_type(
         )
 
 
-def require_features(table: ScoreTable, head: BaseHead, origin: str | Path) -> None:
-    """Refuse a table without the features that the head in ``origin`` needs."""
-    wanted = head.n_features_ - len(head.evidence_classes_)
-    if wanted not in {0, table.n_features} and table.n_rows != 0:
-        raise RankshotError(
-            f"{origin}: was fitted to examples with {wanted} features, and {table.path} has "
-            f"{table.n_features}: give the scores with features of the same model (.parquet, .npz)"
-        )
-
-
 def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     """Return scores of a table as they were read, on a logarithmic scale, with their evidence.
 
@@ -599,8 +589,15 @@ def name_by_columns(
     Raises
     ------
     RankshotError
-        If the columns are not the seen classes; it names those that are missing or unknown.
+        If the columns are not the seen classes; it names those that are missing or unknown. Or if
+        the table lacks the features that the head needs.
     """
+    wanted = head.n_features_ - len(head.evidence_classes_)
+    if wanted not in {0, table.n_features} and table.n_rows != 0:
+        raise RankshotError(
+            f"{origin}: was fitted to examples with {wanted} features, and {table.path} has "
+            f"{table.n_features}: give the scores with features of the same model (.parquet, .npz)"
+        )
     column_of = find_columns(head.items_, table, origin)
     named = _rename_seen(head, column_of) if column_of else head
     missing = sorted(set(named.items_) - set(table.items))
