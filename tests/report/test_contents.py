@@ -137,3 +137,11 @@ def test_similar_classes_are_the_pairs_at_the_smallest_distance(rng):
     np.testing.assert_allclose([pair[2] for pair in found.pairs], [e[0] for e in expected[:10]])
     apart = rs.Rankings.from_orders([["a"], ["b"]], items=list("abc"), targets=["x", "y"])
     assert find_similar_classes(apart, 1) is None
+
+
+def test_equal_rankings_with_ties_have_no_distance():
+    tied = [["a", ["b", "c", "d"], ["e", "f"]], ["a", ["b", "c", "d"], ["e", "f"]], [*"fedcba"]]
+    consensus = rs.Rankings.from_orders(tied, items=[*"abcdefgh"], targets=["x", "y", "z"])
+    (first, second, distance), (*_, next_distance), _ = find_similar_classes(consensus, 6).pairs
+    assert (first, second, distance) == ("x", "y", 0)
+    assert 0.3 < next_distance < 1

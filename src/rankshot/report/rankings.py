@@ -115,6 +115,10 @@ def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
     compared = consensus[:MAX_COMPARED]
     names = [str(name) for name in compared.targets]
     distance = compare_common_items(compared, k=k)
+    # The order inside a tie is unknown, so a ranking with ties has a distance from itself.
+    own = distance.diagonal()
+    excess = np.maximum(distance - (own[:, None] + own) / 2, 0.0)
+    distance = np.where(distance < 1, excess, distance)
     pairs = tuple(
         (names[i], names[j], float(distance[i, j]))
         for i, j in find_lowest_pairs(distance, names)[:MAX_SIMILAR]
