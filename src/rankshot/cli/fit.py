@@ -188,7 +188,7 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     yield "written by", f"rankshot {origin.get('rankshot', 'of an unknown version')}"
 
 
-def _format(value: Any) -> str:
+def _format(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_format, value))
     return f"{value:.3g}" if isinstance(value, float) else str(value)

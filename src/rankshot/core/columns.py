@@ -446,7 +446,7 @@ def _mixes(values: list[Any]) -> bool:
     return bool in kinds and len(kinds) > 1
 
 
-def _to_text(value: Any) -> str:
+def _to_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(value)

@@ -612,7 +612,7 @@ def _put_csv_rows(
 # -------------------------------------------------------------------- data frames
 
 
-def as_frame(data: Any) -> Any:
+def as_frame(data: object) -> Any:
     """Return a data frame of pandas, polars, PyArrow and others as one of narwhals.
 
     Anything else is returned as None.

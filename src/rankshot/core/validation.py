@@ -117,7 +117,7 @@ def require_module(name: str, what: str, extra: str) -> Any:
 # ---- Names of items, targets and classes
 
 
-def as_names(labels: Iterable[Any], what: str = "items") -> tuple[str, ...]:
+def as_names(labels: Iterable[object], what: str = "items") -> tuple[str, ...]:
     """Return labels as distinct, non-empty text; whole numbers become their digits."""
     if isinstance(labels, (str, bytes, set, frozenset)) or not isinstance(labels, Iterable):
         raise RankshotError(f"{what} must be a sequence of names, not {short_repr(labels)}")

@@ -152,7 +152,7 @@ that of a square, not of the shorter side.
 _KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
 
 
-def _as_numbers(what: str, value: Any, n: int) -> list[Any]:
+def _as_numbers(what: str, value: object, n: int) -> list[Any]:
     """Return n numbers, of which one may have been given."""
     values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
     values = values * n if len(values) == 1 else values

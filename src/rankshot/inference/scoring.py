@@ -280,7 +280,7 @@ class ScoringPlan:
         convert = self.model.prepare or self.model.preprocessing
         assert convert is not None  # noqa: S101 (plan_scoring has refused it)
 
-        def prepare(value: Any) -> Any:
+        def prepare(value: object) -> Any:
             return convert(read_picture(value) if isinstance(value, (str, Path)) else value)
 
         return prepare
@@ -511,7 +511,7 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _try(prepare: Callable[[Any], Any], value: Any) -> Any:
+def _try(prepare: Callable[[Any], Any], value: object) -> Any:
     """Return what a value becomes, or the error that says why it cannot be used."""
     try:
         return prepare(value)

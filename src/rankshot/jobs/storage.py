@@ -84,7 +84,7 @@ class PackedPart(Part):
     content: bytes = b""
 
     @classmethod
-    def pack(cls, name: str, value: Any, version: str, *, compress: bool = True) -> PackedPart:
+    def pack(cls, name: str, value: object, version: str, *, compress: bool = True) -> PackedPart:
         """Return a part that holds a value, which is never written to a file."""
         content = zlib.compress(pickle.dumps(value), int(compress))
         return cls(name, name, len(content), version, content=content)

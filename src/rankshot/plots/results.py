@@ -88,7 +88,7 @@ class ReliabilityDisplay(Display):
         cls,
         y_true: ArrayLike,
         proba: ArrayLike,
-        classes: Iterable[Any],
+        classes: Iterable[object],
         *,
         n_bins: int = 15,
         name: str | None = None,
@@ -188,7 +188,7 @@ class ConfusionDisplay(Display):
         y_true: ArrayLike,
         y_pred: ArrayLike,
         *,
-        labels: Iterable[Any] | None = None,
+        labels: Iterable[object] | None = None,
         ax: Any = None,
     ) -> ConfusionDisplay:
         """Draw how often inputs of each class were assigned to each class.

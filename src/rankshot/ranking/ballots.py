@@ -71,7 +71,7 @@ CODE_RATIO = 5
 
 def read_ballots(
     table: ColumnReader,
-    items: Iterable[Any] | None,
+    items: Iterable[object] | None,
     kind: Kind,
     layout: str | None,
     columns: dict[str, str],

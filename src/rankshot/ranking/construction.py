@@ -70,7 +70,7 @@ def refuse_first(
 
 
 def encode_names(
-    columns: list[Any], items: Iterable[Any] | None, where: Where
+    columns: list[Any], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Return the items, by default those that occur, and the number of each label of all columns.
 
@@ -85,7 +85,7 @@ def encode_names(
 
 
 def number_items(
-    labels: list[Any], codes: NDArray[Any], items: Iterable[Any] | None, where: Where
+    labels: list[Any], codes: NDArray[Any], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Return the items, by default those that occur, and that of each cell.
 
@@ -117,7 +117,7 @@ def number_items(
     return names, numbers
 
 
-def _number_distinct(labels: Iterable[Any], n: int) -> tuple[list[Any], NDArray[np.intp]]:
+def _number_distinct(labels: Iterable[object], n: int) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the labels that differ, in the order in which they occur, and the number of each."""
     numbers: defaultdict[Any, int] = defaultdict(count().__next__)
     codes = np.fromiter(map(numbers.__getitem__, labels), np.intp, n)
@@ -139,7 +139,7 @@ def _flatten(columns: list[Any]) -> Iterator[Any]:
 
 
 def encode_orders(
-    orders: Sequence[Order], items: Iterable[Any] | None, where: Where
+    orders: Sequence[Order], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
@@ -234,7 +234,7 @@ def validate_columns(
     )
 
 
-def _require_length(values: Iterable[Any], n: int, what: str) -> list[Any]:
+def _require_length(values: Iterable[object], n: int, what: str) -> list[Any]:
     found = list(values) if isinstance(values, Iterable) else None
     if found is None or len(found) != n:
         given = short_repr(values) if found is None else f"{len(found)} entries"
@@ -311,7 +311,7 @@ def number_labels(labels: NDArray[np.object_]) -> NDArray[np.int64]:
 
 
 def read_item_table(
-    values: Any, items: Iterable[Any] | None, what: str, *, square: bool = False
+    values: object, items: Iterable[object] | None, what: str, *, square: bool = False
 ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Return the items, and a float matrix with one column for each.
 
@@ -416,9 +416,9 @@ def warn_of_counting_from_zero(positions: NDArray[np.float64]) -> None:
 
 
 def encode_pairs(
-    winners: Iterable[Any],
-    losers: Iterable[Any],
-    items: Iterable[Any] | None,
+    winners: Iterable[object],
+    losers: Iterable[object],
+    items: Iterable[object] | None,
     ties: ArrayLike | None,
     where: Where,
 ) -> tuple[tuple[str, ...], Entries]:
@@ -444,7 +444,7 @@ def encode_pairs(
     return names, stack_pairs(pairs[0], pairs[1], tied)
 
 
-def _as_column(values: Iterable[Any], what: str) -> list[Any] | Column:
+def _as_column(values: Iterable[object], what: str) -> list[Any] | Column:
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values
     if isinstance(values, (str, set, frozenset, np.ndarray)):
@@ -464,7 +464,7 @@ def stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.bo
 
 
 def encode_pair_counts(
-    wins: Any, items: Iterable[Any] | None, ties: Any
+    wins: Any, items: Iterable[object] | None, ties: Any
 ) -> tuple[tuple[str, ...], Entries, NDArray[np.float64]]:
     """Return the names of the items, and one pair with its weight for each count above zero."""
     names, won = _read_counts(wins, items, "wins")
@@ -477,7 +477,7 @@ def encode_pair_counts(
 
 
 def _read_counts(
-    values: Any, items: Iterable[Any] | None, what: str
+    values: object, items: Iterable[object] | None, what: str
 ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     names, table = read_item_table(values, items, what, square=True)
     for bad, rule in (

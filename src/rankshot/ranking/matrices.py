@@ -188,7 +188,7 @@ def name_groups(groups: list[NDArray[np.intp]], items: tuple[str, ...]) -> Named
 # ---- Some of the items: those named, or those that somebody ranked
 
 
-def restrict_items(rankings: Rankings, items: Iterable[Any]) -> Rankings:
+def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     """Return rankings of some of their items; a ranking that lists none of them is left out.
 
     The remaining items keep their order. Where K cuts a tie that loses items, it is unknown how

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ MARKS = _table_of_pairs({"\n": ":", ":": "{\n", "{": "}", "}": "{\n"})
 # ---- Reading
 
 
-def read_preflib(path: Path, items: Iterable[Any] | None, kind: Kind) -> Rankings:
+def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rankings:
     """Read a PrefLib file; the names of its alternatives become the items."""
     data = path.read_bytes()
     try:

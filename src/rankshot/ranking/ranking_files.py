@@ -66,7 +66,7 @@ TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on
 
 def read_rankings(
     path: Any,
-    items: Iterable[Any] | None = None,
+    items: Iterable[object] | None = None,
     *,
     kind: Kind | None = None,
     layout: Literal["votes", "orders", "places", "scores"] | None = None,
@@ -150,7 +150,7 @@ def read_rankings(
 
 def read_with_layout(
     path: Any,
-    items: Iterable[Any] | None = None,
+    items: Iterable[object] | None = None,
     kind: Kind | None = None,
     layout: str | None = None,
     *,
@@ -206,7 +206,7 @@ def _split_names(names: str | Iterable[str] | None) -> list[str] | None:
 
 
 def _read_file(
-    path: Path, ending: str, items: Iterable[Any] | None, kind: Kind | None, on_error: str
+    path: Path, ending: str, items: Iterable[object] | None, kind: Kind | None, on_error: str
 ) -> Rankings:
     """Read a file of rankings, which is not a table of votes or ballots."""
     skips = require_choice("on_error", on_error, ("stop", "skip")) == "skip"
@@ -296,7 +296,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
 
 def parse_jsonl(
     lines: Iterator[tuple[int, str]],
-    items: Iterable[Any] | None,
+    items: Iterable[object] | None,
     path: NamedFile,
     kind: Kind | None = None,
     *,

@@ -95,7 +95,7 @@ class Rankings:
         cls,
         orders: Iterable[Order],
         *,
-        items: Iterable[Any] | None = None,
+        items: Iterable[object] | None = None,
         targets: Labels = None,
         sources: Labels = None,
         raters: Labels = None,
@@ -133,7 +133,7 @@ class Rankings:
         cls,
         positions: ArrayLike,
         *,
-        items: Iterable[Any] | None = None,
+        items: Iterable[object] | None = None,
         targets: Labels = None,
         sources: Labels = None,
         raters: Labels = None,
@@ -163,7 +163,7 @@ class Rankings:
         cls,
         scores: ArrayLike,
         *,
-        items: Iterable[Any] | None = None,
+        items: Iterable[object] | None = None,
         k: int | None = None,
         targets: Labels = None,
         sources: Labels = None,
@@ -197,7 +197,7 @@ class Rankings:
 
     @classmethod
     def from_item_numbers(
-        cls, lists: NDArray[Any], *, items: Iterable[Any], trusted: bool = False
+        cls, lists: NDArray[Any], *, items: Iterable[object], trusted: bool = False
     ) -> Rankings:
         """Build from ``lists``, a matrix of item numbers, best first, as computations make them.
 
@@ -219,10 +219,10 @@ class Rankings:
     @classmethod
     def from_pairs(
         cls,
-        winners: Iterable[Any],
-        losers: Iterable[Any],
+        winners: Iterable[object],
+        losers: Iterable[object],
         *,
-        items: Iterable[Any] | None = None,
+        items: Iterable[object] | None = None,
         ties: ArrayLike | None = None,
         weights: ArrayLike | None = None,
         raters: Labels = None,
@@ -254,7 +254,7 @@ class Rankings:
         cls,
         votes: Any,
         *,
-        items: Iterable[Any] | None = None,
+        items: Iterable[object] | None = None,
         a: str | None = None,
         b: str | None = None,
         winner: str | None = None,
@@ -341,7 +341,7 @@ class Rankings:
         cls,
         wins: ArrayLike,
         *,
-        items: Iterable[Any] | None = None,
+        items: Iterable[object] | None = None,
         ties: ArrayLike | None = None,
     ) -> Rankings:
         """Build from tables of counts: ``wins[i, j]`` is how often item i was preferred to j.
@@ -534,7 +534,7 @@ class Rankings:
         nobody = np.full(len(merged), None, object)
         return replace(merged, weights=weights[by_first], sources=nobody, raters=nobody.copy())
 
-    def with_items(self, items: Iterable[Any]) -> Rankings:
+    def with_items(self, items: Iterable[object]) -> Rankings:
         """Return the same rankings with the items numbered in another order."""
         if items is self.items:
             return self

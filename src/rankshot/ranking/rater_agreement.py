@@ -96,7 +96,7 @@ def concordance(rankings: AnyRankings) -> float | None:
     return measure_concordance(rankings)[0]
 
 
-def krippendorff_alpha(values: Any, metric: str = "nominal") -> float:
+def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
     """Return Krippendorff's alpha: 1 is full agreement, 0 that of chance.
 
     Parameters

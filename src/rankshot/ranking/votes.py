@@ -170,7 +170,7 @@ def _find_columns(
 
 def read_votes(
     table: ColumnReader,
-    items: Iterable[Any] | None = None,
+    items: Iterable[object] | None = None,
     *,
     outcomes: str | None = None,
     **columns: str | None,

@@ -108,7 +108,7 @@ class Answers:
     notes: tuple[str, ...]
 
 
-def read_answers(text: str, targets: Iterable[Any], items: Iterable[Any], k: int) -> Answers:
+def read_answers(text: str, targets: Iterable[object], items: Iterable[object], k: int) -> Answers:
     """Read the lists for several targets from what a chat window answered.
 
     The answer may be a JSON object, JSON lines, or lists under headings, with numbers or bullets,
@@ -259,8 +259,8 @@ class AnswerFiles:
 
 def read_answer_files(
     paths: str | Path | Iterable[str | Path],
-    targets: Iterable[Any],
-    items: Iterable[Any],
+    targets: Iterable[object],
+    items: Iterable[object],
     k: int | None = None,
     *,
     source: str = "answers",
@@ -430,7 +430,7 @@ class AnswerText:
                 done = end
         return found, "".join([*rest, text[done:]])
 
-    def _walk(self, value: Any, label: str | None, depth: int = 0) -> Iterator[FoundList]:
+    def _walk(self, value: object, label: str | None, depth: int = 0) -> Iterator[FoundList]:
         """Yield the lists of names in a JSON value that stands under a label."""
         if depth > MAX_JSON_DEPTH:
             return

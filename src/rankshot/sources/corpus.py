@@ -108,7 +108,7 @@ class Corpus:
         require_whole_number("min_count", self.min_count, 1000, least=0)
         require_whole_number("workers", 1 if self.workers is None else self.workers, 1000)
 
-    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+    def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Read the file and compare all ``targets`` with all ``items``.
 
         The similarities of a name that never occurs are NaN. The table's ``notes`` list the names

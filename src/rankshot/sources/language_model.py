@@ -201,7 +201,7 @@ class LanguageModel:
         make_question(self.question, self.inputs)
 
     def rankings(
-        self, targets: Iterable[Any], items: Iterable[Any], *, verbose: bool = False
+        self, targets: Iterable[object], items: Iterable[object], *, verbose: bool = False
     ) -> Rankings:
         """Ask every rater about every target, and return top-k rankings of the items.
 
@@ -227,7 +227,7 @@ class LanguageModel:
             raters=[question["rater"] for question in questions],
         )
 
-    def estimate(self, targets: Iterable[Any], items: Iterable[Any]) -> CostEstimate:
+    def estimate(self, targets: Iterable[object], items: Iterable[object]) -> CostEstimate:
         """Estimate what `rankings` would cost now, without the questions that the log answers."""
         names = as_names(items)
         questions = self._list_questions(as_names(targets, "targets"), names)

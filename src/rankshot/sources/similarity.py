@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,8 +69,8 @@ class Similarity:
     def __init__(
         self,
         values: ArrayLike,
-        targets: Iterable[Any],
-        items: Iterable[Any],
+        targets: Iterable[object],
+        items: Iterable[object],
         source: str = "similarity",
         notes: Iterable[str] = (),
     ) -> None:
@@ -140,7 +139,7 @@ class Similarity:
         values = (shares - low) / (high - low) if high > low else shares * 0 + 1
         return Similarity(values, self.targets, self.items, self.source, self.notes)
 
-    def select(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+    def select(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the rows and columns of the given names, in the given order."""
         wanted = as_names(targets, "targets"), as_names(items)
         for names, known in zip(wanted, (self.targets, self.items), strict=True):
@@ -150,7 +149,7 @@ class Similarity:
                 )
         return self.reindex(*wanted)
 
-    def reindex(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+    def reindex(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the rows and columns of the given names; names not in the table get NaN."""
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         row = {name: i for i, name in enumerate(self.targets)}

@@ -91,7 +91,7 @@ class ClassVectors:
     """
 
     def __init__(
-        self, names: Iterable[Any], values: ArrayLike, source: str = "class vectors"
+        self, names: Iterable[object], values: ArrayLike, source: str = "class vectors"
     ) -> None:
         self.names = as_names(names, "names")
         self.values: Floats = np.array(values, dtype=np.float64)
@@ -112,7 +112,7 @@ class ClassVectors:
             f"{format_count(self.values.shape[1], 'number')} each, of {self.source}"
         )
 
-    def select(self, names: Iterable[Any]) -> ClassVectors:
+    def select(self, names: Iterable[object]) -> ClassVectors:
         """Return the vectors of some names, in the given order."""
         row = {name: i for i, name in enumerate(self.names)}
         wanted = as_names(names, "names")
@@ -121,7 +121,7 @@ class ClassVectors:
             raise RankshotError(f"{self.source} has no vector of {absent[0]!r}{hint}")
         return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
 
-    def cosines(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+    def cosines(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the cosines of ``targets`` with ``items``.
 
         NaN where a vector has a missing number, or is zero and so has no direction.
@@ -223,7 +223,7 @@ class WordVectors:
         vectors._lookup = lookup
         return vectors
 
-    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+    def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the cosines of ``targets`` with ``items``; NaN for unknown names."""
         targets, items = as_names(targets, "targets"), as_names(items)
         found = self._find_vectors(dict.fromkeys(targets + items))
@@ -232,7 +232,7 @@ class WordVectors:
         notes = [one.note for one in doubtful_first if one.note]
         return Similarity(values, targets, items, self.source, notes)
 
-    def vectors(self, names: Iterable[Any]) -> ClassVectors:
+    def vectors(self, names: Iterable[object]) -> ClassVectors:
         """Return the vectors of ``names``, scaled to length 1; NaN for unknown names."""
         names = as_names(names, "names")
         rows = [found.vector for found in self._find_vectors(names).values()]
@@ -382,7 +382,7 @@ class Embedding:
         self.batch_size = require_whole_number("batch_size", batch_size)
         self.source = source
 
-    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+    def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the cosines of ``targets`` with ``items``."""
         targets, items = as_names(targets, "targets"), as_names(items)
         texts = [self._text(name) for name in targets + items]

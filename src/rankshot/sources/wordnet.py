@@ -35,7 +35,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +109,7 @@ class WordNet:
         self.measure = require_choice("measure", measure, MEASURES)
         self.pins = dict(senses or {})
 
-    def senses(self, names: Iterable[Any]) -> dict[str, Sense]:
+    def senses(self, names: Iterable[object]) -> dict[str, Sense]:
         """Return the sense of each of the ``names``; all senses are chosen together.
 
         Names that WordNet does not know raise an error.
@@ -123,7 +122,7 @@ class WordNet:
             raise RankshotError(f"{some}{more}. Pin such a name to a sense of another word")
         return found
 
-    def similarity(self, targets: Iterable[Any], items: Iterable[Any]) -> Similarity:
+    def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the similarity of ``targets`` with ``items``; NaN for names that WordNet lacks.
 
         The notes name, in this order, different names with the same sense, doubtful senses with

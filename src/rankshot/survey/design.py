@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from importlib.resources import files
 from itertools import combinations
 from math import comb
-from typing import Any
 
 from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
 from rankshot.core.validation import as_names, require_whole_number
@@ -24,8 +23,8 @@ ALL_ITEMS = "all items"
 
 
 def new_study(
-    targets: Iterable[Any] | None,
-    items: Iterable[Any],
+    targets: Iterable[object] | None,
+    items: Iterable[object],
     *,
     prompt: str | None = None,
     show: int | None = None,
@@ -144,7 +143,7 @@ def _select_pools(
 
 
 def select_nearest_items(
-    rankings: Rankings, targets: Iterable[Any], items: Iterable[Any], n: int
+    rankings: Rankings, targets: Iterable[object], items: Iterable[object], n: int
 ) -> list[tuple[str, ...]]:
     """Return the ``n`` items nearest to each target, nearest first.
 

@@ -338,7 +338,7 @@ def format_csv(records: Iterable[Record]) -> str:
     return MARK + stream.getvalue()
 
 
-def _format_cell(value: Any) -> str:
+def _format_cell(value: object) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else _ENCODE(value)

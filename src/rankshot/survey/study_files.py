@@ -156,7 +156,7 @@ def _format_table(value: Any, heading: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _format_key(value: Any, key: str, example: object = None) -> str:
+def _format_key(value: object, key: str, example: object = None) -> str:
     """Return a key with its value; without a value, a comment with an example."""
     if value is None:
         return f"# {key} = {_quote(example)}"

@@ -135,7 +135,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def fit(
         self,
         X: Any = None,
-        y: Any = None,
+        y: object = None,
         *,
         examples: tuple[Any, Any] | None = None,
         evidence: tuple[Any, Opinion] | None = None,
@@ -261,7 +261,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the ``k`` most probable classes of each input, and their probabilities."""
         return take_top(self.predict_log_proba(X, candidates), self.classes_, k)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: object, sample_weight: Any = None) -> float:
         """Return the share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
         right = self.predict(X) == np.asarray(y).astype(str)
         return float(np.average(right, weights=sample_weight))
@@ -317,7 +317,7 @@ def _check_more(examples: Any, evidence: Any) -> None:
             )
 
 
-def require_same_length(X: Any, y: Any) -> None:
+def require_same_length(X: Any, y: object) -> None:
     """Raise unless X and y have the same length, or one of them is missing."""
     if X is not None and y is not None and _num_samples(X) != _num_samples(y):
         raise RankshotError(f"X has {_num_samples(X)} inputs, but y has {_num_samples(y)} labels")

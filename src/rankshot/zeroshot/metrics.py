@@ -150,7 +150,7 @@ class GeneralizedAccuracy(NamedTuple):
 
 
 def generalized_accuracy(
-    y_true: ArrayLike, y_pred: ArrayLike, seen: Iterable[Any]
+    y_true: ArrayLike, y_pred: ArrayLike, seen: Iterable[object]
 ) -> GeneralizedAccuracy:
     """Return the mean class accuracy of the new and of the seen classes, and its harmonic mean.
 
@@ -264,7 +264,7 @@ def _wilson_low(p: float, h: float) -> float:
 # -------------------------------------------------------------------- probabilities
 
 
-def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], k: int) -> float:
+def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object], k: int) -> float:
     """Return the share of inputs whose class is among the k most probable.
 
     Where t classes tie for the last s places, each of them counts s/t.
@@ -293,7 +293,7 @@ def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], 
 
 
 def reliability(
-    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], n_bins: int = 15
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object], n_bins: int = 15
 ) -> Reliability:
     """Compare the largest probability of each row (its confidence) with the accuracy.
 
@@ -325,7 +325,7 @@ def reliability(
 
 
 def expected_calibration_error(
-    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any], n_bins: int = 15
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object], n_bins: int = 15
 ) -> float:
     """Return the mean difference between confidence and accuracy in the bins of `reliability`.
 
@@ -350,7 +350,7 @@ def expected_calibration_error(
     return reliability(y_true, proba, classes, n_bins).expected_calibration_error
 
 
-def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any]) -> Floats:
+def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object]) -> Floats:
     """Return the two-class accuracy of every pair of classes, as in the paper's last figure.
 
     Cell (a, b) is the share of the inputs of class a or b for which the true class is the more
@@ -469,7 +469,7 @@ def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
 
 
 def require_probabilities(
-    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[Any]
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object]
 ) -> ScoredTable:
     """Validate labels and a table of probabilities, one per class."""
     rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
@@ -479,7 +479,7 @@ def require_probabilities(
 def require_scored_table(
     y_true: ArrayLike,
     table: ArrayLike,
-    classes: Iterable[Any],
+    classes: Iterable[object],
     low: float = -np.inf,
     high: float = np.inf,
     rule: str = "expected a number",

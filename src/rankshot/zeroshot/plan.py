@@ -233,7 +233,7 @@ class Plan:
             stream.write("\n")
 
 
-def _require_object(name: str, value: Any) -> dict[str, Any]:
+def _require_object(name: str, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise RankshotError(f"{name} must be a dict, not {short_repr(value)}")
     return value

@@ -185,7 +185,7 @@ class Rehearsal(BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, rankings: Semantics) -> Rehearsal:
+    def fit(self, X: Any, y: object, rankings: Semantics) -> Rehearsal:
         """Rehearse.
 
         Parameters

@@ -92,7 +92,7 @@ class Scores:
     def __init__(
         self,
         values: ArrayLike,
-        items: Iterable[Any],
+        items: Iterable[object],
         kind: Kind = "multiclass",
         features: Any = None,
         evidence: Any = None,
@@ -150,7 +150,7 @@ class Scores:
 
     @classmethod
     def from_probabilities(
-        cls, proba: ArrayLike, items: Iterable[Any], kind: Kind = "multiclass"
+        cls, proba: ArrayLike, items: Iterable[object], kind: Kind = "multiclass"
     ) -> Scores:
         """Make scores from probabilities ``proba``: logarithms if multiclass, log-odds otherwise.
 
@@ -191,7 +191,7 @@ class Scores:
         )
         return Scores(self.values[rows], self.items, self.kind, features, evidence)
 
-    def with_items(self, items: Iterable[Any]) -> Scores:
+    def with_items(self, items: Iterable[object]) -> Scores:
         """Return the same scores with the classes in another order."""
         if isinstance(items, tuple) and items == self.items:
             return self
@@ -205,7 +205,7 @@ class Scores:
             )
         return self.select(names)
 
-    def select(self, items: Iterable[Any]) -> Scores:
+    def select(self, items: Iterable[object]) -> Scores:
         """Return the scores of some classes only, in the given order."""
         names = as_names(items)
         code = {name: i for i, name in enumerate(self.items)}

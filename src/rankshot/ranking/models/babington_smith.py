@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import comb
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -118,7 +117,7 @@ class BabingtonSmith(Estimator):
         self.verbose = verbose
 
     @classmethod
-    def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[Any]) -> BabingtonSmith:
+    def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[object]) -> BabingtonSmith:
         """Return a model; ``log_odds[i, j]`` are those that item i of ``items`` precedes item j."""
         names = as_names(items)
         _, table = read_item_table(log_odds, names, "log_odds", square=True)

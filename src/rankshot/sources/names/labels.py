@@ -261,7 +261,7 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
     return [label_of[index] for index in wanted]
 
 
-def _is_index(value: Any) -> bool:
+def _is_index(value: object) -> bool:
     return isinstance(value, (int, str)) and str(value).isascii() and str(value).isdecimal()
 
 

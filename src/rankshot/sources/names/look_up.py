@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ _QUALIFIER = re.compile(r"(?<=\S)\s*\([^()]*\)$")
 
 
 def compare_as(
-    compare: Compare, targets: Iterable[Any], items: Iterable[Any], look_up: Mapping[str, str]
+    compare: Compare, targets: Iterable[object], items: Iterable[object], look_up: Mapping[str, str]
 ) -> Similarity:
     """Compare classes by other words than their names; the table keeps the names.
 
@@ -79,7 +78,7 @@ def split_synonyms(name: str) -> list[str]:
     return words or [name]
 
 
-def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
+def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
     r"""Read the words to look up for some classes from a CSV file with these two columns.
 
     Parameters
@@ -132,7 +131,7 @@ def read_look_up(path: str | Path, classes: Iterable[Any]) -> dict[str, str]:
 # ---- Spelling
 
 
-def find_misspellings(names: Iterable[Any]) -> dict[str, str]:
+def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     """Return the names that may be misspelt, each with a noun of WordNet that may be meant.
 
     A name may be misspelt if WordNet does not have it, in the singular or the plural, but has a
@@ -167,7 +166,7 @@ def describe_unknown(names: Sequence[str], words: Mapping[str, str]) -> str:
 
 
 def choose_rehearsed(
-    classes: Iterable[Any], which: int | Iterable[Any], seed: int = 0
+    classes: Iterable[object], which: int | Iterable[object], seed: int = 0
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Choose seen classes to hold out, and return them and the others.
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,7 +61,7 @@ class Predictions:
 @contextmanager
 def open_predictions(
     path: str | Path,
-    targets: Iterable[Any],
+    targets: Iterable[object],
     metadata: Mapping[str, str] | None = None,
     *,
     top: int | None = None,
@@ -191,7 +190,9 @@ class PredictionWriter:
         self._code = {name: j for j, name in enumerate(targets)}
         self._put = put
 
-    def write(self, ids: Iterable[Any] | None, labels: Iterable[Any], proba: ArrayLike) -> None:
+    def write(
+        self, ids: Iterable[object] | None, labels: Iterable[object], proba: ArrayLike
+    ) -> None:
         """Add some rows; without ids, the id of a row is its number in the file, from 0.
 
         The columns of ``proba`` are in the order that was given to `open_predictions`.

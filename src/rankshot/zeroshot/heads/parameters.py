@@ -112,7 +112,7 @@ def _split_words(name: str) -> str:
     return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
 
 
-def require_plain(name: str, value: Any) -> Any:
+def require_plain(name: str, value: object) -> Any:
     """Return a value as JSON holds it; objects are refused."""
     if hasattr(value, "item") and getattr(value, "shape", None) == ():
         value = value.item()

@@ -652,5 +652,5 @@ def _restore_priors(
     return models
 
 
-def _as_tuples(value: Any) -> Any:
+def _as_tuples(value: object) -> Any:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value

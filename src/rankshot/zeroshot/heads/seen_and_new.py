@@ -114,7 +114,7 @@ class Gate:
         return np.array(groups).T
 
 
-def _require_coefficients(name: str, values: Any) -> Any:
+def _require_coefficients(name: str, values: object) -> Any:
     numbers = np.array(values if isinstance(values, list | tuple) else np.nan, np.float64)
     if numbers.shape != (3,) or not np.isfinite(numbers).all():
         raise RankshotError(f"gate: {name} must be three finite numbers, not {short_repr(values)}")
