@@ -55,13 +55,13 @@ def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     monkeypatch.chdir(tmp_path)
     # A second run replaces what the first has written.
     for _ in range(2):
-        done = run_well("demo")
+        out = run_well("demo")
     folder = tmp_path / "rankshot-demo"
     names = {path.name for path in (folder / "photographs").iterdir()}
     assert names == {*load_photographs().files.tolist()}
     assert len(rs.read_rankings(folder / "photographs.jsonl")) == len(names)
     assert "</html>" in (folder / "report.html").read_text("utf-8")
-    assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in done
+    assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in out
     (tmp_path / "thesis.txt").write_text("mine", "utf-8")
     assert "is not empty ('rankshot-demo', 'thesis.txt')" in rankshot("demo -o .").err
 
