@@ -7,12 +7,15 @@ import pytest
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax, softmax
+from sklearn.covariance import oas
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.zeroshot.examples import (
     CALIBRATION,
     EXPLAINED_BY_RATERS,
+    ISOTROPIC,
+    Noise,
     Prototypes,
     Signal,
     assign_folds,
@@ -20,7 +23,9 @@ from rankshot.zeroshot.examples import (
     fit_class_means,
     fit_factors,
     measure_between,
+    measure_noise,
     measure_reference,
+    measure_shrinkage,
     posterior_means,
 )
 
@@ -57,6 +62,63 @@ def draw_classes(rng, n_classes, d, beta, rho):
     w /= np.linalg.norm(w, axis=1, keepdims=True)
     rest = rng.normal(size=(n_classes, d)) * np.sqrt((rho - beta**2) / d)
     return w, 0.2 * np.ones(d) / np.sqrt(d) + beta * w + rest
+
+
+def test_shrinkage_is_that_of_scikit_learn():
+    rng = np.random.default_rng(4)
+    for n, d in [(8, 30), (60, 5), (4, 4)]:
+        x = rng.normal(size=(n, d)) * np.linspace(0.1, 3, d)
+        assert measure_shrinkage(x.T @ x, n, d) == pytest.approx(oas(x, assume_centered=True)[1])
+
+
+def test_noise_of_few_examples_is_that_of_all_directions():
+    """Without the span of what is known, with a table of all directions."""
+    rng = np.random.default_rng(5)
+    d, labels = 30, np.array([0, 0, 1, 2, 2, 3])
+    x = rng.normal(size=(6, d)) * np.linspace(0.05, 0.5, d)
+    w, _ = draw_classes(rng, 4, d, 0.3, 0.3)
+    found = measure_noise(x, labels, w)
+    assert found.axes.shape == (d, 10)
+    y = x - x.mean(axis=0)
+    sums = np.array([y[labels == z].sum(axis=0) for z in range(4)])
+    within = y.T @ y - measure_between(sums, np.bincount(labels).astype(float), (y**2).sum())
+    told = (1 - ISOTROPIC) * (1 - measure_shrinkage(within, 5, d))
+    dense = told * within / np.trace(within) + (1 - told) / d * np.eye(d)
+    np.testing.assert_allclose(
+        found.axes @ (found.shares[:, None] * found.axes.T) @ x.T, dense @ x.T
+    )
+    shares, axes = np.linalg.eigh(dense)
+    prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED_BY_RATERS)
+    few, all_ = (
+        fit_class_means(x, labels, 4, Signal(0.3, 0.5), noise, prototypes)
+        for noise in (found, Noise(axes, shares, None))
+    )
+    np.testing.assert_allclose(few.slopes, all_.slopes, atol=1e-9)
+    np.testing.assert_allclose(few.offsets, all_.offsets, atol=1e-9)
+
+
+def test_noise_in_few_directions_does_not_drown_the_rankings():
+    """As of a network with many classes, whose scores differ mostly in a few ways."""
+    rng = np.random.default_rng(6)
+    L, C, n = 10, 400, 40
+    shared = rng.normal(size=(6, C))
+    names = [f"seen{i}" for i in range(C)]
+    lists = [rng.permutation(C)[:8] for _ in range(L)]
+    labels = np.repeat(np.arange(L), n)
+    values = rng.normal(size=(L * n, C)) + rng.normal(size=(L * n, 6)) @ shared
+    for row, label in enumerate(labels):
+        values[row, lists[label]] += 2.5
+    rankings = rs.Rankings.from_orders(
+        [[names[i] for i in order] for order in lists],
+        items=names,
+        targets=[f"c{i}" for i in range(L)],
+    )
+    scores, truth = rs.Scores(values, names, "multiclass"), np.array([f"c{i}" for i in labels])
+    shown = np.arange(len(labels)) % n < 2
+    alone = rs.WeightedMean().fit(rankings)
+    both = rs.WeightedMean().fit(rankings, examples=(scores[shown], truth[shown]))
+    right = [np.mean(h.predict(scores[~shown]) == truth[~shown]) for h in (alone, both)]
+    assert right[1] > right[0] - 0.01, right
 
 
 @pytest.mark.parametrize(("beta", "rho"), [(0.5, 0.5), (0.0, 0.3), (0.3, 0.2)])

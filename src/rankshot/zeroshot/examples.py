@@ -45,7 +45,7 @@ N_FOLDS = 5
 PAIRS = 1.0
 """Classes with fewer pairs of inputs in a reference do not tell what these have in common."""
 ISOTROPIC = 0.75
-"""The share of the noise that is the same in all directions."""
+"""The share of the noise that is the same in all directions, however many inputs tell its shape."""
 
 
 def as_examples(
@@ -96,14 +96,14 @@ class Signal(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """What a reference says of inputs: the noise within classes, and the covariance of all of them.
+    """The noise within classes: its variances along ``axes`` (columns), as shares of all noise.
 
-    The noise has variances along ``axes`` (columns), as shares of all noise.
+    ``total`` is the covariance of all inputs, if a reference tells it.
     """
 
     axes: Floats
     shares: Floats
-    total: Floats
+    total: Floats | None
 
 
 class Prototypes(NamedTuple):
@@ -163,7 +163,7 @@ def fit_class_means(
     signal : Signal
         What is known of ρ.
     noise : Noise, optional
-        By a reference. By default S is the same in all directions.
+        By a reference, or by the examples. By default S is the same in all directions.
     prototypes : Prototypes, optional
         By rankings.
     """
@@ -176,8 +176,10 @@ def fit_class_means(
     size = float(np.vecdot(x, x).mean())
     common = _measure_common(means[has], size)
     directions = np.zeros_like(means) if prototypes is None else prototypes.directions
-    if noise is not None:
-        # Rankings name the scores that tell a class from others: the slopes, not the mean.
+    total = None if noise is None else noise.total
+    if noise is not None and total is not None:
+        # Rankings name the scores that tell a class from others: the slopes, not the mean. Noise
+        # that is measured on the examples would turn the rankings towards these.
         directions = (directions @ noise.axes * noise.shares) @ noise.axes.T
         length = np.linalg.norm(directions, axis=1, keepdims=True)
         directions /= np.where(length > 0, length, 1.0)
@@ -210,7 +212,7 @@ def fit_class_means(
     if noise is not None:
         slopes, center = slopes @ noise.axes.T, noise.axes @ center
     # Log-odds are calibrated if their variance is the distance between their means.
-    variance = _measure_spread(x - center, labels, slopes, noise)
+    variance = _measure_spread(x - center, labels, slopes, total)
     factor = own.sum() / variance.sum()
     slopes *= factor
     return Discriminant(slopes, -slopes @ center - 0.5 * factor * own, beta, rho)
@@ -310,19 +312,57 @@ def _measure_signal(
     return float((own * before + others * found.mean()) / (own + others))
 
 
-def _find_noise(within: Floats, total: Floats) -> Noise:
-    """Return the noise with a covariance of this shape, and a share in all directions."""
-    d = len(within)
-    shape = (1 - ISOTROPIC) * within / max(np.trace(within), 1e-300)
-    shape.flat[:: d + 1] += ISOTROPIC / d
+def measure_noise(x: Floats, labels: Codes, directions: Floats) -> Noise:
+    """Return the noise within classes, by the examples alone.
+
+    All that is known lies in the span of the examples and of the ``directions`` of rankings, so
+    only axes of this span are returned.
+    """
+    d = x.shape[1]
+    known = np.concatenate([x, directions])
+    basis = np.linalg.qr(known.T)[0] if len(known) < d else np.eye(d)
+    around = (x - x.mean(axis=0)) @ basis
+    counts = np.bincount(labels).astype(float)
+    sums = np.zeros((len(counts), basis.shape[1]))
+    np.add.at(sums, labels, around)
+    within = around.T @ around - measure_between(
+        sums, counts, float(np.vecdot(around, around).sum())
+    )
+    axes, shares = _find_axes(within, d, measure_shrinkage(within, len(x) - 1, d))
+    return Noise(basis @ axes, shares, None)
+
+
+def measure_shrinkage(scatter: Floats, n: int, d: int) -> float:
+    """Return how much of a covariance in d directions is best taken to be the same in all of them.
+
+    The scatter has n degrees of freedom. By the estimate OAS of Chen, Wiesel, Eldar and Hero
+    (2010), "Shrinkage algorithms for MMSE covariance estimation".
+    """
+    trace = float(np.trace(scatter))
+    if n < 1 or trace <= 0:
+        return 1.0
+    squares = float((scatter**2).sum()) / trace**2
+    told = (n + 1) * (squares - 1 / d)
+    return min((squares + 1) / told, 1.0) if told > 0 else 1.0
+
+
+def _find_axes(within: Floats, d: int, shrinkage: float = 0.0) -> tuple[Floats, Floats]:
+    """Return the axes of the noise, and its shares along them.
+
+    A part of it is the same in all d directions; the rest has the shape ``within``, as far as this
+    is not shrunk.
+    """
+    told = (1 - ISOTROPIC) * (1 - shrinkage)
+    shape = told * within / max(np.trace(within), 1e-300)
+    shape.flat[:: len(within) + 1] += (1 - told) / d
     shares, axes = np.linalg.eigh(shape)
-    return Noise(axes, shares, total)
+    return axes, shares
 
 
-def _measure_spread(x: Floats, labels: Codes, slopes: Floats, noise: Noise | None) -> Floats:
+def _measure_spread(x: Floats, labels: Codes, slopes: Floats, total: Floats | None) -> Floats:
     """Return the variance of the values of each class over inputs of other classes."""
-    if noise is not None:
-        return np.asarray(np.maximum(np.vecdot(slopes @ noise.total, slopes), 1e-300))
+    if total is not None:
+        return np.asarray(np.maximum(np.vecdot(slopes @ total, slopes), 1e-300))
     length = np.vecdot(slopes, slopes)
     k = len(np.unique(labels))
     if k < 2:
@@ -368,7 +408,7 @@ def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, 
     around = (sums - np.outer(counts, total / n)) / scale
     scatter = (products - np.outer(total, total) / n) / np.outer(scale, scale)
     within = scatter - measure_between(around, counts, float(np.trace(scatter)))
-    noise = _find_noise(within * trust, scatter / n * trust)
+    noise = Noise(*_find_axes(within * trust, C), scatter / n * trust)
     share, spread = SIGNAL_OF_SOFTMAX if is_softmax else SIGNAL_OF_BINARY_SCORES
     # The squared length of an input is about 1.
     centered = (weighed - shares[0][:, None] * mean) / scale

@@ -36,6 +36,7 @@ from rankshot.zeroshot.examples import (
     fit_class_means,
     fit_factors,
     measure_dependence,
+    measure_noise,
     measure_reference,
 )
 from rankshot.zeroshot.heads.base import (
@@ -314,6 +315,8 @@ class SemanticHead(BaseHead):
             mean, std, noise, signal = usual
         prototypes = self._prototypes()
         u = (known.f - mean) / std / np.sqrt(C)
+        if usual is None and prototypes is not None:
+            noise = measure_noise(u, known.codes, prototypes.directions)
         signal = self._usual_signal() or signal
         by_scores = fit_class_means(u, known.codes, L, signal, noise, prototypes)
         slopes = (by_scores.slopes / std / np.sqrt(C)).T
