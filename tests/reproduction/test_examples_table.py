@@ -11,26 +11,11 @@ from reproduction.examples_table import (
     draw_inputs,
     format_cells,
 )
-from reproduction.scored_tasks import ScoredTask, load_scored_tasks
+from reproduction.scored_tasks import load_scored_tasks
 from sklearn.neighbors import NearestCentroid
 
 import rankshot as rs
-from rankshot.datasets import load_sounds
 from rankshot.zeroshot.metrics import mean_class_accuracy
-
-
-@pytest.fixture(scope="module")
-def task():
-    """The sounds of the package, with some of their own clips as a reference."""
-    data = load_sounds()
-    rows = np.arange(0, 400, 4)
-    other = np.setdiff1d(np.arange(400), rows)
-    return ScoredTask(
-        "sounds held-out",
-        *(data.scores[other], data.labels[other]),
-        *(data.scores[rows], data.labels[rows]),
-        {"panel": data.rankings},
-    )
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from examples_problem import CLASSES, ITEMS, draw_problem
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
@@ -15,9 +16,6 @@ from rankshot.zeroshot.evidence import (
     fit_evidence,
     weigh_evidence,
 )
-
-ITEMS = [f"seen{i}" for i in range(12)]
-CLASSES = ["a", "b", "c", "d"]
 
 
 def opinions(rng, y, strength):
@@ -35,12 +33,7 @@ def standardized(evidence):
 def problem():
     """Scores whose rankings say something, and features and evidence that say more."""
     rng = np.random.default_rng(1)
-    y = np.repeat(np.arange(4), 40)
-    centers = rng.normal(size=(4, 12))
-    values = centers[y] + 1.5 * rng.normal(size=(160, 12))
-    guess = centers + 1.5 * rng.normal(size=centers.shape)
-    rankings = rs.Rankings.from_scores(guess, items=ITEMS, targets=CLASSES).top(5)
-    features = 2 * rng.normal(size=(4, 20))[y] + 2 * rng.normal(size=(160, 20))
+    rankings, values, features, y = draw_problem(rng)
     # Other columns, in another order; cosines have a small range.
     table = 0.1 * opinions(rng, y, 1.5)[:, [2, 0, 3, 1]] + 0.7
     evidence = rs.Scores(np.column_stack([table, table[:, 0]]), ["c", "a", "d", "b", "other"])

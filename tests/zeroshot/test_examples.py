@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from examples_problem import CLASSES, ITEMS, draw_problem
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax, softmax
@@ -29,8 +30,6 @@ from rankshot.zeroshot.examples import (
     posterior_means,
 )
 
-CLASSES = ["a", "b", "c", "d"]
-ITEMS = [f"seen{i}" for i in range(12)]
 HEADS = [rs.WeightedMean, rs.ProbabilisticRanking, rs.DeterministicRanking]
 
 
@@ -254,12 +253,7 @@ def test_a_reference_says_what_its_inputs_have_in_common():
 def problem():
     """Scores whose rankings say something, and features that say more."""
     rng = np.random.default_rng(1)
-    y = np.repeat(np.arange(4), 40)
-    centers = rng.normal(size=(4, 12))
-    values = centers[y] + 1.5 * rng.normal(size=(160, 12))
-    guess = centers + 1.5 * rng.normal(size=centers.shape)
-    rankings = rs.Rankings.from_scores(guess, items=ITEMS, targets=CLASSES).top(5)
-    features = 2 * rng.normal(size=(4, 20))[y] + 2 * rng.normal(size=(160, 20))
+    rankings, values, features, y = draw_problem(rng)
     return rankings, rs.Scores(values, ITEMS, features=features), np.array(CLASSES)[y]
 
 

@@ -110,8 +110,8 @@ def recognise(
 
     With labelled inputs of seen classes, these are held out as new ones, to choose settings, to
     calibrate, and to predict the accuracy; they are the reference as well. Labelled examples of
-    new classes are used. If there are at least five inputs per class, all inputs are decided
-    together (see `BatchRefinement`). The ``notes`` of the result say what was done.
+    new classes are used. If there are at least five inputs per class, they are predicted as a
+    batch (see `BatchRefinement`). The ``notes`` of the result say what was done.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def recognise(
     examples : inputs and labels, optional
         Inputs of new classes, and their classes.
     classes : {"new", "all"}
-        Whether only new classes are answers, or seen classes as well.
+        Whether only new classes may be predicted, or seen classes as well.
     none : bool
         Whether "none of these" is an answer. Some inputs of the new classes then get it as well:
         on three data sets, the mean AUROC against inputs of no class is .75.

@@ -72,7 +72,7 @@ def _bisect(is_inside: Callable[[int], bool], inside: int, outside: int) -> int:
 
 
 def _log_probability(correct: int, found: Checked) -> float:
-    """Return the log-probability of a sequence of draws, if so many of all are correct."""
+    """Return the log-probability of a sequence of draws, given the number of correct inputs."""
     s, t, n = found
     wrong, f = n - correct, t - s
     of_correct = lgamma(correct + 1) - lgamma(correct - s + 1)

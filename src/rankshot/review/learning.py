@@ -63,8 +63,8 @@ class Learner:
         Of the new classes.
     reference : Scores, optional
         Scores of inputs of seen classes.
-    decides_together : bool
-        Whether the inputs are decided together, by a `BatchRefinement`.
+    as_batch : bool
+        Whether the inputs are predicted as a batch, by a `BatchRefinement`.
     examples : scores and labels, optional
         Of other inputs.
     """
@@ -73,7 +73,7 @@ class Learner:
     plan: Plan
     rankings: Rankings
     reference: Scores | None = None
-    decides_together: bool = False
+    as_batch: bool = False
     examples: tuple[Scores, NDArray[np.str_]] | None = None
 
     @property
@@ -105,7 +105,7 @@ class Learner:
             examples = found, names
         evidence = None if self.scores.evidence is None else self._sample()
         head = self.plan.fit(Rankings.concatenate(parts), self.reference, examples, evidence)
-        if self.decides_together:
+        if self.as_batch:
             head, _ = refine_batch(head, self._sample(), examples, "yes")
         names, proba = head.top(self.scores, min(2, len(head.classes_)))
         order = np.lexsort((-proba[:, 0], names[:, 0]))

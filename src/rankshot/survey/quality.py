@@ -23,7 +23,7 @@ from rankshot.survey.study import QualityRules
 
 Label = TypeVar("Label", bound=Hashable)
 Floats = NDArray[np.float64]
-# ``seconds`` of the rules are for a question of so many items, the usual number, or fewer.
+# The rule ``seconds`` holds for questions with at most this number of items.
 USUAL_ITEMS = 10
 # The distance to the others uses pairs of items that at least this many other answers compare.
 LEAST_OTHERS = 3

@@ -80,7 +80,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     head_ : head
         The fitted head; with ``classes="all"`` a `SeenAndNew`.
     classes_ : ndarray of str
-        The classes that may be answered, sorted. They are always text, even where the labels
+        The classes that may be predicted, sorted. They are always text, even where the labels
         in `fit` are numbers.
     seen_ : ndarray of bool
         Which of ``classes_`` are seen classes.

@@ -92,7 +92,7 @@ class Rehearsal(BaseEstimator):
       evidence of another model, if the scores have evidence of the held-out classes;
     - finds how much labelled examples count: some inputs of the held-out classes serve as these;
     - predicts how accurate the new classes will be (`predict_accuracy`);
-    - learns the gate that decides between seen and new classes, if both may be answered
+    - learns the gate that decides between seen and new classes, if both may be predicted
       (`SeenAndNew`), and "none of these": half of the held-out classes serve as new ones, and
       inputs of the other half are of no class.
 
@@ -138,7 +138,7 @@ class Rehearsal(BaseEstimator):
         with the chosen one, which was fitted to the same inputs.
     together_ : GeneralizedAccuracy or None
         The accuracies of the rehearsed and of the other seen classes with this gate, where both
-        may be answered, and their harmonic mean; on the inputs that the gate was fitted to.
+        may be predicted, and their harmonic mean; on the inputs that the gate was fitted to.
     other_share_ : float
         The largest share of inputs of other classes that this gate finds in a group of held-out
         classes, where there are none; 1 without a gate.
@@ -303,9 +303,9 @@ class Rehearsal(BaseEstimator):
             Labelled examples of new classes, and scores with evidence of another model, as in
             `WeightedMean.fit`.
         classes : {"new", "all"}
-            Whether only new classes are answered, or seen classes as well, by a `SeenAndNew`.
+            Whether only new classes may be predicted, or seen classes as well (`SeenAndNew`).
         none : bool
-            Whether "none of these" is an answer as well.
+            Whether "none of these" may be predicted as well.
         """
         check_is_fitted(self, "plan_")
         table = self._reference if reference is None else reference

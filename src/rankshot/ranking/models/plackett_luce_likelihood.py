@@ -43,7 +43,7 @@ SMALL = 256
 FIT_CELLS = 1 << 15
 """Blocks of this size (256 kB) stay in the cache, and allocating them costs no page faults."""
 KEPT_ENTRIES = 1 << 21
-"""For so many listed items, sums of worths are kept: 50 MB."""
+"""Sums of worths are kept for at most this many listed items (50 MB)."""
 WIDEST_RANGE = 300.0
 """Log-worths of a fit differ by no more: the square of a worth must not be 0."""
 SPARSE_PART = 4

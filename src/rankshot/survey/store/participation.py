@@ -127,7 +127,7 @@ class CurrentQuestion(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """All questions of a participant are answered or skipped."""
+    """The participant has answered or skipped all questions."""
 
     # Our own completion code.
     code: str
@@ -182,7 +182,7 @@ class StoppedError(Exception):
 
 
 class AlreadyAnsweredError(Exception):
-    """A different answer to an answered question; ``order`` is the answer that is kept."""
+    """A second, different answer to a question; ``order`` is the first one, which is kept."""
 
     def __init__(self, order: NamedOrder) -> None:
         super().__init__("this question has an answer")
@@ -614,7 +614,7 @@ def record_activity(connection: Connection, rater: str, now: float) -> None:
 
 
 def record_end(connection: Connection, rater: str, now: float) -> None:
-    """Record the end if all questions of a participant are answered, and these count."""
+    """Record the end if a participant has answered all questions that count."""
     never = now + 1
     values = {"of_rater": rater, "now": now, "since": never, "gone": never, "may_end": True}
     connection.execute(GO_ON, values)

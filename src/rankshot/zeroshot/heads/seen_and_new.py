@@ -217,7 +217,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     none : bool
         Whether inputs that are of no class at all may be assigned the class "none of these".
     seen : bool
-        Whether seen classes are answers. If not, the answers are the new classes and "none of
+        Whether seen classes may be predicted. If not, the choices are the new classes and "none of
         these", which then has the probability that the gate gives to seen classes. This needs no
         reference: an input of no class at all also fits the new classes badly.
     seen_temperature : float, optional
@@ -423,7 +423,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return features
 
     def gate_proba(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
-        """Return P(seen|x), P(new|x) and, if both are answers, P(none|x), as columns."""
+        """Return P(seen|x), P(new|x) and, if both may be predicted, P(none|x), as columns."""
         log_proba = self.gate_.log_proba(self.gate_features(scores), none=self._has_third_group)
         return np.asarray(np.exp(log_proba))
 
