@@ -77,9 +77,7 @@ def write_scores(
     with np.load(cifar / "features.npz", allow_pickle=False) as arrays:
         labels = np.concatenate(
             [
-                arrays[f"{part}_classes"][
-                    arrays[f"{part}_test_label"][small[f"{part}_test_index"]]
-                ]
+                arrays[f"{part}_classes"][arrays[f"{part}_test_label"][small[f"{part}_test_index"]]]
                 for part in ("unseen", "seen")
             ]
         )
