@@ -16,7 +16,8 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_module
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's colours, which colour-blind people tell apart; the markers differ as well."""
+"""Okabe and Ito's colours, which colour-blind people can distinguish; the markers differ as
+well."""
 MARKERS = "osD^vP"
 LINES = ("-", "--", ":", "-.")
 MUTED, LIGHT, GRID, PAPER = "#737373", "#bfbfbf", "#e5e5e5", "#ffffff"

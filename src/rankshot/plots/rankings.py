@@ -49,8 +49,8 @@ MAX_NUMBERED = 12
 class RankingsDisplay(Display):
     """The rankings of one target side by side, one column per ranking, best first.
 
-    The items that most columns list have a colour, the same in all columns. An item after a sign
-    "=" is tied with those next to it. Use `from_rankings` to make one.
+    Items that occur in most columns have a colour, the same in all columns. An "=" marks items that
+    are tied with their neighbours. Use `from_rankings` to make one.
 
     Parameters
     ----------
@@ -227,8 +227,8 @@ class WorthsDisplay(Display):
     """The log-worths or Elo points of items, best first, with comparison intervals.
 
     The intervals come from quasi-variances, for comparisons of two items. Grey bars at the right
-    join items of which none is clearly better than another, all comparisons together.
-    Use `from_leaderboard` or `from_model` to make one.
+    join items of which none is clearly better than another, adjusted for all comparisons. Use
+    `from_leaderboard` or `from_model` to make one.
 
     Parameters
     ----------

@@ -164,7 +164,7 @@ class Outcomes(NamedTuple):
 
 
 def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
-    """Return the rows to show: of each class as many right as wrong predictions, surest first.
+    """Return the rows to show: as many correct as wrong predictions per class, most certain first.
 
     If the truth is not known, it is the most and the least probable predictions of each class.
     One of both kinds for each class comes first, then the next of both kinds for each class.
@@ -285,8 +285,8 @@ def build_gallery(
 def find_supporters(why: Explanation) -> tuple[str, ...]:
     """Return the seen classes that support the explained class most, the strongest first.
 
-    Where rankings are known, only classes in the rankings of the explained class count: others
-    support it only by their low scores.
+    Where rankings are known, only classes in the rankings of the explained class are returned:
+    others support it only by their low scores.
     """
     listed = set(why.listed)
     found = sort_largest_first(pair for pair in why.items if pair[0] in listed or not listed)

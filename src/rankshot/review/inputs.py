@@ -51,7 +51,7 @@ class ShownInputs:
     place : Path, optional
         A folder of images or sounds; or a file of texts, or of paths below its folder.
     takes : {"texts", "images"}, optional
-        What a file has. By default its columns tell.
+        What a file contains; by default, it is found from the columns.
     versions : mapping of id to str, optional
         The inputs when they were scored; see `find_version`.
     """

@@ -28,7 +28,7 @@ from rankshot.survey.export import (
     wide_records,
 )
 from rankshot.survey.overview import Overview, read_overview
-from rankshot.survey.quality import is_right
+from rankshot.survey.quality import is_correct
 from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import Pages
@@ -222,7 +222,7 @@ class ResearcherRoutes:
             _refuse(404, "No such participant", text)
         answers = [a for a in (*view.answers, *view.excluded_answers) if a.rater == rater]
         values: Any = {"view": view, "person": view.people[rater], "answers": answers}
-        return self._pages.render("participant.html", is_right=is_right, **values, **_FORMATS)
+        return self._pages.render("participant.html", is_correct=is_correct, **values, **_FORMATS)
 
     def file(self, name: FileName, query: Annotated[FileQuery, Query()]) -> Response:
         """Return the rankings, every answer, every participant, or who is to be paid."""
