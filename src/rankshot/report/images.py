@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -293,7 +293,7 @@ def find_supporters(why: Explanation) -> tuple[str, ...]:
     return tuple(name for name, value in found[:N_SUPPORTERS] if value > 0)
 
 
-def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, Any]:
+def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, object]:
     """Return the inputs that are shown first, and those that are folded."""
     explained = any(one.supporters for one in inputs)
     first, others = inputs[:FIRST_IMAGES], inputs[FIRST_IMAGES:]

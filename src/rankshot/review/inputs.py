@@ -122,7 +122,7 @@ class ShownInputs:
             return "text"
         return "sound" if value.suffix.lower() in SOUNDS else "image"
 
-    def describe(self, row: int) -> dict[str, Any]:
+    def describe(self, row: int) -> dict[str, object]:
         """Return what is shown: of an input without file and text, its largest scores."""
         value = self.values[row]
         text = value[:MOST_CHARACTERS] if isinstance(value, str) else ""

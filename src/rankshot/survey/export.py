@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.files import replace_file, require_ending
@@ -24,7 +24,7 @@ from rankshot.survey.study import Study
 
 SOURCE = "survey"
 TIMES = ("started_at", "seen_at", "finished_at", "withdrawn_at", "excluded_at")
-Record = dict[str, Any]
+Record = dict[str, object]
 # Begins a CSV file: without it, spreadsheets do not read the text as UTF-8.
 MARK = "\ufeff"
 _DANGEROUS = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
@@ -185,7 +185,7 @@ def wide_records(view: Overview) -> tuple[list[Record], list[Record]]:
     given = [answer for answer in view.answers if is_counted(answer)]
     names = dict.fromkeys([*view.study.items, *(item for a in given for item in a.shown)])
     column = {item: f"item_{number}" for number, item in enumerate(names, 1)}
-    rows = []
+    rows: list[Record] = []
     for answer in given:
         levels = answer.levels
         before = list(levels.values())
@@ -195,9 +195,11 @@ def wide_records(view: Overview) -> tuple[list[Record], list[Record]]:
             *(_round(answer.seconds, 3), [flag.name for flag in view.flags.get(answer.rater, ())]),
             *(len(answer.shown), answer.n_ranked),
         )
-        row = dict(zip(WIDE, beside, strict=True))
-        rows.append(row | {name: places.get(item) for item, name in column.items()})
-    book = [{"column": name, "item": None, "meaning": text} for name, text in WIDE.items()]
+        own = {name: places.get(item) for item, name in column.items()}
+        rows.append({**dict(zip(WIDE, beside, strict=True)), **own})
+    book: list[Record] = [
+        {"column": name, "item": None, "meaning": text} for name, text in WIDE.items()
+    ]
     book += [{"column": name, "item": item, "meaning": PLACE} for item, name in column.items()]
     return rows, book
 

@@ -172,7 +172,7 @@ def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -
     return f"[{'.'.join(map(str, [name, *rest]))}]{last}"
 
 
-def describe_table(table: str, number: int, name: Any) -> str:
+def describe_table(table: str, number: int, name: object) -> str:
     """Describe a table of a list for a message, by its number from 1 and its target or name."""
     whose = f" ({LISTED[table]} {short_repr(name)})" if name is not None else ""
     return f"[[{table}]] number {number}{whose}"
