@@ -15,7 +15,7 @@ import rankshot as rs
 from command_line import read_scores
 from rankshot.inference import Preprocessing
 from rankshot.jobs import score
-from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures
+from tiny_models import CLASSES, PLAIN, write_images, write_onnx
 
 pytestmark = pytest.mark.usefixtures("short_parts")
 PLAIN = Preprocessing(**PLAIN)
@@ -25,8 +25,8 @@ N_PARTS = 8
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with a network and thirty pictures, of which two are damaged."""
-    write_pictures(tmp_path / "photos", 30)
+    """A folder with a network and thirty images, of which two are damaged."""
+    write_images(tmp_path / "photos", 30)
     (tmp_path / "photos/0003.png").write_bytes(b"x")
     (tmp_path / "photos/0017.png").write_bytes(b"")
     (tmp_path / "photos/notes.txt").touch()
@@ -73,7 +73,7 @@ def test_the_table_has_what_score_returns(place, ending):
         rows = list(csv.DictReader(stream))
     assert [row["id"] for row in rows] == ["0003.png", "0017.png", "notes.txt"]
     assert [row["input"] for row in rows] == ["yes", "yes", "no"]
-    assert done.count_reasons() == {"not a picture": 1, "an empty file": 1}
+    assert done.count_reasons() == {"not an image": 1, "an empty file": 1}
     left = {file.name for file in place.iterdir()} - {"photos", "net.onnx"}
     assert left == {f"scores.{ending}", f"scores.{ending}.json", "scores.skipped.csv"}
     for name in ("0003.png", "0017.png", "notes.txt"):
@@ -124,7 +124,7 @@ def test_a_function_is_always_run_from_the_start(tmp_path):
 
 def test_probabilities_stay_so_after_a_stop(tmp_path):
     """The first batch after the stop has rows that alone do not say what they are."""
-    write_pictures(tmp_path / "photos", 12)
+    write_images(tmp_path / "photos", 12)
     write_onnx(tmp_path / "net.onnx", softmax=True, metadata={"classes": CLASSES})
     assert run(tmp_path, "whole.parquet").counts == {"probabilities": 12}
     with pytest.raises(StopError):
