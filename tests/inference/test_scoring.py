@@ -86,7 +86,7 @@ def test_no_input_at_all(tmp_path):
         with pytest.raises(rs.RankshotError, match=message):
             rs.inference.score(plan.model, folder, CLASSES, on_error="skip")
         with pytest.raises(rs.RankshotError, match=message):
-            rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
+            rs.jobs.score(plan, folder, tmp_path / "s.csv")
 
 
 def test_outputs_of_another_shape():
