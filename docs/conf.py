@@ -75,7 +75,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     # The times are those of a busy machine.
     "min_reported_time": 10_000,
-    # A display is seen; its name below the picture says nothing.
+    # A display is seen; its name below the plot says nothing.
     "ignore_repr_types": r"rankshot.*Display",
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",

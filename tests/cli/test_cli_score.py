@@ -17,8 +17,8 @@ from tiny_models import (
     CLASSES,
     CONFIG,
     mean_colors,
+    write_images,
     write_onnx,
-    write_pictures,
     write_text_transformer,
 )
 
@@ -29,7 +29,7 @@ PLAIN = "--preprocessing plain.json"
 def place(tmp_path, monkeypatch):
     """A folder with photos and networks, as the current folder."""
     monkeypatch.chdir(tmp_path)
-    write_pictures(tmp_path / "photos", 6)
+    write_images(tmp_path / "photos", 6)
     (tmp_path / "photos/bad.jpg").write_bytes(b"damaged")
     (tmp_path / "photos/notes.txt").touch()
     write_onnx(tmp_path / "net.onnx")
@@ -51,7 +51,7 @@ def test_a_network_and_a_folder(place):
         "NCHW\n" in out
     )
     assert "6 inputs written to s.parquet\n" in out
-    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
+    assert "skipped 1 input: 1 not an image; not inputs: 1 not named like an image; all" in out
     assert "all are listed in s.skipped.csv" in out
     ids, scores = read("s.parquet")
     prepare = Preprocessing(8, 0.5, 0.25, resize=8)
@@ -107,7 +107,7 @@ def test_what_the_network_itself_says_is_printed(place):
         origin = read_origin(place / path)
         assert origin["model"] == "net.onnx, on CPU"
         assert origin["preprocessing"].startswith("shorter side to 8")
-        assert origin["skipped inputs"] == "1 not a picture"
+        assert origin["skipped inputs"] == "1 not an image"
     assert read_origin(place / "photos") == {}
 
 
@@ -182,4 +182,4 @@ def test_after_a_bad_input_the_same_command_may_skip_it(place):
     assert "parts: 1 scored, 3 finished earlier, 0 failed" in run_well(command)
     assert not (place / "s.csv.parts").exists()
     assert len(read("s.csv")[0]) == 6
-    assert "bad.jpg: not a picture" in rankshot(f"{command} --on-error stop").err
+    assert "bad.jpg: not an image" in rankshot(f"{command} --on-error stop").err

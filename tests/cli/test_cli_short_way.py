@@ -10,7 +10,7 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot, read_csv, run_well
-from tiny_models import CONFIG, write_onnx, write_pictures
+from tiny_models import CONFIG, write_images, write_onnx
 
 GROUPS = {
     "fur claws whiskers paws": ["leopard", "tiger", "lion"],
@@ -161,13 +161,13 @@ def test_answers_beside_are_used(zoo):
     assert "'wordnet-path' 0 (only for 'dahlia')" in out
 
 
-def test_pictures_in_folders_of_their_classes(tmp_path, monkeypatch):
+def test_images_in_folders_of_their_classes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_onnx(tmp_path / "net.onnx", metadata={"classes": ["leopard", "bus", "daisy"]})
     Path("preprocessor_config.json").write_text(json.dumps(CONFIG))
-    write_pictures(tmp_path / "photos", 3)
+    write_images(tmp_path / "photos", 3)
     for number, name in enumerate(["Leopard", "bus"]):
-        write_pictures(tmp_path / "seen" / name, 6, seed=number)
+        write_images(tmp_path / "seen" / name, 6, seed=number)
     words = ["recognise", "photos", "--model", "net.onnx", "--new", "cat, truck", "-o", "p.csv"]
     out = run_well([*words, "--rehearse", "seen"])
     assert "on 12 labelled inputs of seen classes" in out

@@ -17,7 +17,7 @@ import rankshot as rs
 from command_line import read_scores
 from rankshot.inference import Preprocessing
 from rankshot.jobs import score
-from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures
+from tiny_models import CLASSES, PLAIN, write_images, write_onnx
 
 pytestmark = pytest.mark.usefixtures("short_parts")
 PLAIN = Preprocessing(**PLAIN)
@@ -27,8 +27,8 @@ N_PARTS = 8
 
 @pytest.fixture
 def place(tmp_path):
-    """A folder with a network and thirty pictures, of which two are damaged."""
-    write_pictures(tmp_path / "photos", 30)
+    """A folder with a network and thirty images, of which two are damaged."""
+    write_images(tmp_path / "photos", 30)
     (tmp_path / "photos/0003.png").write_bytes(b"x")
     (tmp_path / "photos/0017.png").write_bytes(b"")
     (tmp_path / "photos/notes.txt").touch()
@@ -75,7 +75,7 @@ def test_the_table_has_what_score_returns(place, ending):
         rows = list(csv.DictReader(stream))
     assert [row["id"] for row in rows] == ["0003.png", "0017.png", "notes.txt"]
     assert [row["input"] for row in rows] == ["yes", "yes", "no"]
-    assert done.count_reasons() == {"not a picture": 1, "an empty file": 1}
+    assert done.count_reasons() == {"not an image": 1, "an empty file": 1}
     left = {file.name for file in place.iterdir()} - {"photos", "net.onnx"}
     assert left == {f"scores.{ending}", f"scores.{ending}.json", "scores.skipped.csv"}
     # Once more: nothing is done, and it is known what was skipped.
@@ -84,7 +84,7 @@ def test_the_table_has_what_score_returns(place, ending):
     assert (again.n_done, again.n_resumed, again.n_rows) == (0, N_PARTS, 28)
     assert again.skipped == done.skipped
     assert (place / f"scores.{ending}").stat().st_mtime_ns == before
-    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not an image"):
         run(place, f"scores.{ending}", on_error="stop")
     for name in ("0003.png", "0017.png", "notes.txt"):
         (place / "photos" / name).unlink()
@@ -126,7 +126,7 @@ def test_a_stopped_run_goes_on(place):
     # Another job is refused, also by what an earlier part had skipped.
     with pytest.raises(rs.RankshotError, match=r"belongs to another job .another classes"):
         run(place, classes=["r", "g", "b"])
-    with pytest.raises(rs.RankshotError, match=r"0003\.png: not a picture"):
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not an image"):
         run(place, on_error="stop")
     # A part that is damaged, and one that is not there, are done again.
     parts[1].write_bytes(parts[1].read_bytes()[:100])
@@ -149,7 +149,7 @@ def test_an_error_leaves_the_older_table_and_nothing_else(place):
     (place / "photos/0003.png").rename(place / "photos/0000.png")
     run(place)
     before = {file.name: file.stat().st_size for file in place.iterdir()}
-    with pytest.raises(rs.RankshotError, match=r"0000\.png: not a picture"):
+    with pytest.raises(rs.RankshotError, match=r"0000\.png: not an image"):
         run(place, on_error="stop", again=True)
     assert {file.name: file.stat().st_size for file in place.iterdir()} == before
 
@@ -169,7 +169,7 @@ def test_a_part_of_which_a_byte_was_changed_is_scored_again(place):
     assert (place / "scores.parquet").read_bytes() == (place / "whole.parquet").read_bytes()
 
 
-def test_times_of_pictures_alone_change_nothing(place):
+def test_times_of_images_alone_change_nothing(place):
     run(place)
     for path in place.glob("photos/*"):
         os.utime(path, ns=(1, 1))
@@ -192,7 +192,7 @@ def test_a_function_is_always_run_from_the_start(tmp_path):
 
 def test_probabilities_stay_so_after_a_stop(tmp_path):
     """The first batch after the stop has rows that alone do not say what they are."""
-    write_pictures(tmp_path / "photos", 12)
+    write_images(tmp_path / "photos", 12)
     write_onnx(tmp_path / "net.onnx", softmax=True, metadata={"classes": CLASSES})
     assert run(tmp_path, "whole.parquet").counts == {"probabilities": 12}
     with pytest.raises(StopError):

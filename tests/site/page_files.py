@@ -13,7 +13,7 @@ import rankshot as rs
 from command_line import LOGITS, rankings, run_well, write_scores
 from rankshot.cli.demo import write_photographs
 from rankshot.datasets import load_cifar, load_panel, write_example_files
-from tiny_models import write_onnx, write_pictures
+from tiny_models import write_images, write_onnx
 
 NAMES = "--seen seen.txt --new new.txt"
 
@@ -68,9 +68,9 @@ def answer_prompts():
 
 
 def write_photos():
-    """A network for the classes of ImageNet, and a folder of pictures."""
+    """A network for the classes of ImageNet, and a folder of images."""
     write_onnx("network.onnx", shape=("n", 3, 224, 224), extra=997)
-    ids = write_pictures(Path("photos"), 2)
+    ids = write_images(Path("photos"), 2)
     write_lines("new.txt", ["okapi", "menorah", "pagoda"])
     write_labels("labels.csv", dict.fromkeys(ids, "okapi"))
 
@@ -142,11 +142,11 @@ def write_survey_names():
 
 
 def write_leopard():
-    """The picture that an item of a study has."""
+    """The image that an item of a study has."""
     from PIL import Image
 
-    Path("pictures").mkdir()
-    Image.new("RGB", (40, 30), "orange").save("pictures/leopard.jpg")
+    Path("images").mkdir()
+    Image.new("RGB", (40, 30), "orange").save("images/leopard.jpg")
 
 
 def write_study():

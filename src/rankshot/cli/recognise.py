@@ -230,11 +230,11 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
         pairs = [(one.value, one.value.parent.name) for one in found]
     else:
         column = INPUT_COLUMNS.get(takes, ID)
-        if takes == "pictures" and column not in read_columns(path)[0]:
+        if takes == "images" and column not in read_columns(path)[0]:
             column = ID
         texts, names = read_table(path, [column, LABEL]).texts
         place = inputs if column == ID else path.parent
-        values = [place / text if takes == "pictures" else text for text in texts]
+        values = [place / text if takes == "images" else text for text in texts]
         pairs = [pair for pair in zip(values, map(str.strip, names), strict=True) if pair[1]]
     refuse(not pairs, f"--rehearse {path}: no input in it has a label")
     meant = match_seen(dict.fromkeys(name for _, name in pairs), plan.classes)
@@ -319,7 +319,7 @@ def _rank(
     from rankshot.zeroshot.heads.base import only_new, source_names
 
     held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
-    question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
+    question = {"texts": "text", "images": "images"}.get(plan.model.takes, "any")
     known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
     files = []
     for path in list_files(specs):

@@ -19,6 +19,7 @@ from scipy.sparse import issparse
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.tables import ID, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.inference.images import Preprocessing
 from rankshot.inference.inputs import (
     JSON_ENDINGS,
     Entries,
@@ -28,7 +29,6 @@ from rankshot.inference.inputs import (
     open_inputs,
 )
 from rankshot.inference.model import fingerprint, fingerprint_files, open_model
-from rankshot.inference.pictures import Preprocessing
 from rankshot.inference.scoring import (
     BATCH,
     ON_ERROR,
@@ -87,7 +87,7 @@ PART_INPUTS = 1000
 """The number of inputs of a part, about."""
 MIN_PARTS, MIN_BATCHES = 8, 16
 """Parts are shorter if there would be fewer of them, but have at least this many batches: the
-pictures of a part are decoded while the model computes, except those of its first batch. The number
+images of a part are decoded while the model computes, except those of its first batch. The number
 of workers has no influence: with another one, a second start finds the same parts."""
 BLOCK_SCORES = 2**20
 """Scores and features that are collected before they are written."""
@@ -313,13 +313,13 @@ def _read_ids(part: Path) -> set[str]:
 def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
     """Return whether inputs are a dataset of tables, each of which is a part."""
     if not (is_address(inputs) or has_pattern(inputs)):
-        # A folder of pictures, for a text model, is refused by `open_inputs`.
+        # A folder of images, for a text model, is refused by `open_inputs`.
         return plan.model.takes == "texts" and any(
             path.suffix in INPUT_ENDINGS for path in Path(inputs).rglob("*.*")
         )
     if plan.model.takes != "texts":
         raise RankshotError(
-            f"{inputs}: datasets of tables are for models of texts; give pictures as a folder, or "
+            f"{inputs}: datasets of tables are for models of texts; give images as a folder, or "
             "as a list of paths (.txt, .csv, .jsonl), that all machines share"
         )
     return True
