@@ -3,16 +3,16 @@
 
 A language model is the most accurate source of rankings that we have measured, and you need no
 programming interface for it: rankshot writes prompts, you paste them into any chat window, and
-rankshot reads the answers in any form. This example goes all the way, from prompts to a consensus.
-There is no network where this page is built: the answers are those of the language-model
-panel that comes with rankshot, written as chat windows write them.
+rankshot reads the answers in any form. This example covers all steps, from prompts to a consensus.
+There is no network where this page is built: the answers are those of the language-model panel that
+comes with rankshot, written as chat windows write them.
 """
 
 # %%
 # Prompts
 # -------
 # :func:`~rankshot.sources.make_prompts` writes one prompt for each rater. A rater is one
-# conversation. Each gets the classes in another order, because a language model favours what it
+# conversation. Each gets the classes in a different order, because a language model favours what it
 # reads first.
 
 # sphinx_gallery_thumbnail_number = 2
@@ -111,7 +111,7 @@ print(f"{len(rankings)} rankings, of {len(rankings.rater_names)} raters")
 #
 # Do the raters agree?
 # --------------------
-# Look at one class first. The colours show that all raters mention the same classes, in other
+# Look at one class first. The colours show that all raters mention the same classes, in different
 # orders.
 
 rs.plots.RankingsDisplay.from_rankings(rankings, "cat", k=8)
@@ -151,9 +151,8 @@ rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 # The four raters together are about as accurate as the best of them. Without labelled images, you
 # would not know which one that is.
 #
-# **Be careful.** A language model may have read about public data sets such as this one. On classes
-# of your own, expect less, and rehearse:
-# :ref:`sphx_glr_gallery_sources_01_which_source.py`.
+# **Be careful.** A language model may have read about public data sets such as this one. On your
+# own classes, expect less, and rehearse: :ref:`sphx_glr_gallery_sources_01_which_source.py`.
 #
-# **Where to go next.** :doc:`Sources of rankings </guide/sources>` describes the questions, your
-# own questions, and endpoints that are asked by a program.
+# **Where to go next.** :doc:`Sources of rankings </guide/sources>` describes all questions, how to
+# ask your own, and how to use an API.
