@@ -56,6 +56,7 @@ for _ in range(6):
     review.learn()
     change = review.changes
     print(f"{change.n:,} predictions changed, most: {change.before} -> {change.after}")
+print(f"accuracy: {accuracies[0]:.0%} without labels, {accuracies[3]:.0%} with 30 labels")
 
 # %%
 # Audit

@@ -51,7 +51,7 @@ def test_a_table_of_votes_becomes_a_leaderboard(folder):
     assert ranks == wanted.rank_intervals.tolist()
     for row in wanted.iterate_rows():
         assert all(cell in out for cell in row)
-    assert "preferred to the other, if they do not tie" in out
+    assert "is preferred, ties aside" in out
 
 
 def test_options_are_those_of_python(folder):

@@ -16,6 +16,13 @@ BUILT_PAGES = ROOT / "docs" / "_build" / "html" / "gallery"
 pytestmark = pytest.mark.skipif(not BUILT, reason="the gallery is not built: make docs")
 
 
+def test_a_download_needs_no_other_file():
+    """Examples run in their own folder, which has only programs: data come with the package."""
+    files = [path for path in (ROOT / "examples").rglob("*") if path.is_file()]
+    others = {path.name for path in files if path.suffix not in {".py", ".pyc"}}
+    assert others == {"GALLERY_HEADER.rst"}
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_has_a_title_plots_and_a_notebook_and_warns_of_nothing(name):
     page, printed = read_page(name), read_output(name)

@@ -94,9 +94,9 @@ class HeadOptions:
             columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
             scores of other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
-            What another model says about the new classes, for --head weighted-mean: one column per
-            new class, with log-probabilities, probabilities, cosines or other scores, and the ids
-            of the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
+            Another model's scores for the new classes, for --head weighted-mean: one column per new
+            class, with log-probabilities, probabilities, cosines or other scores, and the ids of
+            the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
             evidence needs it for each input.
         score_type
             What the scores are. With auto, the type is inferred from the first rows and printed.

@@ -99,7 +99,7 @@ def rank(
     question : <question>
         The question for a language model. images: which seen classes would an image classifier
         predict most often? text: the same for a text classifier. any: the same for other inputs,
-        which follow a colon, as in 'any:sound recordings' (after the other questions, they may).
+        which follow a colon, as in 'any:sound recordings' (optional for the other questions).
         contrast: which would it predict more often than for the other new classes? similar: which
         are most similar? Or a text file with a template that has {target}, {items} and {k}.
     raters

@@ -105,7 +105,7 @@ def recognise(
         The classes of some of the inputs: a table with columns id and label, as `rankshot suggest`
         writes it; or scores of other inputs, with a column label (.csv, .parquet).
     evidence : <file or words>
-        What another model says about the new classes: a table with one column per new class and the
+        Another model's scores for the new classes: a table with one column per new class and the
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
         names of the classes; no file is needed.
     new : <names or file>

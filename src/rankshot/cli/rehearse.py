@@ -65,9 +65,9 @@ def rehearse(
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
     evidence
-        What another model says of the rehearsed classes: one column for each of them, and the ids
-        of the scores (.csv, .parquet, .npz). Its weight is found; `classify --evidence` takes what
-        the same model says of the new classes.
+        Another model's scores for the rehearsed classes: one column for each of them, and the ids
+        of the scores (.csv, .parquet, .npz). Its weight is found; `classify --evidence` takes the
+        same model's scores for the new classes.
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and
         `report`.

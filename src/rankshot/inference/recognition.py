@@ -1,4 +1,4 @@
-"""`recognise`: from a model, inputs and names to new classes, the best way that is possible."""
+"""`recognise`: from a model, inputs and names to new classes, using whatever data are passed."""
 
 from __future__ import annotations
 

@@ -61,14 +61,14 @@ class Corpus:
     A context vector has the `ppmi` of a name with each of the 5,000 most frequent words, where a
     word at distance d counts ``window`` - d times; the similarity is the cosine of two vectors.
 
-    The file is read once, in blocks that are counted in parallel; the memory needed does not
-    depend on its length. Words are sequences of letters and digits, in lower case; punctuation
-    only separates them. A name is found as it is written, with spaces for underscores, several
-    words as a phrase, and also with the regular plural of its last word (-s, -es, -ies). Where
-    names overlap, the leftmost one counts, then the longest, and it is one word from then on: a
-    "pickup truck" is not also a "truck" if both names are given. Of synonyms separated by commas,
-    the first is counted. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an
-    id, ``n02012849``, as the first word of its synset.
+    The file is read once, in blocks that are counted in parallel; the memory needed does not depend
+    on its length. Words are sequences of letters and digits, in lower case; punctuation only
+    separates them. A name is found as it is written, with spaces for underscores, several words as
+    a phrase, and also with the regular plural of its last word (-s, -es, -ies). Where names
+    overlap, the leftmost one counts, then the longest, and it is one word from then on: a "pickup
+    truck" is not also a "truck" if both names are given. If a name lists synonyms separated by
+    commas, the first one is used. The name of a WordNet sense, ``crane.n.04``, is read as its word,
+    and an id, ``n02012849``, as the first word of its synset.
 
     Parameters
     ----------

@@ -141,10 +141,10 @@ class WordVectors:
     """Similarity by word vectors: the cosine of the vectors of two names.
 
     A name that is not in the vocabulary is looked up in other spellings: with underscores, spaces
-    and hyphens exchanged, in lower case, capitalized. A name of several words then has the mean
-    of the vectors of its words (each scaled to length 1), or the vector of its last word, the
-    head, if other words are unknown. Of synonyms separated by commas, the first that is known
-    counts. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
+    and hyphens exchanged, in lower case, capitalized. A name of several words then has the mean of
+    the vectors of its words (each scaled to length 1), or the vector of its last word, the head, if
+    other words are unknown. If a name lists synonyms separated by commas, the first known one is
+    used. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
     ``n02012849``, as the words of its synset. The similarities of other names are NaN. The table's
     ``notes`` report every name that was read as something else, first those of which only the head
     is known.
