@@ -56,7 +56,7 @@ def leaderboard(
 
     Parameters
     ----------
-    votes : FILE
+    votes
         A table (.csv, .tsv, .json, .jsonl, .gz, .parquet) of votes between two items, with the
         columns model_a, model_b and winner, or winner and loser; a table of ballots; or rankings
         (.jsonl, .parquet, .soc, .soi, .toc, .toi).

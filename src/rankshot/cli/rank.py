@@ -246,7 +246,7 @@ def rank_by_sources(
 
 def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Refuse new classes that no source knows: their names may be misspelt."""
-    from rankshot.sources.names.look_up import describe_unknown
+    from rankshot.sources.names import describe_unknown
 
     unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
     if unknown:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rankshot import inference, ranking, zeroshot
 from rankshot.cli.console import check_output, print_table, say
-from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import DEFAULT_HEAD, read_new_rankings
 from rankshot.cli.score_inputs import (
     ScoreType,
+    add_evidence,
     infer_score_type,
     match_columns,
     read_scores,

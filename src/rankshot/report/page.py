@@ -181,6 +181,6 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
         bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_factor)
         rest = len(by_size) - len(bars)
         note = f"{rest:,} others would give less." if rest else ""
-        caption = "What each source alone would give"
+        caption = "What each source or rater alone would give"
         tables.append({"caption": caption, "bars": bars, "note": note})
     return tables
