@@ -283,7 +283,7 @@ class WorthsDisplay(Display):
 
         Parameters
         ----------
-        model : PlackettLuce, DavidsonLuce or PlackettLuceRegression
+        model : PlackettLuce or DavidsonLuce
             Fitted.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.

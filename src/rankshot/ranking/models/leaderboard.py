@@ -339,8 +339,6 @@ def _fit(
 def _fit_model(model: Any, rankings: Rankings) -> Any:
     if hasattr(model, "log_worths_"):
         return model
-    if hasattr(model, "predict_log_worths"):
-        raise RankshotError("a model with features must be fitted before: give a fitted model")
     return clone(model).fit(rankings)
 
 
@@ -413,8 +411,7 @@ def choose_model(
         model = (DavidsonLuce if ties == "outcome" else PlackettLuce)(**settings)
     elif not hasattr(require_model(model), "covariance"):
         raise RankshotError(
-            f"{type(model).__name__} has no worths: use PlackettLuce, DavidsonLuce or "
-            "PlackettLuceRegression"
+            f"{type(model).__name__} has no worths: use PlackettLuce or DavidsonLuce"
         )
     is_outcome = isinstance(model, DavidsonLuce)
     own: Ties = "outcome" if is_outcome else "ignore"

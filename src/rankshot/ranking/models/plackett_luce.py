@@ -182,7 +182,11 @@ class PlackettLuce(WorthModel):
         >>> PlackettLuce.from_worths({"leopard": 3, "tiger": 1}).worths_
         array([0.75, 0.25])
         """
-        return cls(regularization=0.0)._with_log_worths(*require_worths(worths))
+        values = [
+            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
+            for item, worth in worths.items()
+        ]
+        return cls(regularization=0.0)._with_log_worths(as_names(worths), np.log(values))
 
     def fit(self, rankings: AnyRankings) -> PlackettLuce:
         """Estimate the worths.
@@ -264,15 +268,6 @@ class PlackettLuce(WorthModel):
             log_times -= self.log_worths_
             lists[rows] = first_items(log_times, k)
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
-
-
-def require_worths(worths: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
-    """Return the names and the log-worths of a mapping."""
-    values = [
-        require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
-        for item, worth in worths.items()
-    ]
-    return as_names(worths), np.log(values)
 
 
 def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
