@@ -419,10 +419,7 @@ def build_likelihood(rankings: Rankings, sizes: Ints) -> Likelihood | PairLikeli
     """Return the likelihood of rankings; that of pairs has no sums over sets."""
     if sizes[-1] > 2 or not np.all(rankings.is_subset & (rankings.n_listed == 2)):
         return Likelihood(rankings, sizes)
-    first, second = rankings.codes.reshape(-1, 2).T
-    sign, weights = (~rankings.rows_with_ties).astype(np.float64), rankings.weights
-    has_ties = sizes.size > 1
-    return PairLikelihood(first, second, sign, weights, rankings.n_items, has_ties=has_ties)
+    return PairLikelihood.of(rankings, has_ties=sizes.size > 1)
 
 
 class _Passes:

@@ -29,14 +29,12 @@ from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.information import find_one_sided
-from rankshot.ranking.models.pair_models import MatchModel, read_covariates
+from rankshot.ranking.models.pair_models import HalfWins, MatchModel, read_covariates
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.rater_reliability import weigh_raters as rater_weights
 from rankshot.ranking.models.robust_errors import (
     centre,
     find_units,
-    halve_ties,
-    join_halves,
     keep_least_errors,
     sum_squares,
 )
@@ -308,8 +306,7 @@ def _fit(
         described = "; ".join(filter(None, (described, fitted.endless_)))
         found = Fitted(fitted, given.rankings, np.arange(len(given.rankings)))
     elif ties == "half" and merged.has_ties:
-        halves, tied_rows = halve_ties(merged), merged.rows_with_ties
-        found = Fitted(_fit_model(model, halves), halves, number, tied_rows)
+        found = Fitted(_fit_model(HalfWins.like(model), merged), merged, number)
     else:
         found = Fitted(_fit_model(model, merged), merged, number)
     if described:
@@ -343,15 +340,11 @@ def _fit_model(model: Any, rankings: Rankings) -> Any:
 
 
 class Fitted(NamedTuple):
-    """A model, what it was fitted to, and the number of each given ranking in that.
-
-    ``tied`` says which of the rankings were ties, if these were halved.
-    """
+    """A model, what it was fitted to, and the number of each given ranking in that."""
 
     model: Any
     rankings: Rankings
     number: NDArray[np.intp]
-    tied: NDArray[np.bool_] | None = None
 
 
 def _find_errors(
@@ -378,8 +371,6 @@ def _find_errors(
         return V, np.full(len(V), of_model), 0
     inverse, gradients = fitted.model.inverse_and_gradients(fitted.rankings)
     rows = fitted.rankings.weights
-    if fitted.tied is not None:
-        gradients, rows = join_halves(gradients, rows, fitted.tied)
     found = [sum_squares(gradients, rows, each) for each in used]
     if all(each.probability < tail for each in found):
         if n_raters:
@@ -420,10 +411,11 @@ def choose_model(
             f"ties={ties!r} needs {'PlackettLuce' if is_outcome else 'DavidsonLuce'}, not "
             f"{type(model).__name__}: leave one of the two out"
         )
-    if ties == "half" and np.any(rankings.rows_with_ties & (rankings.n_listed > 2)):
+    is_vote = (rankings.n_listed == 2) & (rankings.is_subset | (rankings.n_items == 2))
+    if ties == "half" and rankings.has_ties and not is_vote.all():
         raise RankshotError(
-            "half a win is for ties of two items in votes, and these rankings tie items of longer "
-            "lists: use ties='outcome' or ties='ignore'"
+            "half a win is for ties of two items in votes, and there are other rankings: use "
+            "ties='outcome' or ties='ignore'"
         )
     return model, ties or own
 
