@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,7 +130,7 @@ def _compare_by_sorting(a: Rankings, b: Rankings) -> Floats:
     return np.maximum(_count_tied(a), _count_tied(b)) - tied + opposite
 
 
-def count_opposite(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float]:
+def count_opposite(a: NDArray[np.integer], b: NDArray[np.integer]) -> tuple[float, float]:
     """Return the pairs that two arrays of levels put in opposite orders, and tie both.
 
     They follow from SciPy's τ_b = (concordant - discordant) / √(ordered in a · ordered in b).
@@ -188,7 +188,7 @@ def _sign_pairs(rankings: Rankings) -> csr_array:
     return csr_array(data, shape=(len(rankings), C * C))
 
 
-def _count_pairs(n: int | NDArray[Any]) -> Floats:
+def _count_pairs(n: int | NDArray[np.number]) -> Floats:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
 
@@ -349,7 +349,7 @@ class _Shares(NamedTuple):
     outside: Floats
 
     @classmethod
-    def of(cls, size: NDArray[Any], begin: NDArray[Any], k: Ints | int) -> _Shares:
+    def of(cls, size: NDArray[np.number], begin: NDArray[np.number], k: Ints | int) -> _Shares:
         """Return the shares of groups of ``size`` items, with ``begin`` items before them."""
         taken = np.clip(k - begin, 0, size)
         left = size - taken
