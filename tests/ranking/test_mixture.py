@@ -238,23 +238,6 @@ def test_there_are_no_more_groups_than_raters():
     assert rs.RankingMixture(n_groups=3, n_starts=1, random_state=0).fit(tenths).n_groups == 3
 
 
-def test_samples_have_the_probabilities_of_the_mixture(votes):
-    mixture = rs.RankingMixture(n_starts=1, random_state=0).fit(votes)
-    everything = all_orders(ABCD).top(2).unique()
-    n = 20_000
-    drawn = mixture.sample(n, 2, random_state=1)
-    place = {tuple(order): i for i, order in enumerate(everything.orders())}
-    seen = np.bincount([place[tuple(o)] for o in drawn.orders()], minlength=len(everything))
-    expected = n * np.exp(mixture.log_prob(everything))
-    # The 0.999 quantile of chi-square with 11 degrees of freedom.
-    assert ((seen - expected) ** 2 / expected).sum() < 31.3
-    # Draws are in no order.
-    assert (
-        abs((mixture.predict(drawn[: n // 2]) == 0).mean() - (mixture.predict(drawn) == 0).mean())
-        < 0.02
-    )
-
-
 def test_aic_is_twice_the_parameters_less_the_log_likelihood():
     found = GroupChoice(1, None, np.array([-20.0, -16.0]), np.array([2, 5]), np.array([46.0, 48.0]))
     assert found.aic.tolist() == [44, 42]

@@ -124,7 +124,7 @@ def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
 
 
 def _build_and_ask(
-    part: Rankings, build: Callable[..., T], arguments: tuple[object, ...], ask: Callable[..., U], *more: object
+    part: Rankings, build: Callable[..., T], arguments: Any, ask: Callable[..., U], *more: object
 ) -> U:
     return ask(build(part, *arguments), *more)
 

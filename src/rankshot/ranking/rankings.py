@@ -22,8 +22,8 @@ from rankshot.core.errors import (
 )
 from rankshot.core.validation import as_names
 from rankshot.ranking import construction
-from rankshot.ranking.construction import Column, Kind, Labels, Order, Where, describe_row
-from rankshot.ranking.entries import Entries, find_first
+from rankshot.ranking.construction import Kind, Labels, Order, Where, describe_row
+from rankshot.ranking.entries import Column, Entries, find_first
 from rankshot.ranking.votes import Votes, read_votes
 
 ROWS_SHOWN = 6
@@ -228,7 +228,6 @@ class Rankings:
         raters: Labels = None,
         sources: Labels = None,
         targets: Labels = None,
-        where: Where = construction.describe_pair,
     ) -> Rankings:
         """Build from comparisons of two items: subset rankings, one for each pair.
 
@@ -244,9 +243,9 @@ class Rankings:
           a > b (subset)
           b = c (subset)
         """
-        names, entries = construction.encode_pairs(winners, losers, items, ties, where)
-        columns = targets, sources, raters, weights
-        beside = construction.validate_columns(entries.sizes.size, *columns, "subset", where)
+        names, entries = construction.encode_pairs(winners, losers, items, ties)
+        columns = targets, sources, raters, weights, "subset", construction.describe_pair
+        beside = construction.validate_columns(entries.sizes.size, *columns)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,13 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.consensus.precedence import item_weights, precedence
-from rankshot.ranking.construction import number_labels
+from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.information import find_one_sided
 from rankshot.ranking.models.pair_models import HalfWins, MatchModel, read_covariates
-from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.models.plackett_luce import PlackettLuce, WorthModel
 from rankshot.ranking.models.rater_reliability import weigh_raters as rater_weights
 from rankshot.ranking.models.robust_errors import (
     centre,
@@ -57,18 +57,20 @@ from rankshot.ranking.votes import read_votes
 Floats = NDArray[np.float64]
 Ties = Literal["outcome", "half", "ignore"]
 Scale = Literal["log-worth", "elo"]
+Names = tuple[str, ...]
+Settings = dict[str, Any]
 TIES = ("outcome", "half", "ignore")
 FEW_VOTES = 10
 """Items with fewer votes are listed separately, unless they have a tenth of the median."""
 
 
 def leaderboard(
-    votes: Any,
-    model: Any = None,
+    votes: object,
+    model: WorthModel | None = None,
     *,
     ties: Ties | None = None,
     covariates: Iterable[str] = (),
-    cluster: Any = None,
+    cluster: Labels = None,
     weigh_raters: bool = False,
     anchors: Mapping[str, float] | Leaderboard | None = None,
     min_votes: float | None = None,
@@ -223,13 +225,13 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
     )
 
 
-def as_rankings(votes: Any, **columns: Any) -> Rankings:
+def as_rankings(votes: object, **columns: Any) -> Rankings:
     """Return rankings as they are, or those of a file or of a table of votes."""
     if isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None:
         return read_rankings(votes, **columns)
     if columns:
         raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
-    return require_rankings(votes)
+    return require_rankings(cast("Rankings", votes))
 
 
 class Given(NamedTuple):
@@ -245,7 +247,7 @@ class Given(NamedTuple):
         return Given(self.rankings[rows], *more)
 
 
-def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[str, Any]) -> Given:
+def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) -> Given:
     """Return what a leaderboard is made of; ``names`` are those of covariates."""
     require_arguments(columns, TABLE_ARGUMENTS | {"items"})
     if isinstance(votes, Given):
@@ -273,9 +275,9 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
         # The winner comes first in rankings.
         turned = np.where(rankings.codes[::2] == read.first, 1.0, -1.0)
         X = turned[:, None] * np.broadcast_to(X, (turned.size, X.shape[1]))
-    labels = (
-        None if cluster is None else table.read_texts([cluster])[0].select(read.rows).expand(None)
-    )
+    labels = None
+    if cluster is not None:
+        labels = table.read_texts([str(cluster)])[0].select(read.rows).expand(None)
     return Given(rankings, X, labels)
 
 
@@ -283,7 +285,11 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
 
 
 def _fit(
-    given: Given, model: Any, ties: Ties | None, names: tuple[str, ...], settings: dict[str, Any]
+    given: Given,
+    model: WorthModel | None,
+    ties: Ties | None,
+    names: Names,
+    settings: dict[str, Any],
 ) -> Leaderboard:
     """Return a leaderboard of all items, as they come."""
     weight = require_one_subject(given.rankings).weight
@@ -305,10 +311,10 @@ def _fit(
         fitted.fit(given.rankings, given.X, is_connected=not described)
         described = "; ".join(filter(None, (described, fitted.endless_)))
         found = Fitted(fitted, given.rankings, np.arange(len(given.rankings)))
-    elif ties == "half" and merged.has_ties:
-        found = Fitted(_fit_model(HalfWins.like(model), merged), merged, number)
     else:
-        found = Fitted(_fit_model(model, merged), merged, number)
+        model = HalfWins.like(model) if ties == "half" and merged.has_ties else model
+        is_fitted = hasattr(model, "log_worths_")
+        found = Fitted(model if is_fitted else clone(model).fit(merged), merged, number)
     if described:
         warnings.warn(
             f"some items always won, always lost or were not compared ({described}). They have no "
@@ -333,16 +339,10 @@ def _fit(
     return Leaderboard(*fields, **settings)
 
 
-def _fit_model(model: Any, rankings: Rankings) -> Any:
-    if hasattr(model, "log_worths_"):
-        return model
-    return clone(model).fit(rankings)
-
-
 class Fitted(NamedTuple):
     """A model, what it was fitted to, and the number of each given ranking in that."""
 
-    model: Any
+    model: WorthModel | MatchModel
     rankings: Rankings
     number: NDArray[np.intp]
 
@@ -392,8 +392,8 @@ def _find_errors(
 
 
 def choose_model(
-    rankings: Rankings, model: Any, ties: Ties | None, **settings: Any
-) -> tuple[Any, Ties]:
+    rankings: Rankings, model: WorthModel | None, ties: Ties | None, **settings: Any
+) -> tuple[WorthModel, Ties]:
     """Return the model, and what a tie is in it."""
     if model is None:
         if ties is None and np.all(rankings.rows_with_ties & (rankings.n_listed == 2)):
@@ -559,12 +559,12 @@ class Leaderboards(Mapping[str, Leaderboard]):
 
 
 def leaderboards(
-    votes: Any,
-    model: Any = None,
+    votes: object,
+    model: WorthModel | None = None,
     *,
     category: str | None = None,
     covariates: Iterable[str] = (),
-    cluster: Any = None,
+    cluster: Labels = None,
     **options: Any,
 ) -> Leaderboards:
     """Make a leaderboard for each category of votes: for each target of the rankings.

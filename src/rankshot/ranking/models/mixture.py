@@ -26,7 +26,6 @@ from rankshot.ranking.parts import (
     merge_copies,
     require_one_subject,
     require_rankings,
-    require_sample_length,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -114,7 +113,7 @@ class RankingMixture(Estimator):
 
     def __init__(
         self,
-        model: Any | None = None,
+        model: PlackettLuce | Mallows | None = None,
         n_groups: int = 2,
         *,
         n_starts: int = 10,
@@ -223,24 +222,8 @@ class RankingMixture(Estimator):
         np.add.at(joint, unit, log_probs)
         return joint, unit
 
-    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default), each of a new rater."""
-        check_is_fitted(self)
-        k = require_sample_length(n, k, len(self.items_))
-        rng = require_generator(random_state)
-        group = rng.choice(self.n_groups, n, p=self.weights_)
-        sizes = np.bincount(group, minlength=self.n_groups).tolist()
-        parts = [
-            model.sample(size, k, rng)
-            for model, size in zip(self.models_, sizes, strict=True)
-            if size
-        ]
-        place = np.empty(n, np.intp)
-        place[np.argsort(group, kind="stable")] = np.arange(n)
-        return Rankings.concatenate(parts)[place]
 
-
-def _choose_model(model: Any | None) -> Any:
+def _choose_model(model: object) -> PlackettLuce | Mallows:
     if model is None:
         return PlackettLuce()
     if not isinstance(model, (PlackettLuce, Mallows)):
@@ -459,7 +442,7 @@ def _stretch(before: Floats, after: Floats, length: float) -> Floats:
     return np.asarray(np.exp(moved - logsumexp(moved, axis=1, keepdims=True)))
 
 
-def log_probs_of(models: list[Any], rankings: Rankings) -> Floats:
+def log_probs_of(models: list[PlackettLuce | Mallows], rankings: Rankings) -> Floats:
     """Return the log-probability of each ranking, one column per model."""
     return np.column_stack([model.log_prob(rankings) for model in models])
 
@@ -470,7 +453,7 @@ def log_shares(shares: Floats) -> Floats:
         return np.asarray(np.log(shares))
 
 
-def penalty(model: Any) -> float:
+def penalty(model: PlackettLuce | Mallows) -> float:
     """Return what the fit of a model took from the log-likelihood."""
     if isinstance(model, Mallows):
         return 0.0
@@ -594,7 +577,7 @@ class GroupChoice:
 
 def choose_n_groups(
     rankings: Rankings,
-    model: Any | None = None,
+    model: PlackettLuce | Mallows | None = None,
     most: int = 5,
     *,
     n_starts: int = 10,

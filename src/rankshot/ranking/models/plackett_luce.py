@@ -23,7 +23,12 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import invert_information, require_estimable
-from rankshot.ranking.models.plackett_luce_likelihood import SMALL, Likelihood, build_likelihood
+from rankshot.ranking.models.plackett_luce_likelihood import (
+    SMALL,
+    Curvature,
+    Likelihood,
+    build_likelihood,
+)
 from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
 from rankshot.ranking.parts import (
     AnyRankings,
@@ -91,7 +96,11 @@ class WorthModel(Estimator, ABC):
         return self
 
     @abstractmethod
-    def covariance(self, rankings: Any) -> Floats:
+    def fit(self, rankings: Rankings, /) -> Self:
+        """Estimate the worths."""
+
+    @abstractmethod
+    def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
 
     def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
@@ -104,7 +113,7 @@ class WorthModel(Estimator, ABC):
         rankings = rankings.with_items(self.items_)
         return self.covariance(rankings), find_gradients(rankings, self.log_worths_)
 
-    def standard_errors(self, rankings: Any) -> Floats:
+    def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_`` fitted to ``rankings``."""
         return np.sqrt(np.diag(self.covariance(rankings)))
 
@@ -282,7 +291,7 @@ def maximize_likelihood(
     A class c of alike items has the penalty of all of them.
     """
 
-    def curvature(theta: Floats) -> Any:
+    def curvature(theta: Floats) -> Floats | Curvature:
         found = likelihood.curvature(theta)
         return found.toarray() if theta.size <= SMALL else found
 
