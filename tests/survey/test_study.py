@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from rankshot.core.errors import RankshotError
 from rankshot.survey.study import (
     ExtraTranslation,
-    Picture,
+    ItemImage,
     QualityRules,
     Question,
     Study,
@@ -19,7 +19,7 @@ from rankshot.survey.study import (
 from rankshot.survey.study_files import format_study, read_study
 
 TEXT = '''\
-title = "Which animals are alike?"
+title = "Which animals are similar?"
 prompt = "What is most like {target}?"
 consent = """
 First.
@@ -61,7 +61,7 @@ first = ["dog"]
 '''
 
 STUDY = Study(
-    title="Which animals are alike?",
+    title="Which animals are similar?",
     prompt="What is most like {target}?",
     consent="First.\n\nSecond.",
     items=("leopard", "tiger", "fox", "whale"),
@@ -190,9 +190,9 @@ choices = ["Deutsch", "andere"]
 names = ["fox", "wolf", "bus"]
 unshown = "after"
 
-[[pictures]]
+[[images]]
 name = "fox"
-file = "pictures/fox.JPG"
+file = "images/fox.JPG"
 alt = "A red fox"
 
 [[extra]]
@@ -215,8 +215,8 @@ items = ["fox", "wolf", "bus"]
 
 
 def write_more(folder, text=MORE):
-    (folder / "pictures").mkdir(exist_ok=True)
-    (folder / "pictures/fox.JPG").write_bytes(b"x")
+    (folder / "images").mkdir(exist_ok=True)
+    (folder / "images/fox.JPG").write_bytes(b"x")
     (folder / "ids.txt").write_text("p1\np2\n", encoding="utf-8")
     (folder / "fr.toml").write_text("", encoding="utf-8")
     if text.startswith("\ncontact"):
@@ -239,11 +239,11 @@ def test_all_that_participants_see_is_read_from_the_file(tmp_path):
             extra={"tongue": ExtraTranslation("Welche Sprache?", ("Deutsch", "andere"))},
         )
     }
-    assert study.pictures == (Picture("fox", tmp_path / "pictures/fox.JPG", "A red fox"),)
+    assert study.images == (ItemImage("fox", tmp_path / "images/fox.JPG", "A red fox"),)
     assert [question.is_whole for question in study.extra] == [True, False]
     assert (study.extra[1].choices, study.extra[1].required) == (("German", "other"), True)
     german = replace(study.translations["de"], alts={})
-    plain = replace(study, allowed=None, catalogues=(), pictures=(), translations={"de": german})
+    plain = replace(study, allowed=None, catalogues=(), images=(), translations={"de": german})
     write_more(tmp_path).write_text(format_study(plain), encoding="utf-8")
     assert read_study(tmp_path / "study.toml") == plain
 
@@ -266,11 +266,11 @@ WRONG = [
     # unknown keys, and keys in the wrong place
     ('title = "W', 'titel = "W', "unknown key 'titel' (did you mean 'title'?)"),
     # what is missing
-    ('title = "Which animals are alike?"', "", "title is missing: write one"),
+    ('title = "Which animals are similar?"', "", "title is missing: write one"),
     ('first = ["dog"]', "", "[[gold]] number 1 (target 'wolf'): a question with a known answer"),
     ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "belongs under [[gold]]"),
     # types and limits
-    ('title = "Which animals are alike?"', "title = 3", "title is 3: it must be text in quotes"),
+    ('title = "Which animals are similar?"', "title = 3", "title is 3: it must be text in quotes"),
     ("question = 50", "question = 5.5", "[plan] answers_per_question is 5.5: it must be a whole"),
     ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
     ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),
@@ -299,7 +299,7 @@ WRONG = [
     ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
     ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
     ("least = 18", 'accepted = ["18"]', "accepted has '18', which is not one of its choices"),
-    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "hide_names needs [[pictures]]"),
+    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "hide_names needs [[images]]"),
 ]
 
 

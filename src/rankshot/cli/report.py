@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
-from rankshot.cli.examples import EXAMPLES, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.recognise import MANIFEST, read_run
 from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import find_rows, read_first_ids, read_rankings_of
+from rankshot.cli.score_inputs import (
+    EXAMPLES,
+    find_rows,
+    list_example_ids,
+    read_first_ids,
+    read_rankings_of,
+)
 from rankshot.core.errors import (
     RankshotError,
     format_count,
@@ -28,11 +33,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankshot.report.contents import Evaluation
-    from rankshot.report.pictures import Outcomes, Thumbnail
+    from rankshot.report.images import Outcomes, Thumbnail
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.metrics import Interval
 
+TITLE = "Zero-shot predictions"
 MAX_PLACES = 10
 """The largest number of places that distances between rankings compare."""
 EXPLAINED = 3
@@ -87,7 +93,6 @@ def report(
     truth: Path | None = None,
     scores: Path | None = None,
     images: Path | None = None,
-    title: str = "Zero-shot predictions",
 ) -> None:
     """Write an HTML page about predictions and their accuracy.
 
@@ -126,12 +131,10 @@ def report(
         A folder of the input images (JPEG, PNG, GIF, WebP): some are shown with their
         predictions. The id of an input is the path of its image below this folder, with or
         without the ending.
-    title
-        The heading of the page.
     """
     from rankshot.jobs.score_parts import read_origin
     from rankshot.report.contents import LEAD_WITH_EXAMPLES
-    from rankshot.report.pictures import Outcomes, build_gallery
+    from rankshot.report.images import Outcomes, build_gallery
     from rankshot.report.predictions import explain_outcomes
 
     check_page(output)
@@ -148,8 +151,8 @@ def report(
     ids = [str(name) for name in predicted.ids]
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
-        page = _build_page(title, outcomes)
-    pictures, choice, notes = _read_pictures(images, outcomes, ids)
+        page = _build_page(outcomes)
+    thumbnails, choice, notes = _read_images(images, outcomes, ids)
     whys: dict[int, zeroshot.Explanation] = {}
     model, table = None, None
     if scores is not None:
@@ -164,7 +167,7 @@ def report(
             for name, found in find_rows(table, dict.fromkeys(row_of)).items():
                 yield row_of[name], found
 
-        examples, whys = explain_outcomes(model, outcomes, ids, pictures, find_scores)
+        examples, whys = explain_outcomes(model, outcomes, ids, thumbnails, find_scores)
         origin = read_origin(scores)
         page = replace(page, explanations=examples, settings=(*page.settings, *origin.items()))
     files = {"predictions": predictions, "truth": truth, "scores": scores, "images": images}
@@ -181,7 +184,7 @@ def report(
     page = replace(
         page,
         verdict=pages.write_verdict(found, _find_predicted(options), kind),
-        gallery=build_gallery(outcomes, ids, pictures, whys),
+        gallery=build_gallery(outcomes, ids, thumbnails, whys),
         gallery_choice=choice,
         settings=(*shown, *page.settings),
         notes=(*page.notes, *notes),
@@ -216,7 +219,7 @@ def _read_run(
     refuse(given, f"{run}: has all that is needed; leave out --{given}")
     about = read_run(run)
     fitted = HeadOptions.from_command(head=str(about.head), evidence=about.evidence)
-    has_images = about.takes == "pictures" and about.inputs.is_dir()
+    has_images = about.takes == "images" and about.inputs.is_dir()
     # Explanations in a report are of new classes.
     competes = isinstance(fitted.fitted, zeroshot.SeenAndNew)
     return (
@@ -274,15 +277,14 @@ def _find_predicted(options: HeadOptions) -> Interval | None:
     return None if found is None else Interval(*found)
 
 
-def _build_page(title: str, outcomes: Outcomes) -> pages.Report:
-
+def _build_page(outcomes: Outcomes) -> pages.Report:
     predicted, proba, labels, classes = outcomes
     if labels is None:
-        page = pages.Report(title, overview=pages.count_predictions(predicted, proba, classes))
+        page = pages.Report(TITLE, overview=pages.count_predictions(predicted, proba, classes))
         note = "Rejected inputs have no predicted class, but their confidence counts."
     else:
         page = pages.Report(
-            title, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
+            TITLE, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
         )
         note = "A rejected input counts as wrong, but is not in the confusion matrix."
     if rejected := outcomes.rejected.sum():
@@ -355,15 +357,15 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
         return path, require_targets(rankings)
 
 
-def _read_pictures(
+def _read_images(
     images: Path | None, outcomes: Outcomes, ids: list[str]
 ) -> tuple[dict[int, Thumbnail], str, list[str]]:
-    """Choose inputs that have a picture, and read these only; say how, and what is missing."""
-    from rankshot.report.pictures import PictureFolder, read_pictures
+    """Choose inputs that have an image, and read these only; say how, and what is missing."""
+    from rankshot.report.images import ImageFolder, read_images
 
     if images is None:
         return {}, "", []
-    folder = PictureFolder(images)
+    folder = ImageFolder(images)
     # Of inputs with one id, the first is explained, so the first is shown.
     rows = {name: row for row, name in reversed(list(enumerate(ids)))}
     files = {row: file for name, row in rows.items() if (file := folder.find(name)) is not None}
@@ -373,10 +375,10 @@ def _read_pictures(
         f"{images}: no input has an image there; ids must be paths below this folder, "
         f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}",
     )
-    pictures, choice, notes = read_pictures(folder, files, outcomes, ids)
+    thumbnails, choice, notes = read_images(folder, files, outcomes, ids)
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
         notes.insert(0, f"Images are missing for {some}: {quote_names(missing, 3)}.")
     for note in notes:
         say(f"{images}: {note}")
-    return pictures, choice, notes
+    return thumbnails, choice, notes

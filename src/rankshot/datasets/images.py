@@ -14,7 +14,7 @@ from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.datasets.embedded import class_names, embedded_arrays, embedded_file, read_only
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.names.labels import load_imagenet_labels
+from rankshot.sources.names import load_imagenet_labels
 from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores
 
@@ -220,8 +220,8 @@ class Thumbnails(NamedTuple):
     Examples
     --------
     >>> from rankshot.datasets import load_thumbnails
-    >>> pictures = load_thumbnails()
-    >>> pictures.images.shape, str(pictures.labels[0])
+    >>> images = load_thumbnails()
+    >>> images.images.shape, str(images.labels[0])
     ((60, 32, 32, 3), 'airplane')
     """
 

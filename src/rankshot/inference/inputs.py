@@ -1,4 +1,4 @@
-"""Inputs of a model, each with an id: a folder of pictures, a list, a table of texts, an array.
+"""Inputs of a model, each with an id: a folder of images, a list, a table of texts, an array.
 
 Inputs are read again each time they are needed, so a folder of millions of files takes no memory.
 What is not used as an input is yielded as well, with the reason: nothing is lost silently.
@@ -21,10 +21,10 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.tables import ID, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
+from rankshot.inference.images import ENDINGS
 from rankshot.inference.model import Takes
-from rankshot.inference.pictures import ENDINGS
 
-INPUT_COLUMNS = {"texts": "text", "pictures": "path"}
+INPUT_COLUMNS = {"texts": "text", "images": "path"}
 """The column of a table that has the inputs, if no other is named."""
 JSON_ENDINGS = (".jsonl", ".ndjson")
 
@@ -51,8 +51,8 @@ class Skipped(NamedTuple):
     Examples
     --------
     >>> from rankshot.inference import Skipped
-    >>> Skipped("photos/broken.png", "not a picture")
-    Skipped(id='photos/broken.png', reason='not a picture', is_input=True)
+    >>> Skipped("photos/broken.png", "not an image")
+    Skipped(id='photos/broken.png', reason='not an image', is_input=True)
     """
 
     id: str
@@ -98,40 +98,38 @@ class Inputs:
 def open_inputs(
     source: Any,
     takes: Takes,
-    column: str | None = None,
-    id_column: str | None = None,
     id_prefix: str = "",
 ) -> Inputs:
     """Return the inputs in a folder, a file, a list or an array, as far as a model takes them.
 
     A folder stands for all images below it, sorted; .txt has one path (relative to the file) or
-    one text per line; .csv and .jsonl have a column of texts, or of paths of images. The default
-    columns are ``text`` (``path`` for images) and ``id``; a CSV file may have a single column of
-    any other name besides ``id``. Without ids, rows are numbered from 0, after ``id_prefix``.
+    one text per line; .csv and .jsonl have a column ``text`` (``path`` for images), and perhaps
+    ``id``; a CSV file may have a single column of any other name besides ``id``. Without ids, rows
+    are numbered from 0, after ``id_prefix``.
     """
     if not isinstance(source, (str, Path)):
         return _open_sequence(source, takes)
     path = Path(source)
     if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
-        return _open_table(path, takes, column, id_column, id_prefix)
+        return _open_table(path, takes, id_prefix)
     if not path.exists():
         raise RankshotError(f"{path}: no such file or folder")
     if path.is_dir() or path.suffix.lower() in ENDINGS:
-        if takes != "pictures":
+        if takes != "images":
             wanted = (
                 "texts; give them as .csv, .jsonl or .txt"
                 if takes == "texts"
                 else "arrays or other values; give preprocessing=, such as 'imagenet', which says "
-                "how a picture becomes an array"
+                "how images are preprocessed"
             )
-            raise RankshotError(f"{path}: holds pictures, but the model takes {wanted}")
+            raise RankshotError(f"{path}: holds images, but the model takes {wanted}")
         if path.is_dir():
             return Inputs(str(path), lambda: _walk(path, ""), has_unique_ids=True)
         return Inputs(str(path), lambda: iter([Input(path.name, path)]))
     if path.suffix == ".txt":
         return Inputs(str(path), lambda: _read_list(path, takes))
     raise RankshotError(
-        f"{path}: unknown ending {path.suffix!r}; inputs are a folder of pictures, or a file "
+        f"{path}: unknown ending {path.suffix!r}; inputs are a folder of images, or a file "
         ".csv, .jsonl or .txt"
     )
 
@@ -160,7 +158,7 @@ def _walk(folder: Path, parent: str) -> Entries:
                 yield from _walk(place, f"{parent}{name}/")
         elif place.suffix.lower() not in ENDINGS:
             ending = place.suffix or "no ending"
-            yield Skipped(id_, f"not named like a picture ({ending})", is_input=False)
+            yield Skipped(id_, f"not named like an image ({ending})", is_input=False)
         else:
             yield Input(id_, place)
 
@@ -182,34 +180,32 @@ def _require_id(name: str, where: str) -> str:
 
 def _read_list(path: Path, takes: Takes) -> Entries:
     for number, line in read_lines(path):
-        if takes == "pictures":
+        if takes == "images":
             yield Input(_require_id(line, f"{path}:{number}"), path.parent / line)
         else:
             # Its line from 0, so that a blank line does not change the others.
             yield Input(str(number - 1), line)
 
 
-def _open_table(
-    path: Path, takes: Takes, column: str | None, id_column: str | None, id_prefix: str
-) -> Inputs:
-    wanted = column or INPUT_COLUMNS.get(takes)
+def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
+    wanted = INPUT_COLUMNS.get(takes)
     if wanted is None:
-        raise RankshotError(f"{path}: a table holds texts or pictures, but the model takes arrays")
+        raise RankshotError(f"{path}: a table holds texts or images, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
-    if column is None and path.suffix == ".csv":
-        others = [name for name in read_columns(path)[0] if name not in {ID, id_column}]
+    if path.suffix == ".csv":
+        others = [name for name in read_columns(path)[0] if name != ID]
         wanted = others[0] if len(others) == 1 else wanted
     # A missing column, or an empty file, is reported now.
-    next(read(path, wanted, id_column, id_prefix), None)
+    next(read(path, wanted, id_prefix), None)
 
     def read_entries() -> Entries:
-        for line, name, value in read(path, wanted, id_column, id_prefix):
+        for line, name, value in read(path, wanted, id_prefix):
             if not name:
                 yield Skipped(f"{path}:{line}", "the row has no id, or one that is not text")
             elif not isinstance(value, str) or not value.strip():
                 yield Skipped(name, f"no text in the column {wanted!r}")
             else:
-                yield Input(name, path.parent / value if takes == "pictures" else value)
+                yield Input(name, path.parent / value if takes == "images" else value)
 
     return Inputs(str(path), read_entries)
 
@@ -218,22 +214,18 @@ _Row = tuple[int, str | None, Any]
 """The line of a row, its id, and its input."""
 
 
-def _read_csv(path: Path, column: str, id_column: str | None, id_prefix: str) -> Iterator[_Row]:
-    if id_column is None and ID in read_columns(path)[0]:
-        id_column = ID
+def _read_csv(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
+    has_ids = ID in read_columns(path)[0]
     number = 0
     # Texts may be long.
-    columns = [column] if id_column is None else [column, id_column]
-    for batch in read_batches(path, columns, batch_rows=1_000):
+    for batch in read_batches(path, [column, ID] if has_ids else [column], batch_rows=1_000):
         for row, value in enumerate(batch.texts[0]):
-            name = f"{id_prefix}{number}" if id_column is None else batch.texts[1][row]
+            name = batch.texts[1][row] if has_ids else f"{id_prefix}{number}"
             number += 1
             yield batch.places[row], _require_id(name, batch.where(row)), value
 
 
-def _read_json_lines(
-    path: Path, column: str, id_column: str | None, id_prefix: str
-) -> Iterator[_Row]:
+def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
     for number, (line, text) in enumerate(read_lines(path)):
         try:
             row = json.loads(text)
@@ -241,10 +233,9 @@ def _read_json_lines(
             row = None
         if not isinstance(row, dict):
             raise RankshotError(f"{path}:{line}: not a JSON object: {short_repr(text)}")
-        for wanted in (column, id_column):
-            if wanted is not None and wanted not in row:
-                find_column(list(map(str, row)), wanted, Path(f"{path}:{line}"))
-        name = as_name(row.get(id_column or ID, f"{id_prefix}{number}"))
+        if column not in row:
+            find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
+        name = as_name(row.get(ID, f"{id_prefix}{number}"))
         yield line, None if name is None else _require_id(name, f"{path}:{line}"), row[column]
 
 
@@ -265,7 +256,7 @@ def _open_sequence(source: Any, takes: Takes) -> Inputs:
     def read() -> Entries:
         for number in range(len(values)):
             value = values[number]
-            if takes == "pictures" and isinstance(value, (str, Path)):
+            if takes == "images" and isinstance(value, (str, Path)):
                 id_ = _require_id(_as_id(str(value)), f"input {number}")
                 yield Input(id_, Path(value))
             elif takes == "texts" and (not isinstance(value, str) or not value.strip()):
@@ -287,16 +278,14 @@ def find_version(value: Path | str) -> str:
     return f"{status.st_size}-{status.st_mtime_ns}"
 
 
-def fingerprint_entries(
-    entries: Sequence[Input | Skipped], describe_file: Callable[[str], str]
-) -> str:
-    """Return a hash of entries in any order : of texts, arrays, and files."""
+def fingerprint_entries(entries: Sequence[Input | Skipped]) -> str:
+    """Return a hash of entries in any order: of texts, arrays, and sizes and times of files."""
     found: list[str] = []
     for one in entries:
         about: tuple[Any, ...] = tuple(one)
         value: Any = one.value if isinstance(one, Input) else None
         if isinstance(value, Path):
-            about = one.id, describe_file(str(value)) if value.exists() else ""
+            about = one.id, find_version(value)
         elif hasattr(value, "tobytes"):
             about = one.id, type(value).__name__, sha256(value.tobytes()).hexdigest()
         found.append(repr(about))

@@ -17,20 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
-from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.inputs import Input, Skipped, open_inputs
-from rankshot.inference.model import Model, fingerprint, join_lines, open_model
-from rankshot.inference.pictures import (
+from rankshot.inference.images import (
     PRESETS,
     Preprocessing,
     as_preprocessing,
     fit_to_shape,
     ignore_pillow_warnings,
-    read_picture,
+    read_image,
     require_pillow,
 )
-from rankshot.sources.names.labels import ClassLabels, read_class_labels
+from rankshot.inference.inputs import Input, Skipped, open_inputs
+from rankshot.inference.model import Model, fingerprint, join_lines, open_model
+from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Scores,
@@ -90,9 +89,6 @@ def score(
     features: bool = True,
     batch_size: int = BATCH,
     on_error: str = "stop",
-    column: str | None = None,
-    id_column: str | None = None,
-    progress: Announce | None = None,
 ) -> ScoredInputs:
     """Return the scores of a model for images, texts or arrays, in memory.
 
@@ -119,12 +115,6 @@ def score(
         Inputs per call of the model.
     on_error : {"stop", "skip"}
         What to do with an input that cannot be read: raise an error, or skip and list it.
-    column, id_column : str, optional
-        The columns of a table that have the inputs and their ids; by default ``text`` (or
-        ``path``) and ``id``.
-    progress : callable, optional
-        Called with the number of inputs that are done, the number of all (0 if it is not known),
-        and ``"inputs"``.
 
     Returns
     -------
@@ -140,15 +130,9 @@ def score(
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
     plan = plan_scoring(model, classes, preprocessing, features=features)
-    found = open_inputs(inputs, plan.model.takes, column, id_column)
-    total = 0 if isinstance(inputs, (str, Path)) or not hasattr(inputs, "__len__") else len(inputs)
+    found = open_inputs(inputs, plan.model.takes)
     skipped: list[Skipped] = []
-
-    def tell(done: int) -> None:
-        if progress is not None:
-            progress(done, total, "inputs")
-
-    blocks = list(plan.score(iter(found), batch_size, on_error, skipped, announce=tell))
+    blocks = list(plan.score(iter(found), batch_size, on_error, skipped))
     if not blocks:
         raise nothing_scored(found.name, skipped)
     [(ids, scores)] = blocks
@@ -211,7 +195,7 @@ class ScoringPlan:
     def origin(self) -> dict[str, str]:
         """What the scores are from, for people: the model, and the preprocessing of images."""
         found = {"model": str(self.model)}
-        if self.model.takes == "pictures":
+        if self.model.takes == "images":
             found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
         return found
 
@@ -222,7 +206,7 @@ class ScoringPlan:
         return {
             "model": model.fingerprint,
             # All digits; the text for people has four.
-            "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
+            "preprocessing": repr(model.preprocessing) if model.takes == "images" else None,
             "classes": fingerprint(self.classes.names),
             "features": self.features,
         }
@@ -234,21 +218,17 @@ class ScoringPlan:
         on_error: str,
         skipped: list[Skipped],
         most_numbers: float = inf,
-        announce: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[list[str], Scores]]:
         """Yield the ids and the scores of inputs, in blocks of about ``most_numbers`` numbers.
 
-        What is not scored is added to ``skipped``. ``announce`` is called with the number of inputs
-        that are done.
+        What is not scored is added to ``skipped``.
         """
         ids: list[str] = []
         held: list[Scores] = []
-        n_numbers = n_done = 0
+        n_numbers = 0
         with closing(self.run(entries, batch_size, on_error)) as batches:
             for batch in batches:
                 skipped += batch.skipped
-                n_done += batch.n_entries
-                announce(n_done)
                 if not batch.ids:
                     continue
                 ids += batch.ids
@@ -275,13 +255,13 @@ class ScoringPlan:
             yield scored
 
     def _prepare(self) -> Callable[[Any], Any] | None:
-        if self.model.takes != "pictures":
+        if self.model.takes != "images":
             return None
         convert = self.model.prepare or self.model.preprocessing
         assert convert is not None  # noqa: S101 (plan_scoring has refused it)
 
         def prepare(value: object) -> Any:
-            return convert(read_picture(value) if isinstance(value, (str, Path)) else value)
+            return convert(read_image(value) if isinstance(value, (str, Path)) else value)
 
         return prepare
 
@@ -407,10 +387,10 @@ def set_preprocessing(
     if given is not None:
         if opened.takes == "texts":
             raise RankshotError(f"{opened.name}: takes texts, which need no preprocessing")
-        opened = replace(opened, takes="pictures", preprocessing=given, prepare=None)
-    if opened.takes == "pictures":
+        opened = replace(opened, takes="images", preprocessing=given, prepare=None)
+    if opened.takes == "images":
         require_pillow()
-    if opened.takes == "pictures" and opened.prepare is None:
+    if opened.takes == "images" and opened.prepare is None:
         if opened.preprocessing is None:
             raise RankshotError(
                 f"{opened.name}: no preprocessing is known for this network"
@@ -517,7 +497,7 @@ def _try(prepare: Callable[[Any], Any], value: object) -> Any:
         return prepare(value)
     except RankshotError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd picture
+    except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd image
         return RankshotError(f"cannot be prepared ({type(error).__name__}: {short_repr(error)})")
 
 

@@ -244,8 +244,8 @@ class Rankings:
           b = c (subset)
         """
         names, entries = construction.encode_pairs(winners, losers, items, ties)
-        columns = targets, sources, raters, weights, "subset", construction.describe_pair
-        beside = construction.validate_columns(entries.sizes.size, *columns)
+        n, columns = entries.sizes.size, (targets, sources, raters, weights)
+        beside = construction.validate_columns(n, *columns, "subset", construction.describe_pair)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod

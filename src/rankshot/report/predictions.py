@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from rankshot.report.formatting import (
     make_bars,
     sort_largest_first,
 )
-from rankshot.report.pictures import Outcomes, Thumbnail
+from rankshot.report.images import Outcomes, Thumbnail
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import (
@@ -68,7 +68,7 @@ def evaluate_predictions(
     Parameters
     ----------
     truth, predicted : ndarray of str, shape (n,)
-        A rejected input counts as wrong.
+        A rejected input is a wrong prediction.
     proba : ndarray, shape (n, L)
     classes : sequence of str
         The L targets, in the order of the columns of ``proba``.
@@ -138,19 +138,19 @@ def explain_outcomes(
     head: BaseHead,
     outcomes: Outcomes,
     names: Sequence[str],
-    pictures: Mapping[int, Thumbnail],
+    thumbnails: Mapping[int, Thumbnail],
     find_scores: Callable[[Collection[int]], Iterable[tuple[int, Scores]]],
 ) -> tuple[tuple[ExplainedInput, ...], dict[int, Explanation]]:
-    """Explain an example of each class in detail, and all inputs that have a picture, by row.
+    """Explain an example of each class in detail, and all inputs that have an image, by row.
 
     ``find_scores`` yields the rows that it is given, each with the scores of its input.
     """
-    # Rejected inputs have no class to explain. Inputs with a picture are the best examples.
-    shown = np.array(list(pictures), int)
+    # Rejected inputs have no class to explain. Inputs with an image are the best examples.
+    shown = np.array(list(thumbnails), int)
     first = np.concatenate([shown, np.setdiff1d(np.flatnonzero(~outcomes.rejected), shown)])
     examples = first[_choose_examples(outcomes, first)].tolist()
     cards, whys = {}, {}
-    for row, scores in find_scores({*pictures, *examples}):
+    for row, scores in find_scores({*thumbnails, *examples}):
         label = str(outcomes.predicted[row])
         why = explain(head, scores)[0]
         if why.target != label:
@@ -158,7 +158,7 @@ def explain_outcomes(
                 f"input {names[row]!r} is {label!r} in the predictions, but {why.target!r} with "
                 "these scores and this head: give those that made the predictions"
             )
-        if row in pictures:
+        if row in thumbnails:
             whys[row] = why
         if row in examples:
             truth = None if outcomes.truth is None else str(outcomes.truth[row])
@@ -167,7 +167,7 @@ def explain_outcomes(
             others = [str(outcomes.classes[i]) for i in order if outcomes.classes[i] != label]
             rival = truth if truth not in (None, label) else next(iter(others), None)
             why = explain(head, scores, against=rival)[0]
-            cards[row] = ExplainedInput(names[row], why, truth, pictures.get(row))
+            cards[row] = ExplainedInput(names[row], why, truth, thumbnails.get(row))
     return tuple(cards[row] for row in examples), whys
 
 
@@ -290,7 +290,7 @@ def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
     ]
 
 
-def format_overview(overview: PredictionOverview) -> dict[str, Any]:
+def format_overview(overview: PredictionOverview) -> dict[str, object]:
     """Return how many inputs got each class, and how certain these predictions are."""
     bars = make_bars(sort_largest_first(zip(overview.classes, overview.counts, strict=True)))
     bins = [(f"{100 * low:.0f}–{100 * high:.0f}%", n) for low, high, n in overview.confidences]
@@ -304,7 +304,7 @@ def format_overview(overview: PredictionOverview) -> dict[str, Any]:
 # ---- Confusions and classes
 
 
-def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
+def format_confusions(evaluation: Evaluation) -> dict[str, object]:
     """Return the most frequent confusions, and the matrix."""
     names, counts = evaluation.classes, evaluation.confusion
     found = find_largest_confusions(counts, names)
@@ -337,7 +337,7 @@ class ClassLine(NamedTuple):
     times: int
 
 
-def format_classes(evaluation: Evaluation) -> dict[str, Any]:
+def format_classes(evaluation: Evaluation) -> dict[str, list[ClassLine]]:
     """Return a line per class, lowest accuracy first; those after the first are folded."""
     order = sorted(
         range(len(evaluation.classes)),
@@ -362,7 +362,7 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 # ---- Calibration
 
 
-def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
+def format_calibration(evaluation: Evaluation) -> dict[str, object]:
     """Return the reliability diagram, and what it amounts to."""
     bins = evaluation.calibration
     title = "Accuracy against confidence, with one disc per bin"

@@ -30,7 +30,7 @@ _OWN_TABLES = ("quality", "translations", "conditions", *LISTED)
 def read_study(path: str | Path) -> Study:
     """Read a study from a file such as study.toml.
 
-    If something is wrong, the error names the file, the key and the value, and says what to do.
+    If something is wrong, the error names the file, the key, the value and the remedy.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def format_study(study: Study) -> str:
     """Return a study as the text of study.toml, with comments for the researcher.
 
     `read_study` of a file with this text returns an equal study, except for files next to it:
-    pictures, catalogues and the list of allowed ids are not written.
+    images, catalogues and the list of allowed ids are not written.
 
     Parameters
     ----------

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
@@ -30,7 +29,7 @@ from rankshot.survey.store.participation import NotAssignedError, Participation,
 from rankshot.survey.store.people import forget_withdrawn, read_state
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
-from rankshot.survey.web.pages import PACKAGE, Pages, load_pictures
+from rankshot.survey.web.pages import PACKAGE, Pages, load_images
 from rankshot.survey.web.participant_routes import EXTRA, LOGGER, PLACE, ParticipantRoutes
 from rankshot.survey.web.researcher_routes import ResearcherRoutes
 from rankshot.web.application import add_files, create_application, load_static_files
@@ -81,7 +80,7 @@ def create_app(
     An ASGI server serves it, until it is stopped, as long as the database is open:
     ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
     """
-    addresses, pictures = load_pictures(study.pictures)
+    addresses, images = load_images(study.images)
     static = load_static_files(PACKAGE)
     with name_failures("the survey's database"):
         participation = Participation(study, database)
@@ -102,7 +101,7 @@ def create_app(
         researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
         app.routes.extend(researcher.router().routes)
     add_files(app, "/static/{name}", static)
-    add_files(app, "/pictures/{name}", pictures)
+    add_files(app, "/images/{name}", images)
     _add_readiness(app, database)
     _add_error_pages(app, study, pages)
     return app
@@ -128,9 +127,9 @@ def _add_readiness(app: FastAPI, database: Database) -> None:
     """Add the address that a proxy or a service manager asks whether all is well."""
 
     @app.get("/ready")
-    def ready(response: Response) -> dict[str, Any]:
+    def ready(response: Response) -> dict[str, object]:
         """Say whether the survey can store answers, and its state, if that is known."""
-        found: dict[str, Any] = {"ready": False, "state": None}
+        found: dict[str, object] = {"ready": False, "state": None}
         with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
             with database.begin_read() as connection:
                 state = read_state(connection)

@@ -1,4 +1,4 @@
-"""Pages from templates, in the language of their reader, and pictures."""
+"""Pages from templates, in the language of their reader, and images."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from jinja2.utils import htmlsafe_json_dumps
@@ -28,21 +28,26 @@ from rankshot.survey.languages import (
 )
 from rankshot.survey.platforms import fill_url
 from rankshot.survey.store.participation import Participation
-from rankshot.survey.study import Picture, Study
+from rankshot.survey.study import ItemImage, Study
 from rankshot.web.application import File, create_environment
 from rankshot.web.guards import SENT, RefusedError
+
+if TYPE_CHECKING:
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from markdown_it.utils import EnvType, OptionsDict
 
 # The refusals after which the same request may succeed.
 TEMPORARY = ("outage", "failed")
 # It has the templates and the static files.
 PACKAGE = "rankshot.survey.web"
-# The largest file. Participants load up to 50 pictures for one question, many on phones.
-MOST_PICTURE_BYTES = 2**20
+# The largest file. Participants load up to 50 images for one question, many on phones.
+MOST_IMAGE_BYTES = 2**20
 DIGEST_DIGITS = 32
 # How many rows of questions are kept, each about 500 bytes.
 MOST_ROWS = 10_000
 # How the files of each kind begin.
-PICTURES = {
+IMAGES = {
     "jpeg": re.compile(rb"\xff\xd8\xff"),
     "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
@@ -56,16 +61,16 @@ SCRIPT_KEYS = (
 
 
 class Pages:
-    """The pages of one study, with the addresses of its pictures; what people wrote is escaped."""
+    """The pages of one study, with the addresses of its images; what people wrote is escaped."""
 
     def __init__(
         self,
         study: Study,
-        pictures: dict[str, str],
+        images: dict[str, str],
         static: dict[str, File],
         participation: Participation,
     ) -> None:
-        self._environment = create_environment(PACKAGE, static, study=study, pictures=pictures)
+        self._environment = create_environment(PACKAGE, static, study=study, images=images)
         self._study = study
         self._participation = participation
         self._texts: dict[str, PageTexts] = {}
@@ -99,7 +104,7 @@ class Pages:
         status: int = 200,
         *,
         reader: HTTPConnection | None = None,
-        **values: Any,
+        **values: object,
     ) -> HTMLResponse:
         """Return a page in the language of a participant; without a reader, in English."""
         texts = self.texts(reader)
@@ -107,7 +112,7 @@ class Pages:
         headers = {"content-language": texts.tag, "vary": "accept-language"}
         return HTMLResponse(self._render(template, texts, **values), status, headers)
 
-    def _render(self, template: str, texts: PageTexts, **values: Any) -> Markup:
+    def _render(self, template: str, texts: PageTexts, **values: object) -> Markup:
         values |= {"texts": texts, "t": texts.translate, "own": texts.own}
         found = self._environment.get_template(template)
         return Markup(found.render(lang_of=texts.mark_language, **values))  # noqa: S704 (escaped)
@@ -128,7 +133,7 @@ class Pages:
                 # The database may be what fails.
                 reader.state.language = None
             texts, key = self.texts(reader), f"refused.{error.message}"
-            said: dict[str, Any] = {"heading": texts.translate(f"{key}_heading")}
+            said: dict[str, object] = {"heading": texts.translate(f"{key}_heading")}
             said |= {"link": self.way_back(reader, error.link)}
             said |= {"again": error.message in TEMPORARY and reader.url}
             sent = reader.scope.get(SENT, b"").decode("latin-1")
@@ -233,9 +238,11 @@ class SafeMarkdown(MarkdownIt):
         return url.lower().startswith(("https://", "mailto:"))
 
 
-def _open_link(renderer: Any, tokens: Any, index: int, options: Any, _env: Any) -> str:
+def _open_link(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+) -> str:
     tokens[index].attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
-    return str(renderer.renderToken(tokens, index, options, _env))
+    return renderer.renderToken(tokens, index, options, env)
 
 
 _MARKDOWN = SafeMarkdown()
@@ -251,27 +258,27 @@ def render_line(text: str) -> Markup:
     return Markup(_MARKDOWN.renderInline(text))  # noqa: S704 (it has no HTML)
 
 
-# ---- Pictures
+# ---- Images
 
 
-def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str, File]]:
-    """Read the pictures of a study; return their addresses, and the files, by name.
+def load_images(images: Iterable[ItemImage]) -> tuple[dict[str, str], dict[str, File]]:
+    """Read the images of a study; return their addresses, and the files, by name.
 
     An address names the content, so it never changes.
     """
     addresses, found = {}, {}
-    for picture in pictures:
-        with picture.file.open("rb") as file:
+    for image in images:
+        with image.file.open("rb") as file:
             # One byte more than allowed shows that a file is too large, however large it is.
-            content = file.read(MOST_PICTURE_BYTES + 1)
-        kind = next((kind for kind, start in PICTURES.items() if start.match(content)), None)
-        if kind is None or len(content) > MOST_PICTURE_BYTES:
+            content = file.read(MOST_IMAGE_BYTES + 1)
+        kind = next((kind for kind, start in IMAGES.items() if start.match(content)), None)
+        if kind is None or len(content) > MOST_IMAGE_BYTES:
             raise RankshotError(
-                f"{picture.file}: this must be a JPEG, PNG or WebP picture of at most "
-                f"{MOST_PICTURE_BYTES / 2**20:,.0f} MiB: convert it, for example to a width of "
+                f"{image.file}: this must be a JPEG, PNG or WebP image of at most "
+                f"{MOST_IMAGE_BYTES / 2**20:,.0f} MiB: convert it, for example to a width of "
                 "800 pixels, or correct the name"
             )
         name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{kind}"
-        addresses[picture.name] = f"/pictures/{name}"
+        addresses[image.name] = f"/images/{name}"
         found[name] = File(content, f"image/{kind}")
     return addresses, found
