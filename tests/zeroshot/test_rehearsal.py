@@ -10,16 +10,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot import held_out
-from rankshot.zeroshot.held_out import (
+from rankshot.zeroshot import rehearsal as held_out
+from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.rehearsal import (
     STRENGTHS,
+    Trial,
+    describe_prediction,
     draw_strengths,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
 )
-from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.rehearsal import Trial, describe_prediction
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
@@ -144,17 +145,6 @@ def test_a_source_that_lacks_a_class_is_trusted_and_another_fills_in(head):
     assert rehearsal.trials_[0].by_class.keys() == set(PLAYERS)
 
 
-def test_classes_of_other_groups_may_have_no_column():
-    """Their inputs are neither new nor seen."""
-    groups = [["c00", "c04"], ["c08", "c12", "c14"]]
-    some = SCORES.select([*LEFT, "c08"])
-    rehearsal = rs.Rehearsal(grid={}, held_out=groups).fit(some, Y, ranked(PLAYERS, LEFT))
-    without = ~np.isin(Y, ["c12", "c14"])
-    alone = rs.Rehearsal(grid={}, held_out=groups[:1])
-    alone.fit(some[without], Y[without], ranked(PLAYERS, LEFT))
-    assert alone.trials_[0].by_class.items() <= rehearsal.trials_[0].by_class.items()
-
-
 def test_nothing_is_tried_twice_or_changed_for_nothing():
     rankings = rs.Rankings.concatenate(
         [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
@@ -203,8 +193,6 @@ def test_rankings_of_all_classes_are_held_out_in_turn():
     rehearsal = rs.Rehearsal(grid={}, n_folds=3).fit(SCORES, Y, rankings)
     assert rehearsal.classes_.tolist() == SEEN
     assert set(rehearsal.trials_[0].by_class) == set(SEEN)
-    named = rs.Rehearsal(grid={}, held_out=[["c00", "c04", "c08"], ["c12", "c14"]])
-    assert named.fit(SCORES, Y, rankings).classes_.tolist() == PLAYERS
 
 
 def test_a_classifier_is_trained_without_the_rehearsed_classes():
@@ -416,7 +404,6 @@ REFUSED = {
         given=(SCORES, np.roll(Y, 120), RANKED)
     ),
     "no input has a class that is ranked": lambda: rehearse(given=(SCORES, Y, ranked(NEW, SEEN))),
-    "held_out must be a list of groups": lambda: rehearse(held_out=[["c00", "c99"]]),
     "the rankings list 'c13', which the scores do not have": lambda: rehearse(given=IN_PART),
     "'kk' is not a parameter of WeightedMean": lambda: rehearse(grid={"kk": [1]}),
 }

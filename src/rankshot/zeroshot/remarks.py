@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
 
 from rankshot.core.errors import format_count, quote_names
 from rankshot.ranking.rankings import Rankings
@@ -30,7 +29,7 @@ def describe_fit(head: BaseHead, reference: Scores | None = None) -> list[str]:
 
     ``reference`` is the one that it was fitted with.
     """
-    inner: Any = head.innermost
+    inner = head.innermost
     found = []
     if inner.source_weights_:
         found += describe_sources(inner.source_weights_, inner.rankings_)
