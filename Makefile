@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-com
 # each of them would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults overview docs first-image pictures dist hooks bench bench-gpu clean
+.PHONY: demo test check system-packages types quick-tests site-tests core-alone coverage test-slow test-lowest reproduce examples batches defaults overview docs first-image screenshots dist hooks bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -121,10 +121,10 @@ docs: $(VENV)/.docs
 first-image: $(VENV)/.test
 	$(BIN)/python scripts/draw_first_image.py
 
-# The pictures in docs/images, from the built site, the demonstration and a survey.
-pictures: $(VENV)/.test docs first-image
+# The images in docs/images, from the built site, the demonstration and a survey.
+screenshots: $(VENV)/.test docs first-image
 	$(BIN)/python scripts/draw_examples.py
-	$(BIN)/python scripts/take_pictures.py
+	$(BIN)/python scripts/take_screenshots.py
 
 # One thread per process. Ratios then compare algorithms and not the number of cores; and the test
 # processes use all cores already, where more threads would mostly wait for each other.

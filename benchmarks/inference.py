@@ -1,6 +1,6 @@
 """How long `rankshot score` takes, against the bare network on arrays that are ready in memory.
 
-The network is EfficientNet-Lite0, as an ONNX file and as the built-in model. The pictures are
+The network is EfficientNet-Lite0, as an ONNX file and as the built-in model. The images are
 JPEG files of the size of photographs on the web; they are read and decoded while the network
 computes.
 """
@@ -18,11 +18,11 @@ from PIL import Image
 
 import rankshot as rs
 from rankshot.datasets import load_thumbnails
+from rankshot.inference.images import read_image
 from rankshot.inference.model import load_efficientnet
-from rankshot.inference.pictures import read_picture
 from rankshot.inference.scoring import BATCH, plan_scoring
 
-N_PICTURES = 256
+N_IMAGES = 256
 N_RUNS = 4
 SIZE = 500, 375
 LIMIT = 1.15
@@ -30,12 +30,10 @@ LIMIT = 1.15
 
 def write_photographs(folder: Path) -> None:
     folder.mkdir()
-    pictures = load_thumbnails().images
-    for i in range(N_PICTURES):
-        picture = Image.fromarray(pictures[i % len(pictures)]).resize(
-            SIZE, Image.Resampling.BICUBIC
-        )
-        picture.save(folder / f"{i:04d}.jpg", quality=90)
+    images = load_thumbnails().images
+    for i in range(N_IMAGES):
+        image = Image.fromarray(images[i % len(images)]).resize(SIZE, Image.Resampling.BICUBIC)
+        image.save(folder / f"{i:04d}.jpg", quality=90)
 
 
 def export_network(path: Path) -> None:
@@ -69,14 +67,14 @@ def compare(model: str, folder: Path) -> float:
     photos, output = folder / "photos", folder / "scores.parquet"
 
     def decode() -> list[np.ndarray]:
-        return [prepare(read_picture(file)) for file in sorted(photos.iterdir())]
+        return [prepare(read_image(file)) for file in sorted(photos.iterdir())]
 
     arrays = np.stack(decode())
-    batches = [arrays[i : i + BATCH] for i in range(0, N_PICTURES, BATCH)]
+    batches = [arrays[i : i + BATCH] for i in range(0, N_IMAGES, BATCH)]
     # They take turns, so that a busy machine slows down all; the quickest runs count.
     runs = [
         (
-            measure(lambda: rs.jobs.score(plan, photos, output, again=True)),
+            measure(lambda: rs.jobs.score(plan, photos, output)),
             measure(lambda: [plan.model.run(batch) for batch in batches]),
             measure(decode),
         )
@@ -84,7 +82,7 @@ def compare(model: str, folder: Path) -> float:
     ]
     seconds, bare, decoding = map(min, zip(*runs, strict=True))
     print(
-        f"score, {Path(model).name}: {N_PICTURES / seconds:.1f} pictures per second, "
+        f"score, {Path(model).name}: {N_IMAGES / seconds:.1f} images per second, "
         f"{seconds / bare:.2f} times the bare network; at most {LIMIT:g} times are allowed "
         f"(decoding alone takes {decoding / bare:.2f} times)"
     )

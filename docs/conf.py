@@ -75,8 +75,8 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     # The times are those of a busy machine.
     "min_reported_time": 10_000,
-    # A display is seen; its name below the picture says nothing.
-    "ignore_repr_types": r"rankshot.*Display",
+    # A display or a legend is seen; its name below the plot says nothing.
+    "ignore_repr_types": r"rankshot.*Display|matplotlib",
     "download_all_examples": False,
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("rankshot",),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -44,9 +43,7 @@ def main() -> None:
             tables = reproduce_sounds(given.directory, announce)
         else:
             data = load_data(given.dataset, given.directory)
-            run = reproduce
-            if isinstance(data, TextData):
-                run = partial(reproduce_texts, source=given.directory)
+            run = reproduce_texts if isinstance(data, TextData) else reproduce
             found = run(load_benchmark(data), folder / "classifiers", announce)
             tables, figures = found.all_tables, found.figures
     except RankshotError as error:

@@ -13,7 +13,6 @@ from sklearn.base import clone
 
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.demo import K
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (
@@ -21,7 +20,6 @@ from rankshot.zeroshot.metrics import (
     Interval,
     class_interval,
     class_weights,
-    format_share,
 )
 from reproduction.benchmark import Task
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep
@@ -34,16 +32,13 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 Correct = NDArray[np.bool_]
 BOTH = "both"
-NEARLY_BEST = 0.01
-"""Configurations whose rehearsal accuracy is within this of the best count as nearly best."""
-REFINED = "settings chosen on seen classes, with the batch"
 CHOICE_NOTE = (
     "Settings are chosen by the mean class accuracy on held-out seen classes; its "
     "interval is from resamples of classes. New classes are used only for the report."
 )
 KEPT_NOTE = (
-    "Regularization and the classifier of the batch are the best of their grid. The next table "
-    "shows which further changes the seen classes support."
+    "Regularization is the best of its grid. The next table shows which further changes the seen "
+    "classes support."
 )
 DEFAULT_NOTE = (
     "The default head was chosen on all data sets together. The reference was not chosen: least "
@@ -70,7 +65,6 @@ class AblationResult:
     bases: dict[str, Configuration]
     chosen: Configuration
     selection: Selection
-    batch_range: tuple[float, float]
 
     def table(self, bootstrap: Bootstrap, truth: NDArray[np.str_]) -> ResultTable:
         """Return the steps with their accuracies."""
@@ -86,11 +80,6 @@ class AblationResult:
             )
             for step in self.steps
         ]
-        low, high = map(format_share, self.batch_range)
-        batch = (
-            f"Classifiers with the batch within {NEARLY_BEST:g} of the best rehearsal: "
-            f"{low} to {high}."
-        )
         return ResultTable(
             "improvements",
             "Better than the paper: one idea after the other",
@@ -103,7 +92,7 @@ class AblationResult:
                 "new classes, mean over classes",
             ),
             tuple(rows),
-            (CHOICE_NOTE, KEPT_NOTE, DEFAULT_NOTE, batch),
+            (CHOICE_NOTE, KEPT_NOTE, DEFAULT_NOTE),
             n_labels=3,
         )
 
@@ -149,17 +138,7 @@ def run_ablation(
     announce("a ceiling: the true orders")
     ablation.steps.append(_ceiling(evaluator, chosen))
     ablation.steps.extend(_frequency_steps(evaluator, chosen, announce))
-    announce(REFINED)
-    squares = [replace(alone[LEAST_SQUARES], C=C) for C in grid[LEAST_SQUARES]]
-    refined = rehearse_refined(evaluator, [chosen, alone["multiclass"], *squares])
-    ablation.steps.append(_refined_step(evaluator, refined))
-    return AblationResult(
-        tuple(ablation.steps),
-        alone | {BOTH: default},
-        chosen,
-        selection,
-        range_of_nearly_best(evaluator, refined),
-    )
+    return AblationResult(tuple(ablation.steps), alone | {BOTH: default}, chosen, selection)
 
 
 def _add_heads(ablation: _Ablation, C: float) -> None:
@@ -213,7 +192,7 @@ def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
     return Step(idea, "", None, correct, "labels")
 
 
-# ---- The whole batch
+# ---- Frequencies of the targets in the batch
 
 
 def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
@@ -257,44 +236,6 @@ def _frequency_steps(
         announce(idea)
         accuracy = class_interval(rehearsal.test_label, reweight(rehearsal, change))
         yield Step(idea, "", accuracy, reweight(real, change), "batch")
-
-
-def mark_refined(evaluator: Evaluator, configuration: Configuration, task: Task) -> Correct:
-    """Return which test inputs of a task `BatchRefinement` predicts correctly."""
-    scores = evaluator.scores(configuration, task, "test")
-    head = BatchRefinement(evaluator.fit_head(configuration, task)).fit(scores)
-    return np.asarray(head.predict(scores) == task.test_label)
-
-
-def rehearse_refined(
-    evaluator: Evaluator, configurations: Sequence[Configuration]
-) -> dict[Configuration, Interval]:
-    """Return the rehearsal accuracy of `BatchRefinement` with each configuration."""
-    task = evaluator.benchmark.rehearsal
-    return {
-        one: class_interval(task.test_label, mark_refined(evaluator, one, task))
-        for one in configurations
-    }
-
-
-def _refined_step(evaluator: Evaluator, rehearsals: dict[Configuration, Interval]) -> Step:
-    """Return the step with the configuration that has the highest rehearsal accuracy."""
-    best = max(rehearsals, key=lambda one: rehearsals[one].estimate)
-    correct = mark_refined(evaluator, best, evaluator.benchmark.real)
-    return Step(REFINED, _describe_classifiers(best), rehearsals[best], correct, "batch")
-
-
-def range_of_nearly_best(
-    evaluator: Evaluator, rehearsals: dict[Configuration, Interval]
-) -> tuple[float, float]:
-    """Return the lowest and the highest accuracy on new classes of nearly best configurations."""
-    least = max(found.estimate for found in rehearsals.values()) - NEARLY_BEST
-    accuracies = [
-        float(mark_refined(evaluator, one, evaluator.benchmark.real).mean())
-        for one, found in rehearsals.items()
-        if found.estimate >= least
-    ]
-    return min(accuracies), max(accuracies)
 
 
 # ---- Which settings

@@ -7,9 +7,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
+from rankshot.zeroshot.evidence import word_evidence
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import mean_class_accuracy
@@ -28,7 +30,6 @@ from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import TextTask, load_benchmark
 from reproduction.classifiers import AnnounceStep
 from reproduction.data import load_data
-from reproduction.evidence_tables import list_opinions
 from reproduction.examples_table import Design, draw_inputs
 from reproduction.paper_methods import paper_head
 from reproduction.result_tables import ResultTable, Value, format_markdown
@@ -95,6 +96,25 @@ def list_evidence(dataset: str, directory: Path) -> dict[str, Scores]:
     task = load_benchmark(load_data(dataset, directory)).real
     assert isinstance(task, TextTask)
     return dict(list_opinions(task, directory))
+
+
+def list_opinions(task: TextTask, directory: Path) -> Iterator[tuple[str, Scores]]:
+    """Yield the evidence that there is, with one column per target."""
+    texts = list(task.test_text)
+    words = word_evidence(texts, task.targets, list(task.train_text))
+    yield "words of request and name", words
+    path = directory / "intents" / "encoder_cosines.npz"
+    if not path.is_file():
+        return
+    lines = (directory / "intents" / "requests.jsonl").read_text("utf-8").splitlines()
+    number = {json.loads(line)["text"]: row for row, line in enumerate(lines)}
+    with np.load(path, allow_pickle=False) as arrays:
+        place = {row: i for i, row in enumerate(arrays["row"].tolist())}
+        wanted = [place.get(number[text]) for text in texts]
+        if None in wanted:
+            return
+        cosines = Scores(arrays["cosine"][wanted].astype(np.float64), arrays["names"].astype(str))
+    yield "sentence encoder", cosines.select(task.targets)
 
 
 def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) -> dict[str, float]:

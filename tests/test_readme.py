@@ -12,16 +12,16 @@ import rankshot as rs
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_percentages_in_the_picture_come_from_its_scores_and_rankings():
-    picture = (ROOT / "docs" / "images" / "idea.svg").read_text(encoding="utf-8")
-    text = re.sub(r"<[^>]+>", "", picture.replace("</text>", "\n").replace("&gt;", ">"))
+def test_the_percentages_in_the_image_come_from_its_scores_and_rankings():
+    image = (ROOT / "docs" / "images" / "idea.svg").read_text(encoding="utf-8")
+    text = re.sub(r"<[^>]+>", "", image.replace("</text>", "\n").replace("&gt;", ">"))
     orders = {
         target: [item.strip() for item in order.split(">")]
         for target, order in re.findall(r"^\s*(\w+): (.+ > .+)$", text, re.MULTILINE)
     }
     shares = {"leopard": 46, "tiger": 28, "wolf": 15, "bus": 5, "tank": 4, "lawn mower": 2}
     for share in (*shares.values(), 56, 42, 2):
-        assert f">{share} %<" in picture
+        assert f">{share} %<" in image
     rankings = rs.Rankings.from_orders(list(orders.values()), items=shares, targets=list(orders))
     head = rs.WeightedMean().fit(rankings)
     proba = head.predict_proba(np.log([list(shares.values())]))[0]
@@ -44,7 +44,7 @@ def test_every_accuracy_is_in_the_tables_of_the_runs(page):
     assert set(number.findall(text)) - set(number.findall(tables)) == set()
 
 
-def test_every_link_and_picture_leads_to_a_file_wherever_the_page_is_read():
+def test_every_link_and_image_leads_to_a_file_wherever_the_page_is_read():
     """PyPI shows the page without the files beside it, so no link is relative."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -6,7 +6,7 @@ import numpy as np
 
 CLASSES = ["red", "green", "blue"]
 PLAIN = {"size": (8, 8), "mean": 0.5, "std": 0.25, "resize": 8}
-"""A preprocessing for pictures of 8 x 8 pixels."""
+"""A preprocessing for images of 8 x 8 pixels."""
 CONFIG = {
     "size": {"shortest_edge": 8},
     "do_center_crop": True,
@@ -83,7 +83,7 @@ def write_graph(path, nodes, source, results, constants, metadata):
     onnx.save(model, path)
 
 
-def write_picture_transformer(folder):
+def write_image_transformer(folder):
     """Save a tiny vision transformer with random weights and its processor."""
     import torch
     from transformers import ViTConfig, ViTForImageClassification
@@ -129,7 +129,7 @@ RED, BLUE = (250, 10, 20), (10, 20, 250)
 
 
 def two_halves(width=40, height=20):
-    """Return a picture whose left half is red and whose right half is blue."""
+    """Return an image whose left half is red and whose right half is blue."""
     from PIL import Image
 
     image = Image.new("RGB", (width, height), RED)
@@ -137,7 +137,7 @@ def two_halves(width=40, height=20):
     return image
 
 
-def write_pictures(folder, n=5, size=(12, 10), seed=0):
+def write_images(folder, n=5, size=(12, 10), seed=0):
     """Write n PNG files of noise with different mean colours; return their pixels by name."""
     from PIL import Image
 

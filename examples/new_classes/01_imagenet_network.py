@@ -4,7 +4,7 @@ Zero-shot classification with an ImageNet network
 
 You have a network with 1,000 outputs, and photographs of classes that are not among them. This
 example uses EfficientNet-Lite0 as it is and recognises raccoons, rockets and temples. For each new
-class, it needs a short list of the ImageNet classes that look most like it. Nothing is trained, and
+class, it needs a short list of the ImageNet classes that resemble it most. Nothing is trained, and
 no photograph of a new class is needed before the first prediction.
 
 The network comes with ``pip install 'rankshot[images,plot]'``.
@@ -15,8 +15,8 @@ The network comes with ``pip install 'rankshot[images,plot]'``.
 # --------------------------------------
 #
 # :func:`~rankshot.inference.score` runs a network over a folder of images and returns its scores.
-# The built-in network brings its own preprocessing and the names of its 1,000 classes.
-# The photographs are in the package, and so is a file with their licences.
+# The built-in network includes its preprocessing and the names of its 1,000 classes. The
+# photographs are in the package, and so is a file with their licences.
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -73,10 +73,11 @@ print(f"correct: {np.sum(found == labels)} of {len(labels)} (chance: 1)")
 # How accurate is it?
 # -------------------
 #
-# Twelve photographs are an illustration. The package also has this network's scores for 280 small
-# images of 20 other new classes, such as "deer" and "truck", with rankings from WordNet and from a
-# language model. What is most like a deer? WordNet knows the family tree: many hoofed animals are
-# equally near, and they share a place. The language model lists what deer look like.
+# Twelve photographs only illustrate the idea. The package also has this network's scores for 280
+# small images of 20 other new classes, such as "deer" and "truck", with rankings from WordNet and
+# from a language model. Which classes are most similar to a deer? WordNet knows the family tree:
+# many hoofed animals are equally near, and they share a place. The language model lists what deer
+# look like.
 
 data = load_imagenet()
 imagenet = rs.sources.read_class_labels("imagenet-1k")
@@ -133,6 +134,6 @@ print(f"the loaded head gives the same probabilities: {same}")
 # rankshot-demo/photographs.jsonl -o predictions.csv``.
 #
 # **Where to go next.** :ref:`sphx_glr_gallery_new_classes_03_rehearsal.py` predicts the accuracy
-# before there are labelled images. :ref:`sphx_glr_gallery_new_classes_05_explain.py` shows why a
+# before you have labelled images. :ref:`sphx_glr_gallery_new_classes_05_explain.py` shows why a
 # class was predicted. :ref:`sphx_glr_gallery_new_classes_08_few_examples.py` adds labelled images.
 # :doc:`Models, commands and files </guide/files>` covers ONNX files, torch and transformers.

@@ -47,7 +47,7 @@ chance = 1 / len(data.new_classes)
 print(f"accuracy on new intents: {right.mean():.2f} (chance: {chance:.2f})")
 
 # %%
-# Some requests, with the answer of the pipeline itself and the new intent:
+# Some requests, with the prediction of the pipeline itself and the new intent:
 
 said = pipeline.predict(data.new)
 for row in range(5):
@@ -117,7 +117,7 @@ print(f"for these, the pipeline says {count(said[is_lost])}")
 
 # %%
 # These requests ask for the interest of a bank account. The pipeline sees the word "account" and
-# says "balance". The raters put that among the first for "routing"; for "interest_rate" they
+# predicts "balance". The raters put that among the first for "routing"; for "interest_rate" they
 # thought of other rates. Raters who see no requests cannot know such words.
 #
 # Where to go next

@@ -6,7 +6,8 @@ You have a classifier and rankings of new classes, and must decide whether that 
 Labelled inputs of the new classes do not exist. In a *rehearsal*, some seen classes are held out:
 the classifier is trained without them, and they are recognised by their rankings alone. This
 chooses the settings and predicts the accuracy on the new classes. Here the seen classes are those
-of CIFAR-100 and the new ones those of CIFAR-10. At the end, the prediction meets the labels.
+of CIFAR-100 and the new ones those of CIFAR-10. At the end, the prediction is compared with the
+labels.
 """
 
 # %%
@@ -65,7 +66,7 @@ print(f"measured: {np.mean(head.predict(scores) == data.new_label):.3f}")
 # How certain are such predictions?
 # ---------------------------------
 #
-# Three questions were put to the language model. Each is rehearsed on its own. To save time, the
+# The language model answered three questions. Each is rehearsed separately. To save time, the
 # classifier is trained without the 20 classes only once: a rehearsal also takes scores, and
 # rehearsed classes need no columns in them.
 
@@ -107,11 +108,11 @@ print(f"inside their intervals: {n_inside} of {len(results)}")
 
 # %%
 # The intervals are wide, because the ten new classes are few, and similar to only some of the 20
-# held-out ones: use a prediction as an order of magnitude. The three questions share their classes
-# and their classifier, so these are not three independent tests.
+# held-out ones: use a prediction as a rough estimate. The three questions share their classes and
+# their classifier, so these are not three independent tests.
 #
 # For tables without raters, such as WordNet, `predict_accuracy` returns None. They rank some kinds
-# of classes well and others badly, so other classes tell too little about the new ones.
+# of classes well and others badly, so one kind cannot predict another.
 
 table = load_similarities()["WordNet"]
 one = rs.Rehearsal().fit(

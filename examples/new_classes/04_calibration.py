@@ -115,7 +115,7 @@ results["images, GloVe"] = compare(
 
 # %%
 # With the default temperature, the predicted class has a probability of about one half, but is
-# right in about one case in three. The rehearsal halves the calibration error. It does not reach
+# correct in about one case in three. The rehearsal halves the calibration error. It does not reach
 # the diagonal: one number cannot bend the curve.
 #
 # Where the default is underconfident
@@ -140,8 +140,8 @@ results["requests, panel"] = compare(
 # What calibrated probabilities are good for
 # ------------------------------------------
 #
-# If the program may leave difficult inputs to a person, the probabilities say which ones. Each
-# point of a curve is a threshold: the inputs above it are answered.
+# If the program may leave difficult inputs to a person, the probabilities show which ones. Each
+# point of a curve is a threshold: the inputs above it are classified automatically.
 
 _, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for name, (confidence, right) in results.items():
@@ -160,13 +160,13 @@ plt.show()
 
 # %%
 # For requests and for the panel's images, the more certain half is clearly better than the rest.
-# With GloVe it is hardly better: probabilities cannot save bad rankings. The order of the inputs
-# does not depend on the temperature. But only calibrated probabilities say beforehand what a
-# threshold will give.
+# With GloVe it is hardly better: probabilities cannot compensate for bad rankings. The order of the
+# inputs does not depend on the temperature. But only calibrated probabilities show beforehand what
+# a threshold will give.
 #
 # Where to go next
 # ----------------
 #
 # - :doc:`Rehearsal and calibration </guide/rehearsal>` in the guide.
-# - :class:`~rankshot.ZeroShotClassifier` has ``reject_below``, which leaves inputs unanswered.
-# - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: inputs that are of no class.
+# - :class:`~rankshot.ZeroShotClassifier` has ``reject_below``, which rejects uncertain inputs.
+# - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: inputs that belong to no class.

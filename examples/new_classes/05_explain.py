@@ -3,7 +3,7 @@ Explain a zero-shot prediction
 ==============================
 
 A prediction of a new class rests on the scores of seen classes. :func:`~rankshot.explain` shows
-which of them support the class, which count against it, and what each rater contributed. Here a
+which of them support the class, which contradict it, and what each rater contributed. Here a
 classifier of CIFAR-100's classes recognises those of CIFAR-10. We look at a correct prediction, at
 a wrong one, and then at all errors of one kind, to find the ranking that causes them.
 """
@@ -66,7 +66,7 @@ print(", ".join(f"{name} {p:.0%}" for name, p in horse.alternatives))
 # A wrong prediction
 # ------------------
 #
-# This ship was called an airplane.
+# This ship was classified as an airplane.
 
 airplane = show(48, against="ship")
 print(", ".join(f"{name} {p:.0%}" for name, p in airplane.alternatives))
@@ -75,8 +75,8 @@ print(", ".join(f"{name} {p:.0%}" for name, p in airplane.alternatives))
 # All errors of a kind
 # --------------------
 #
-# One error may be an accident. More than a third of all ships were called airplanes. The mean of
-# the contributions over these images shows what they have in common.
+# One error may be an accident. More than a third of all ships were classified as airplanes. The
+# mean of the contributions over these images shows what they have in common.
 
 wrong = np.flatnonzero((data.new_label == "ship") & (found == "airplane"))
 print(f"{len(wrong)} of {np.sum(data.new_label == 'ship')} ships were called airplanes")

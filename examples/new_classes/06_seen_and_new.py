@@ -3,8 +3,8 @@ Generalised zero-shot and out-of-scope detection
 ================================================
 
 In use, a classifier does not know whether an input belongs to a class that it was trained on. This
-chatbot gets requests of 120 intents that it knows, of 30 new intents that it has only rankings of,
-and requests that it has no intent for at all. :class:`~rankshot.SeenAndNew` lets all of them
+chatbot gets requests of 120 intents that it knows, of 30 new intents for which it has only
+rankings, and requests that match no intent at all. :class:`~rankshot.SeenAndNew` lets all of them
 compete: a *gate* decides whether an input is of a seen class, of a new one, or of neither.
 """
 
@@ -49,8 +49,8 @@ print(f"accuracy, if the kind is known: seen {seen_alone:.2f}, new {new_alone:.2
 # --------
 #
 # The gate looks at two numbers: how well a request fits the best new intent, and how well it fits
-# the best seen one. The default gate was fitted to held-out seen classes of three data sets.
-# Requests of seen intents that the classifier was not trained on show it what is usual.
+# the best seen one. The default gate was fitted to held-out seen classes of three data sets. The
+# reference, requests of seen intents that the classifier was not trained on, is its baseline.
 
 both = rs.SeenAndNew(head, none=True).fit(reference, data.seen_validation_label)
 colours = {"seen intents": "C0", "new intents": "C1", "out of scope": "0.35"}
@@ -93,9 +93,9 @@ is_none = both.predict(scores["out of scope"]) == NONE
 print(f"out of scope, labelled '{NONE}': {is_none.mean():.2f}")
 
 # %%
-# One row for each kind of request, and one column for each kind of answer. Between seen and new,
-# the gate is correct for about three requests in four. Fewer than half of the out-of-scope requests
-# are found, and a tenth of the requests of new intents is lost to "none of these".
+# One row for each kind of request, and one column for each kind of prediction. Between seen and
+# new, the gate is correct for about three requests in four. Fewer than half of the out-of-scope
+# requests are found, and a tenth of the requests of new intents is lost to "none of these".
 
 kinds = {"seen": data.seen_classes, "new": data.new_classes, "none": [NONE]}
 shares = np.array(
@@ -118,9 +118,9 @@ plt.show()
 # More of one, less of the other
 # ------------------------------
 #
-# The default balance need not be yours. A constant that is subtracted from the log-probability of
-# every seen class moves the balance towards new classes. On the curve, every point is one constant;
-# the dot is the balance without one. (``ZeroShotClassifier`` has it as ``calibration``.)
+# You may need a different balance. A constant that is subtracted from the log-probability of every
+# seen class moves the balance towards new classes. On the curve, every point is one constant; the
+# dot is the balance without one. (``ZeroShotClassifier`` has it as ``calibration``.)
 
 two_groups = rs.SeenAndNew(head).fit(reference, data.seen_validation_label)
 log_proba = np.concatenate([two_groups.predict_log_proba(table) for table in tables])
@@ -147,7 +147,8 @@ plt.show()
 # %%
 # Deciding between the groups costs more than deciding within them: that is the distance between the
 # curve and the star. The gate's own balance is as good as the best of the constants, which were
-# compared on these very requests; so use a constant only if one kind of error costs you more.
+# compared on these same requests; so use a constant only if one kind of error is more costly for
+# you.
 #
 # Where to go next
 # ----------------

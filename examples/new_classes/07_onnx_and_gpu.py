@@ -2,8 +2,8 @@
 Export a zero-shot classifier to ONNX and torch
 ===============================================
 
-You have a network in torch and want to deploy it with the new classes: as one file, without Python
-code of your own, on a CPU or a GPU. Here a small network for CIFAR-100's classes and a head with
+You have a network in torch and want to deploy it with the new classes: as one file, without your
+own Python code, on a CPU or a GPU. Here a small network for CIFAR-100's classes and a head with
 rankings of CIFAR-10's classes become one torch module and one ONNX file. We compare the times of
 NumPy, torch and onnxruntime. If there is a GPU, network and head run on it.
 
@@ -70,8 +70,8 @@ print(f"accuracy on {len(labels)} images of new classes: {np.mean(labels == data
 # One module
 # ----------
 #
-# ``to_torch`` makes a module of the head. Behind the network it is one module from features to new
-# classes, which can be compiled, trained further and exported.
+# ``to_torch`` makes a module of the head. Together with the network, it forms one module from
+# features to new classes, which can be compiled, trained further and exported.
 
 zero_shot = nn.Sequential(network, head.to_torch()).to(device)
 print(zero_shot)
@@ -80,9 +80,9 @@ print(zero_shot)
 # One file
 # --------
 #
-# :func:`~rankshot.export_onnx` puts the head behind a network that is an ONNX file already. The
-# file is run before it is kept: if a probability differs from that of the head by more than
-# 0.00001, nothing is written.
+# :func:`~rankshot.export_onnx` appends the head to a network that is already an ONNX file. The file
+# is run before it is kept: if a probability differs from that of the head by more than 0.00001,
+# nothing is written.
 
 with TemporaryDirectory() as folder:
     network_file, path = Path(folder) / "network.onnx", Path(folder) / "zero-shot.onnx"
@@ -167,8 +167,8 @@ plt.show()
 # What a GPU gains
 # ----------------
 #
-# The head is small compared with most networks. A GPU pays where the scores are on it already, and
-# where there are many inputs. Measured with scores of 200,000 inputs and 100 seen classes, for
+# The head is small compared with most networks. A GPU helps if the scores are already on it and if
+# there are many inputs. Measured with scores of 200,000 inputs and 100 seen classes, for
 # ``WeightedMean`` with 80 rankings:
 #
 # ========================================  =======
@@ -180,7 +180,7 @@ plt.show()
 # Where to go next
 # ----------------
 #
-# - :doc:`Any device, and out again as one file </guide/devices>`: all heads, half precision, CuPy,
+# - :doc:`GPUs, torch and ONNX </guide/devices>`: all heads, half precision, CuPy,
 #   JAX, and ``rankshot export``.
 # - :doc:`Benchmarks </project/benchmarks>`.
-# - :ref:`sphx_glr_gallery_new_classes_01_imagenet_network.py`: a network from pixels on.
+# - :ref:`sphx_glr_gallery_new_classes_01_imagenet_network.py`: a network that starts from pixels.

@@ -2,7 +2,7 @@
 Few-shot learning: rankings and labelled examples
 =================================================
 
-Rankings need no input of a new class. But sometimes a few labelled inputs exist, or somebody has an
+Rankings need no input of a new class. But sometimes a few labelled inputs exist, or someone has an
 hour to label some. This example compares three ways to recognise ten new classes of images: from
 rankings alone, from labelled examples alone, and from both. It also shows which inputs to label
 first.
@@ -96,5 +96,5 @@ for name, rows in chosen.items():
     print(f"30 {name} inputs: {measure(head.predict(inputs[rest])):.3f}")
 
 # %%
-# **Where to go next.** :ref:`sphx_glr_gallery_new_classes_09_evidence.py` adds the opinion of
-# another model. :class:`~rankshot.ZeroShotClassifier` accepts ``examples=`` as well.
+# **Where to go next.** :ref:`sphx_glr_gallery_new_classes_09_evidence.py` adds another model's
+# scores. :class:`~rankshot.ZeroShotClassifier` accepts ``examples=`` as well.

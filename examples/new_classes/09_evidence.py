@@ -2,11 +2,10 @@
 Combine rankings with CLIP, a sentence encoder or keywords
 ==========================================================
 
-Another model may have an opinion of its own about the new classes: CLIP about images, a sentence
-encoder about texts, a list of keywords. rankshot calls these numbers *evidence* and adds them to
-what the rankings say. How much they count is found without a single label. Here the classifier of a
-chatbot gets 30 new intents, and the evidence compares the words of a request with the name of each
-intent.
+Another model may score the new classes as well: CLIP for images, a sentence encoder or a list of
+keywords for texts. rankshot calls these scores *evidence* and combines them with the rankings.
+Their weight is found without a single label. Here the classifier of a chatbot gets 30 new intents,
+and the evidence compares the words of a request with the name of each intent.
 """
 
 # %%
@@ -14,7 +13,7 @@ intent.
 # ------------------------------
 #
 # Evidence is a table: one row per input, one column per new class. Its scale does not matter.
-# :func:`~rankshot.zeroshot.word_evidence` needs only the texts and the names; the numbers of any
+# :func:`~rankshot.zeroshot.word_evidence` needs only the texts and the names; the scores of any
 # other model are used in the same way.
 
 # sphinx_gallery_thumbnail_number = 2

@@ -2,10 +2,10 @@
 Zero-shot classification of sensor and tabular data
 ===================================================
 
-There is no CLIP for accelerometers, blood values or machine logs. But if somebody can say which
-known classes a new class resembles, a trained classifier can recognise it. Here a classifier in a
-watch knows ten activities, such as walking and cycling. Five more are new, such as jogging: they
-are recognised from lists of similar activities. The signals are simulated.
+There is no CLIP for accelerometers, blood values or machine logs. But if someone knows which known
+classes a new class resembles, a trained classifier can recognise it. Here a classifier in a watch
+knows ten activities, such as walking and cycling. Five more are new, such as jogging: they are
+recognised from lists of similar activities. The signals are simulated.
 """
 
 # %%
@@ -82,8 +82,8 @@ print(f"accuracy on the ten seen activities: {classifier.score(X_test, y_test):.
 # What the new activities resemble
 # --------------------------------
 #
-# Two raters put seen activities in order for each new one, best first. They know the activities;
-# they have seen no signal.
+# Two raters ranked the seen activities for each new one, most similar first. They know the
+# activities, but have not seen any signals.
 
 LISTS = {
     "descending_stairs": ["climbing_stairs walking running", "walking climbing_stairs running"],
@@ -127,7 +127,7 @@ plt.show()
 # --------------------------------
 #
 # In use, a watch does not know whether an activity is new. With ``classes="all"``, all fifteen
-# compete. Labelled recordings of seen activities tell the gate what is usual.
+# compete. Labelled recordings of seen activities are the baseline of the gate.
 
 everything = rs.ZeroShotClassifier(
     FrozenEstimator(classifier), rankings=rankings, classes="all"

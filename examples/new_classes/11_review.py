@@ -2,10 +2,10 @@
 Check predictions, correct them, and know when to stop
 ======================================================
 
-After a classification, somebody looks at the predictions. ``rankshot review`` opens a page for this
+After a classification, someone looks at the predictions. ``rankshot review`` opens a page for this
 (:doc:`/guide/review`). This example does what the page does, without a browser: a simulated person
-labels the inputs that help most, the head learns from the labels, and an audit tells how many of
-the other predictions are correct.
+labels the inputs that help most, the head learns from the labels, and an audit estimates how many
+of the other predictions are correct.
 """
 
 # %%
@@ -56,14 +56,15 @@ for _ in range(6):
     review.learn()
     change = review.changes
     print(f"{change.n:,} predictions changed, most: {change.before} -> {change.after}")
+print(f"accuracy: {accuracies[0]:.0%} without labels, {accuracies[3]:.0%} with 30 labels")
 
 # %%
 # Audit
 # -----
 #
 # Now inputs are drawn at random from those without a label, and the person judges their
-# predictions. The interval is a confidence sequence: it holds for all numbers of checks at once, so
-# one may look after each check, and stop whenever one likes.
+# predictions. The interval is a confidence sequence: it is valid after any number of checks, so you
+# may look after each check and stop at any time.
 
 review.open_audit(seed=0)
 left = review.unlabelled()
@@ -107,7 +108,7 @@ second.set(xlabel="checks", ylabel="share of correct predictions", ylim=(0, 1))
 second.legend(loc="lower right")
 
 # %%
-# How many checks are enough depends on what must be known:
+# How many checks are enough depends on the precision that you need:
 
 for n_checked in (50, 200, 800):
     low, high = confidence_sequence(Checked(round(0.9 * n_checked), n_checked, 10_000))

@@ -1,10 +1,10 @@
 """Rank aggregation of ballots: Kemeny, Borda and Schulze
 ======================================================
 
-You have ballots, reviews or preference lists, and need one order of all items. Several rules make
-one. Do they agree, and if they do not, why? The data are a real election: in 1980, members of the
-American Psychological Association ranked five candidates for president, and many of them named
-only their first choices.
+You have ballots, reviews or preference lists, and need one order of all items. Several rules
+compute one. Do they agree, and if not, why? The data are a real election: in 1980, members of the
+American Psychological Association ranked five candidates for president, and many of them named only
+their first choices.
 """
 
 # %%
@@ -35,7 +35,7 @@ for k in range(1, 5):
 # :func:`~rankshot.kemeny` finds the order that contradicts the ballots least.
 # :func:`~rankshot.schulze` and :func:`~rankshot.copeland` look at majorities between two
 # candidates, :func:`~rankshot.borda` at average places. The worths of a
-# :class:`~rankshot.PlackettLuce` model say how often each candidate is chosen first.
+# :class:`~rankshot.PlackettLuce` model estimate how often each candidate is chosen first.
 
 rules = {
     "Kemeny": lambda ballots: rs.kemeny(ballots, method="exact").order,
@@ -57,7 +57,7 @@ def apply_rules(ballots):
 rs.plots.RankingsDisplay.from_rankings(apply_rules(ballots))
 
 # %%
-# All rules agree on the last three places. They disagree on the winner. The rules that count
+# All rules agree on the last three places. They disagree on the winner. The rules based on
 # majorities choose candidate 3, who beats each other candidate in a duel (a Condorcet winner). The
 # majority over candidate 1 is small. Each row of the plot shows how often a candidate was put
 # before each other one, in percent:
@@ -86,9 +86,9 @@ for k in range(1, 5):
     print(f"{k:6}{counts[0]:12,.0f}{counts[1]:12,.0f}")
 
 # %%
-# So the answer depends on what a short ballot says. Here it says that the named candidates come
-# first. Borda gives the others the mean of the places that are left, and a mean also counts how far
-# behind they are. Majorities ask only who is ahead.
+# So the winner depends on the meaning of a short ballot. Here it means that the named candidates
+# come first. Borda gives the others the mean of the remaining places, and so also takes into
+# account how far behind they are. Majorities depend only on who is ahead.
 #
 # Which places does each candidate get? For the complete ballots:
 
@@ -116,10 +116,10 @@ plt.show()
 print(f"Kendall's W: {rs.ranking.concordance(ballots):.3f}")
 
 # %%
-# **Summary.** Compute several rules. If they agree, report any. If they do not, the difference says
-# something about the raters; say which rule you use and why, and what a short list means:
-# :ref:`sphx_glr_gallery_rankings_00_kinds_of_rankings.py`.
+# **Summary.** Compute several rules. If they agree, report any of them. If they do not, the
+# difference is informative about the raters; report which rule you use and why, and what a short
+# list means: :ref:`sphx_glr_gallery_rankings_00_kinds_of_rankings.py`.
 #
-# **Where to go next.** :ref:`sphx_glr_gallery_rankings_03_kemeny_proof.py` shows how Kemeny's
-# order is proven. The guide has all rules and their definitions:
-# :doc:`rankings and their models </guide/ranking>`.
+# **Where to go next.** :ref:`sphx_glr_gallery_rankings_03_kemeny_proof.py` shows how Kemeny's order
+# is proved optimal. The guide has all rules and their definitions: :doc:`rankings and their models
+# </guide/ranking>`.

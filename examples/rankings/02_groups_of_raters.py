@@ -7,8 +7,8 @@ data are the complete ballots of an election, in which voters put five candidate
 """
 
 # %%
-# With one model for all voters, the five candidates are nearly equal. Is each of them liked by
-# everybody a little, or by some a lot?
+# With one model for all voters, the five candidates are nearly equal. Does everyone like each of
+# them a little, or do some like one a lot?
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -69,9 +69,9 @@ clear = np.maximum(membership, 1 - membership) > 0.9
 print(f"{np.average(clear, weights=complete.weights):.0%} of the ballots are clear")
 
 # %%
-# The duels between two candidates show the difference best. Let every ballot count with its
-# probability of the group. Numbers are percentages of the group's ballots that put the row's
-# candidate before the column's:
+# The duels between two candidates show the difference best. Every ballot is weighted by its
+# probability of belonging to the group. Numbers are percentages of the group's ballots that put the
+# row's candidate before the column's:
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for g, ax in enumerate(axes):

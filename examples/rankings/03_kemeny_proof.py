@@ -5,7 +5,7 @@ Kemeny's consensus is the order that contradicts the raters least. It is hard to
 have more than 10\\ :sup:`157` orders. A search returns a good order, but is there a better one?
 This example shows how rankshot proves that there is none, first for 8 items, where all orders can
 be tried, and then for 100. The raters are five sources (WordNet, word vectors and a corpus) that
-say which classes are similar to a dog.
+rank classes by their similarity to a dog.
 """
 
 # %%
@@ -71,8 +71,8 @@ pairs = sum(min(before[i, j], before[j, i]) for i, j in combinations(range(8), 2
 print(f"bound from pairs: {pairs}, best score: {found.score:g}")
 
 # %%
-# The best order is one worse than the bound, because the majorities contradict each other. They
-# form a cycle:
+# The score of the best order is one above the bound, because the majorities contradict each other.
+# They form a cycle:
 
 for i, j, k in permutations(range(8), 3):
     if i == min(i, j, k) and all(before[a, b] > before[b, a] for a, b in [(i, j), (j, k), (k, i)]):
@@ -82,13 +82,13 @@ for i, j, k in permutations(range(8), 3):
 
 # %%
 # Every order must go against one majority of a cycle. This is the idea of the proof. A linear
-# program has one variable for each "i before j" and a constraint for each three items:
-# i before j, j before k and k before i cannot all be true. Its optimum is a bound for all orders.
-# rankshot adds only constraints that are violated, and raises the bound until it meets the score of
-# an order. Then this order is proven to be the best.
+# program has one variable for each "i before j" and a constraint for each three items: i before j,
+# j before k and k before i cannot all be true. Its optimum is a bound for all orders. rankshot adds
+# only constraints that are violated, and raises the bound until it meets the score of an order.
+# Then this order is proved to be optimal.
 #
-# In the plot, the rows are sorted by average place. Read a row: how many percent of the raters
-# put this animal before that of the column.
+# In the plot, the rows are sorted by average place. Each cell is the percentage of raters who put
+# the animal of the row before that of the column.
 
 rs.plots.PrecedenceDisplay.from_rankings(few)
 
@@ -112,7 +112,7 @@ for name, result in results.items():
 # %%
 # The difference between score and bound is how much an order might still be improved. A search
 # (:func:`~rankshot.kemeny` with ``method="insertion"``) comes within one reversed pair of the
-# optimum, but only the exact method can say so.
+# optimum, but only the exact method can prove it.
 
 fig, ax = plt.subplots(figsize=(6.4, 2.2), layout="constrained")
 for y, result in enumerate(results.values()):
@@ -128,9 +128,9 @@ plt.show()
 print(" > ".join(results["exact"].order[:6]), "> …")
 
 # %%
-# **Summary.** Use ``method="exact"`` and read ``optimal``. For hundreds of items with
-# many cycles the proof may take long: set ``time_limit``. Then ``score`` and ``bound`` still say
-# how far from the optimum the order can be. An optimal order need not be the only one.
+# **Summary.** Use ``method="exact"`` and read ``optimal``. For hundreds of items with many cycles
+# the proof may take long: set ``time_limit``. Then ``score`` and ``bound`` still show how far from
+# the optimum the order can be. An optimal order need not be the only one.
 #
 # **Where to go next.** :doc:`Rankings and their models </guide/ranking>` has the definitions for
 # top-K lists, ties and weights. :ref:`sphx_glr_gallery_rankings_01_election.py` compares rules.

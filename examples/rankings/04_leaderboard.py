@@ -1,9 +1,9 @@
 """LLM leaderboard with confidence intervals
 =========================================
 
-People saw two answers at a time and said which was better, or that both were equally good. You
-want a leaderboard with intervals: which models differ, and which ranks are possible? The first
-votes are simulated, so that the leaderboard can be compared with the truth. The last are real.
+People saw two answers at a time and chose the better one, or judged them equally good. You want a
+leaderboard with intervals: which models differ, and which ranks are possible? The first votes are
+simulated, so that the leaderboard can be compared with the truth. The last are real.
 """
 
 # %%
@@ -37,7 +37,7 @@ print(f"{ties.sum():,.0f} of {votes.weights.sum():,.0f} votes are ties")
 # For your own votes, ``rs.leaderboard("votes.csv")`` reads a table with the columns ``model_a``,
 # ``model_b`` and ``winner``. By default a tie is an outcome of its own, as in
 # :class:`~rankshot.DavidsonLuce`: equal models tie more often, so a tie is evidence. With
-# ``ties="half"`` it is half a win of each.
+# ``ties="half"``, it is half a win for each.
 
 board = rs.leaderboard(votes)
 print(board)
@@ -47,8 +47,8 @@ rs.plots.WorthsDisplay.from_leaderboard(board)
 # How certain is it?
 # ------------------
 # The intervals in the plot are made for comparisons of two models. The column *better* counts the
-# models that one is clearly better than, all comparisons together. For one pair,
-# :meth:`~rankshot.ranking.Leaderboard.compare` says it in numbers.
+# models that a model is clearly better than, adjusted for all comparisons. For one pair,
+# :meth:`~rankshot.ranking.Leaderboard.compare` gives the numbers.
 
 for first, second in [board.items[0:2], board.items[2:4]]:
     found = board.compare(first, second)
@@ -75,7 +75,7 @@ plt.show()
 
 # %%
 # The votes do not separate the first three models: each of them may be the best. A report should
-# say so, and not name one winner.
+# not name a single winner.
 #
 # Real votes
 # ----------

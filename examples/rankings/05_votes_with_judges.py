@@ -3,7 +3,7 @@
 
 Language models and people judge pairs of answers. Judges differ: some are careless, some prefer the
 longer answer, and some the answer that they read first. This example makes a leaderboard that
-corrects for such biases, says how far the judges agree, and finds out which judge differs. The
+corrects for such biases, measures how well the judges agree, and finds the judge who differs. The
 votes are simulated, so that the truth is known.
 """
 
@@ -57,8 +57,8 @@ print(naive)
 # %%
 # Correct for length and position
 # -------------------------------
-# Two covariates explain a part of the votes: the difference of the lengths, and which answer was
-# shown first. The worths that remain are those of answers of equal length.
+# Two covariates explain a part of the votes: the difference in length, and which answer was shown
+# first. The remaining worths are those of answers of equal length.
 
 corrected = rs.leaderboard(path, covariates=["length", "position"])
 print(corrected)
@@ -82,8 +82,8 @@ plt.show()
 # %%
 # Which judge differs?
 # --------------------
-# One model per judge gives one order per judge. Kendall's W says how far these orders agree, and a
-# correlation how much each judge agrees with the others:
+# One model per judge gives one order per judge. Kendall's W measures how well these orders agree,
+# and a correlation how well each judge agrees with the others:
 
 votes = rs.Rankings.from_votes(path)
 orders = [rs.PlackettLuce().fit(votes.select(rater=judge)).mode_ for judge in judges]
@@ -100,7 +100,7 @@ ax.tick_params(axis="x", rotation=30)
 plt.show()
 
 # %%
-# The judge ``llm 5`` answers at random, and its correlation shows it. Without that judge:
+# The judge ``llm 5`` votes at random, as its correlation shows. Without that judge:
 
 print(rs.leaderboard(votes[votes.raters != "llm 5"]))
 folder.cleanup()

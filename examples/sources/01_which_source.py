@@ -4,7 +4,7 @@
 Rankings of your new classes can come from WordNet, from word vectors, from a corpus or from a
 language model. Which of them should you use? You have no data of the new classes to try them on.
 But some of your *seen* classes can be held out: this is a rehearsal. The example rehearses seven
-sources with the images of CIFAR-100, and then measures them on ten classes that are really new.
+sources with the images of CIFAR-100, and then measures them on ten classes that are actually new.
 """
 
 # %%
@@ -42,16 +42,16 @@ frog = rs.Rankings.from_orders(orders, items=load_panel().items, sources=shown)
 rs.plots.RankingsDisplay.from_rankings(frog, k=6)
 
 # %%
-# The sources disagree about what is like a frog. WordNet knows relatives, and ties 17 classes in
+# The sources disagree about what resembles a frog. WordNet knows relatives, and ties 17 classes in
 # the third place. The Wikipedia text is small, and its list is noisy. Both questions of the panel
 # begin with lizard and turtle.
 #
 # Rehearsal: hold out seen classes
 # --------------------------------
 # 20 of the 100 seen classes are held out. A classifier learns the other 80, and the sources rank
-# these 80 for each of the 20. Then we know how accurate a head is with each source. No image of
-# a really new class is used. The intervals say what to expect of *other classes*: they come from
-# resamples of the 20.
+# these 80 for each of the 20. Then we know how accurate a head is with each source. No image of an
+# actually new class is used. The intervals are for *other classes*: they come from resamples of the
+# 20.
 
 data = load_cifar()
 held_out = load_held_out_panel()
@@ -86,8 +86,8 @@ rs.plots.ComparisonDisplay.from_results(rehearsed, chance=1 / 20)
 #
 # Is one source really better than another?
 # -----------------------------------------
-# Intervals that overlap do not answer this. All sources saw the same images, so compare them pair
-# by pair: the difference has an interval of its own.
+# Overlapping intervals do not answer this question. All sources are measured on the same images, so
+# compare them in pairs: the difference has its own interval.
 
 pairs = [
     ("panel, photographs", "panel, similar"),
@@ -137,12 +137,12 @@ for name, accuracy in results.items():
 rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 
 # %%
-# The rehearsal was correct about the panel, and right to call the other differences uncertain: the
-# order of the other sources changed.
+# The rehearsal was correct about the panel. It called the other differences uncertain, and indeed
+# the order of the other sources changed.
 #
 # **Be careful.** A language model may have read about CIFAR and about what classifiers confuse in
-# it. For classes of your own, rehearse before you trust any source; on the command line:
-# ``rankshot rank --rehearse 20`` and ``rankshot rehearse``.
+# it. With your own classes, rehearse before you trust any source; on the command line: ``rankshot
+# rank --rehearse 20`` and ``rankshot rehearse``.
 #
 # **Where to go next.** :ref:`sphx_glr_gallery_sources_03_language_model.py` makes such a panel for
 # your classes. :doc:`Sources of rankings </guide/sources>` describes each source.

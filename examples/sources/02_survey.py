@@ -131,7 +131,7 @@ print(everybody.select(target="cat")[:3])
 # ---------------
 # :func:`~rankshot.survey.read_overview` returns what the researcher's page shows (on the command
 # line: ``rankshot survey status``), with the flags of each participant. A flag is a reason to look
-# at somebody's answers. No answer is dropped because of it, unless you say so.
+# at a participant's answers. No answer is dropped because of a flag unless you ask for it.
 
 for number, rater in enumerate(overview.people):
     for flag in overview.flags[rater]:
@@ -188,7 +188,7 @@ ax.legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %%
-# ``kept`` is now what every other part of rankshot takes: rankings for a head, for a model or for
+# ``kept`` can now be used in every other part of rankshot: in a head, in a model or in
 # :func:`rankshot.summarize`.
 #
 # **Where to go next.** :doc:`Online surveys </guide/survey>` describes the study file, quality

@@ -3,16 +3,16 @@
 
 A language model is the most accurate source of rankings that we have measured, and you need no
 programming interface for it: rankshot writes prompts, you paste them into any chat window, and
-rankshot reads the answers in any form. This example goes all the way, from prompts to a consensus.
-There is no network where this page is built: the answers are those of the language-model
-panel that comes with rankshot, written as chat windows write them.
+rankshot reads the answers in any form. This example covers all steps, from prompts to a consensus.
+There is no network where this page is built: the answers are those of the language-model panel that
+comes with rankshot, written as chat windows write them.
 """
 
 # %%
 # Prompts
 # -------
 # :func:`~rankshot.sources.make_prompts` writes one prompt for each rater. A rater is one
-# conversation. Each gets the classes in another order, because a language model favours what it
+# conversation. Each gets the classes in a different order, because a language model favours what it
 # reads first.
 
 # sphinx_gallery_thumbnail_number = 2
@@ -40,8 +40,8 @@ for paragraph in prompts["rater-1.txt"].split("\n\n"):
 #
 # Answers
 # -------
-# Four chat windows answer in four formats: as JSON, as numbered lists with remarks, as a table, and
-# as plain lines. The last one stops in the middle, and invents a class.
+# Four chat windows answer in four formats: as JSON, as numbered lists with remarks, with arrows,
+# and as plain lines. The last one stops in the middle, and invents a class.
 
 panel = load_panel(question="photographs")
 said = {
@@ -69,10 +69,9 @@ def write_numbered(lists):
     return "\n".join(lines)
 
 
-def write_table(lists):
-    """Write an answer as a Markdown table."""
-    rows = [f"| {target} | {', '.join(order)} |" for target, order in lists.items()]
-    return "\n".join(["| class | ranking |", "|---|---|", *rows])
+def write_arrows(lists):
+    """Write an answer as one line per class."""
+    return "\n".join(f"- {target} → {' > '.join(order)}" for target, order in lists.items())
 
 
 def write_lines(lists):
@@ -81,7 +80,7 @@ def write_lines(lists):
     return "\n".join(lines).replace("mouse", "lynx", 1)
 
 
-texts = dict(zip(prompts, [write_json, write_numbered, write_table, write_lines], strict=True))
+texts = dict(zip(prompts, [write_json, write_numbered, write_arrows, write_lines], strict=True))
 texts = {name: write(said[f"ph{i}"]) for i, (name, write) in enumerate(texts.items(), start=1)}
 print("\n".join(texts["rater-2.txt"].splitlines()[:8]))
 
@@ -96,22 +95,22 @@ with tempfile.TemporaryDirectory() as folder:
     for rater, answers in found.answers.items():
         print(f"{rater}: {len(answers.orders)} lists", *answers.notes, sep="\n    ")
 
-    # Ask again for what is missing, and read all files once more.
-    again = make_prompts(found.follow_ups, seen)
-    for name in again:
-        missing = found.follow_ups[name.removesuffix(".txt")]
-        text = write_json({target: said["ph4"][target] for target in missing})
-        (Path(folder) / name).write_text(text, encoding="utf-8")
+    # Ask for what is missing in the same conversation, add the answer to the end of its file, and
+    # read all files once more.
+    missing = found.answers["rater-4"].unanswered
+    more = write_json({target: said["ph4"][target] for target in missing})
+    with (Path(folder) / "rater-4.txt").open("a", encoding="utf-8") as file:
+        file.write(f"\n\n{more}")
     rankings = read_answer_files([folder], new, seen).rankings
-print("asked again:", list(again))
+print("asked again:", missing)
 print(f"{len(rankings)} rankings, of {len(rankings.rater_names)} raters")
 
 # %%
-# On the command line, ``rankshot rank --source answers:FOLDER --follow-up MORE`` does both.
+# On the command line, ``rankshot rank --source answers:FOLDER`` reads the files.
 #
 # Do the raters agree?
 # --------------------
-# Look at one class first. The colours show that all raters mention the same classes, in other
+# Look at one class first. The colours show that all raters mention the same classes, in different
 # orders.
 
 rs.plots.RankingsDisplay.from_rankings(rankings, "cat", k=8)
@@ -151,9 +150,8 @@ rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
 # The four raters together are about as accurate as the best of them. Without labelled images, you
 # would not know which one that is.
 #
-# **Be careful.** A language model may have read about public data sets such as this one. On classes
-# of your own, expect less, and rehearse:
-# :ref:`sphx_glr_gallery_sources_01_which_source.py`.
+# **Be careful.** A language model may have read about public data sets such as this one. On your
+# own classes, expect less, and rehearse: :ref:`sphx_glr_gallery_sources_01_which_source.py`.
 #
-# **Where to go next.** :doc:`Sources of rankings </guide/sources>` describes the questions, your
-# own questions, and endpoints that are asked by a program.
+# **Where to go next.** :doc:`Sources of rankings </guide/sources>` describes all questions, how to
+# ask your own, and how to use an API.

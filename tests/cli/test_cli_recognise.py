@@ -15,7 +15,7 @@ import rankshot as rs
 from command_line import check_refused, rankshot, read_csv, run_well
 from rankshot.inference.scoring import ScoringPlan
 from rankshot.zeroshot.files.score_tables import open_scores
-from tiny_models import CONFIG, write_onnx, write_pictures
+from tiny_models import CONFIG, write_images, write_onnx
 
 CLASSES = ["leopard", "bus", "daisy"]
 BASE = ["recognise", "photos", "--model", "net.onnx"]
@@ -27,8 +27,8 @@ FOLDER = Path("photos.rankshot-run")
 def place(tmp_path, monkeypatch):
     """A folder with photos and a network that needs no option, as the current folder."""
     monkeypatch.chdir(tmp_path)
-    write_pictures(tmp_path / "photos/a", 5)
-    write_pictures(tmp_path / "photos/b", 4, seed=1)
+    write_images(tmp_path / "photos/a", 5)
+    write_images(tmp_path / "photos/b", 4, seed=1)
     (tmp_path / "photos/bad.jpg").write_bytes(b"damaged")
     (tmp_path / "photos/notes.txt").touch()
     write_onnx(tmp_path / "net.onnx", metadata={"classes": CLASSES})
@@ -53,7 +53,7 @@ def test_one_command_does_what_four_do(place):
     assert "rankings: by 'wordnet-path', without people or language models: expect less" in out
     assert "batch: inputs are predicted one at a time; from 10 inputs on" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
-    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
+    assert "skipped 1 input: 1 not an image; not inputs: 1 not named like an image; all" in out
     assert f"all are listed in {FOLDER}/scores/_skipped.csv" in out
     assert "9 predictions written to p.csv\n" in out
     assert f"kept in {FOLDER}: scores, p.rankings.jsonl, p.rankshot; " in out
@@ -101,7 +101,7 @@ def test_the_same_run_once_more(idle):
     out = run_well(RUN)
     assert f"rankings: those in {FOLDER}/p.rankings.jsonl, from an earlier run" in out
     assert f"scores: those of 9 inputs in {FOLDER}/scores, from an earlier run\n" in out
-    assert "1 not a picture" in out
+    assert "1 not an image" in out
     assert Path("p.csv").read_bytes() == before
 
 
@@ -336,7 +336,7 @@ def test_what_is_wrong_is_said(place, words):
     check_refused(place, f"recognise photos --model net.onnx {words}", {}, REFUSED[words])
 
 
-def test_only_new_pictures_are_scored(idle, monkeypatch):
+def test_only_new_images_are_scored(idle, monkeypatch):
     monkeypatch.undo()
     monkeypatch.chdir(idle)
     scored, call = [], ScoringPlan._call
@@ -346,12 +346,12 @@ def test_only_new_pictures_are_scored(idle, monkeypatch):
         return call(self, batch)
 
     monkeypatch.setattr(ScoringPlan, "_call", count_inputs)
-    write_pictures(idle / "photos/a/0", 2, seed=5)
+    write_images(idle / "photos/a/0", 2, seed=5)
     assert "scores: 11 inputs scored, 9 of them by an earlier run" in run_well(RUN)
     assert sum(scored) == 2
     labels = {row["id"]: row["label"] for row in read_csv("p.csv")}
     assert "scores: those of 11 inputs" in run_well(RUN)
-    write_pictures(idle / "photos/a/0", 1, seed=6)  # changed
+    write_images(idle / "photos/a/0", 1, seed=6)  # changed
     (idle / "photos/b/0000.png").unlink()
     assert "scores: 10 inputs scored" in run_well(RUN)
     run_well([*RUN[:-1], "q.csv", "--folder", "fresh"])
@@ -448,7 +448,7 @@ def test_a_review_begins_with_the_predictions_of_the_run(place, more):
     np.testing.assert_allclose(
         predicted.proba, [float(row["probability"]) for row in rows.values()], rtol=1e-5
     )
-    assert (found.inputs, found.takes) == (place / "photos", "pictures")
+    assert (found.inputs, found.takes) == (place / "photos", "images")
 
 
 def test_a_review_notices_inputs_that_have_changed(idle):

@@ -224,18 +224,18 @@ def test_a_report_says_what_was_predicted_beforehand_and_where_the_scores_are_fr
     Plan().write(folder / "settings.json", notes)
     origin = {"model": "net.onnx, on CPU", "preprocessing": "resized to 8 x 8"}
     (folder / "scores.csv.json").write_text(
-        json.dumps({"origin": origin, "skipped": {"damaged": 3, "not a picture": 1}})
+        json.dumps({"origin": origin, "skipped": {"damaged": 3, "not an image": 1}})
     )
     words = "--rankings rankings.jsonl --scores scores.csv --settings settings.json"
     run_well(f"{REPORT} {words}")
     text = page(folder)
     assert "had predicted 78.0% (95% interval 60.0–92.0%)." in text
-    told = origin | {"skipped inputs": "3 damaged, 1 not a picture"}
+    told = origin | {"skipped inputs": "3 damaged, 1 not an image"}
     for what, value in told.items():
         assert f"<dt>{what}</dt><dd>{value}</dd>" in text
 
 
-def save_picture(path, side=200):
+def save_image(path, side=200):
     path.parent.mkdir(parents=True, exist_ok=True)
     noise = np.random.default_rng(side).normal(128, 40, size=(side // 4, side // 4, 3))
     small = Image.fromarray(noise.clip(0, 255).astype(np.uint8))
@@ -249,9 +249,9 @@ def show_cards(text):
     return [re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip() for card in cards]
 
 
-def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
+def test_report_shows_the_images_of_its_inputs(folder, predicted):
     for name in IDS:
-        save_picture(folder / "shots" / f"{name}.jpg")
+        save_image(folder / "shots" / f"{name}.jpg")
     out = run_well(f"{REPORT} --rankings rankings.jsonl --scores scores.csv --images shots")
     assert "shots" not in out
     text = page(folder)
@@ -271,12 +271,12 @@ def test_report_shows_the_pictures_of_its_inputs(folder, predicted):
     assert re.search(r"images</dt>\s*<dd>shots<", text)
 
 
-def test_pictures_that_cannot_be_shown_are_named(folder, predicted):
+def test_images_that_cannot_be_shown_are_named(folder, predicted):
     outside = folder / "outside.png"
-    save_picture(outside)
+    save_image(outside)
     shots = folder / "shots"
     for name in IDS[:4]:
-        save_picture(shots / f"{name}.png")
+        save_image(shots / f"{name}.png")
     (shots / "x2.png").write_bytes((shots / "x2.png").read_bytes()[:300])
     (shots / "x5.png").symlink_to(outside)
     out = run_well(f"{REPORT} --images {shots}")

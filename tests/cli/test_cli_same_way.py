@@ -9,7 +9,7 @@ import pytest
 import rankshot as rs
 from command_line import read_csv, run_well
 from rankshot.zeroshot import open_scores
-from tiny_models import CONFIG, write_onnx, write_pictures
+from tiny_models import CONFIG, write_images, write_onnx
 
 CLASSES = ["leopard", "bus", "daisy"]
 RANKINGS = rs.Rankings.from_orders(
@@ -43,8 +43,8 @@ CASES = {
 def place(tmp_path, monkeypatch):
     """Photographs of new and of seen classes, a network, rankings, labels and evidence."""
     monkeypatch.chdir(tmp_path)
-    write_pictures(Path("photos"), 18)
-    write_pictures(Path("seen"), 12, seed=1)
+    write_images(Path("photos"), 18)
+    write_images(Path("seen"), 12, seed=1)
     write_onnx(Path("net.onnx"), metadata={"classes": CLASSES})
     Path("preprocessor_config.json").write_text(json.dumps(CONFIG))
     rs.write_rankings(RANKINGS, "rankings.jsonl")

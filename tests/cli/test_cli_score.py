@@ -17,8 +17,8 @@ from tiny_models import (
     CLASSES,
     CONFIG,
     mean_colors,
+    write_images,
     write_onnx,
-    write_pictures,
     write_text_transformer,
 )
 
@@ -29,7 +29,7 @@ PLAIN = "--preprocessing plain.json"
 def place(tmp_path, monkeypatch):
     """A folder with photos and networks, as the current folder."""
     monkeypatch.chdir(tmp_path)
-    write_pictures(tmp_path / "photos", 6)
+    write_images(tmp_path / "photos", 6)
     (tmp_path / "photos/bad.jpg").write_bytes(b"damaged")
     (tmp_path / "photos/notes.txt").touch()
     write_onnx(tmp_path / "net.onnx")
@@ -51,7 +51,7 @@ def test_a_network_and_a_folder(place):
         "NCHW\n" in out
     )
     assert "6 inputs written to s.parquet\n" in out
-    assert "skipped 1 input: 1 not a picture; not inputs: 1 not named like a picture; all" in out
+    assert "skipped 1 input: 1 not an image; not inputs: 1 not named like an image; all" in out
     assert "all are listed in s.skipped.csv" in out
     ids, scores = read("s.parquet")
     prepare = Preprocessing(8, 0.5, 0.25, resize=8)
@@ -70,9 +70,7 @@ def test_features_are_kept_and_serve_examples(place):
     np.testing.assert_allclose(scores.features, scores.values, atol=1e-6)
     out = run_well(f"score photos {with_net} -o s.csv")
     assert "features: none: CSV has one column per class; write .parquet to keep them" in out
-    done = rankshot(f"score photos {with_net} --no-features -o s.parquet")
-    assert "has the scores of another model, or of other settings or inputs; give" in done.err
-    out = run_well(f"score photos {with_net} --no-features --again -o plain.parquet")
+    out = run_well(f"score photos {with_net} --no-features -o plain.parquet")
     assert "features" not in out
     assert open_scores("plain.parquet").n_features == 0
     lists = [{"target": "fire", "ranking": ["red"]}, {"target": "sky", "ranking": ["blue"]}]
@@ -107,7 +105,7 @@ def test_what_the_network_itself_says_is_printed(place):
         origin = read_origin(place / path)
         assert origin["model"] == "net.onnx, on CPU"
         assert origin["preprocessing"].startswith("shorter side to 8")
-        assert origin["skipped inputs"] == "1 not a picture"
+        assert origin["skipped inputs"] == "1 not an image"
     assert read_origin(place / "photos") == {}
 
 
@@ -129,15 +127,13 @@ def short_parts(monkeypatch):
     monkeypatch.setattr(score_parts, "MIN_BATCHES", 1)
 
 
-@pytest.mark.parametrize("again", ["", " --again"])
 @pytest.mark.usefixtures("short_parts")
-def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
+def test_what_is_kept_after_ctrl_c(place, monkeypatch):
     command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
     stop_at_batch(monkeypatch, 3)
-    done = rankshot(command + again)
+    done = rankshot(command)
     assert done.status == 130
-    without = " without again" if again else ""
-    assert f"2 of 4 parts are finished, and the same command{without} continues" in done.out
+    assert "2 of 4 parts are finished, and the same command continues" in done.out
     assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
 
 
@@ -172,14 +168,3 @@ REFUSED = {
 def test_what_is_wrong_is_said_and_nothing_is_written(place, words):
     (place / "empty").mkdir()
     check_refused(place, f"score {words}", {}, REFUSED[words])
-
-
-@pytest.mark.usefixtures("short_parts")
-def test_after_a_bad_input_the_same_command_may_skip_it(place):
-    command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
-    assert rankshot(f"{command} --on-error stop").status == 2
-    assert (place / "s.csv.parts").is_dir()
-    assert "parts: 1 scored, 3 finished earlier, 0 failed" in run_well(command)
-    assert not (place / "s.csv.parts").exists()
-    assert len(read("s.csv")[0]) == 6
-    assert "bad.jpg: not a picture" in rankshot(f"{command} --on-error stop").err

@@ -10,7 +10,7 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot, read_csv, run_well
-from tiny_models import CONFIG, write_onnx, write_pictures
+from tiny_models import CONFIG, write_images, write_onnx
 
 GROUPS = {
     "fur claws whiskers paws": ["leopard", "tiger", "lion"],
@@ -153,21 +153,20 @@ def test_answers_beside_are_used(zoo):
         json.dumps({name: lists[name] for name in NEW})
     )
     out = run_well([*RUN, "--rehearse", "seen.csv"])
-    assert f"missing: 12 lists; paste the 1 prompt in {FOLDER}/p.follow-up into a chat" in out
+    assert "missing: 12 lists; ask for them in the same conversation" in out
     assert "of 5 labelled classes by the sources of the new ones, not of 0" in out
-    assert "leopard" in Path(FOLDER, "p.follow-up/rater-1.again-1.txt").read_text()
     # Other new classes: WordNet fills in.
     out = run_well([*RUN[:4], "--new", "jaguar, truck, ferry, dahlia", "-o", "p.csv"])
     assert "'wordnet-path' 0 (only for 'dahlia')" in out
 
 
-def test_pictures_in_folders_of_their_classes(tmp_path, monkeypatch):
+def test_images_in_folders_of_their_classes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_onnx(tmp_path / "net.onnx", metadata={"classes": ["leopard", "bus", "daisy"]})
     Path("preprocessor_config.json").write_text(json.dumps(CONFIG))
-    write_pictures(tmp_path / "photos", 3)
+    write_images(tmp_path / "photos", 3)
     for number, name in enumerate(["Leopard", "bus"]):
-        write_pictures(tmp_path / "seen" / name, 6, seed=number)
+        write_images(tmp_path / "seen" / name, 6, seed=number)
     words = ["recognise", "photos", "--model", "net.onnx", "--new", "cat, truck", "-o", "p.csv"]
     out = run_well([*words, "--rehearse", "seen"])
     assert "on 12 labelled inputs of seen classes" in out

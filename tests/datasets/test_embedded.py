@@ -275,7 +275,7 @@ def test_scores_belong_to_the_classes():
 
 
 def test_columns_have_the_right_names():
-    # Pictures of seen classes have high scores there, far above chance.
+    # Images of seen classes have high scores there, far above chance.
     data = load_imagenet()
     own = [data.reference.items.index(name) for name in data.reference_labels]
     values = data.reference.values

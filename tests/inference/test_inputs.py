@@ -9,7 +9,7 @@ from scipy.sparse import eye_array
 
 from rankshot import RankshotError
 from rankshot.inference.inputs import Input, Skipped, open_inputs
-from tiny_models import write_pictures
+from tiny_models import write_images
 
 
 def split(inputs):
@@ -19,14 +19,14 @@ def split(inputs):
 
 
 def test_a_folder_is_walked_in_order_and_what_else_is_in_it_is_named(tmp_path):
-    pictures = ["a.png", "b/a.png", "b/x.JPG", "b.png", "c/d/e.webp"]
-    for name in (*pictures[::-1], ".DS_Store", ".git/a.png", "notes.txt", "plain"):
+    images = ["a.png", "b/a.png", "b/x.JPG", "b.png", "c/d/e.webp"]
+    for name in (*images[::-1], ".DS_Store", ".git/a.png", "notes.txt", "plain"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "loop").symlink_to(tmp_path)
     (tmp_path / "link.png").symlink_to(tmp_path / "a.png")
-    used, skipped = split(open_inputs(tmp_path, "pictures"))
-    assert [one.id for one in used] == [*pictures, "link.png"]
+    used, skipped = split(open_inputs(tmp_path, "images"))
+    assert [one.id for one in used] == [*images, "link.png"]
     assert [one.value for one in used] == [tmp_path / one.id for one in used]
     assert {one.id: one.reason.split()[0] for one in skipped} == {
         ".DS_Store": "hidden",
@@ -44,19 +44,19 @@ def test_names_that_are_not_utf8_have_an_id(tmp_path):
         Path(place.decode("utf-8", "surrogateescape")).touch()
     except OSError:
         pytest.skip("this file system wants UTF-8")
-    ((one,), _) = split(open_inputs(tmp_path, "pictures"))
+    ((one,), _) = split(open_inputs(tmp_path, "images"))
     assert one.id == "caf\\xe9.png"
     assert one.value.exists()
 
 
 def test_a_list_of_paths(tmp_path):
-    write_pictures(tmp_path / "p", 2)
+    write_images(tmp_path / "p", 2)
     (tmp_path / "list.txt").write_text("p/0001.png\n\np/0000.png\np/0001.png\np/none.png\n")
-    used, skipped = split(open_inputs(tmp_path / "list.txt", "pictures"))
+    used, skipped = split(open_inputs(tmp_path / "list.txt", "images"))
     assert [one.id for one in used] == ["p/0001.png", "p/0000.png", "p/none.png"]
     assert used[0].value == tmp_path / "p/0001.png"
     assert skipped == [Skipped("p/0001.png", "the same id as an earlier input")]
-    ((one,), _) = split(open_inputs(tmp_path / "p/0000.png", "pictures"))
+    ((one,), _) = split(open_inputs(tmp_path / "p/0000.png", "images"))
     assert one == Input("0000.png", tmp_path / "p/0000.png")
 
 
@@ -132,10 +132,10 @@ def test_what_is_no_source(tmp_path):
         ("values", "give preprocessing="),
         ("texts", "texts; give them as .csv"),
     ):
-        with pytest.raises(RankshotError, match=f"holds pictures, but the model takes .*{message}"):
+        with pytest.raises(RankshotError, match=f"holds images, but the model takes .*{message}"):
             open_inputs(tmp_path, takes)
     with pytest.raises(RankshotError, match="no such file or folder"):
-        open_inputs(tmp_path / "none", "pictures")
+        open_inputs(tmp_path / "none", "images")
     for odd, named in ((3, "3"), (pd.DataFrame({"a": [1]}), "DataFrame"), (eye_array(3), "dia")):
         with pytest.raises(RankshotError, match=f"a list or an array, not {named}"):
             open_inputs(odd, "values")

@@ -23,9 +23,9 @@ from tiny_models import (
     CONFIG,
     PLAIN,
     mean_colors,
+    write_image_transformer,
+    write_images,
     write_onnx,
-    write_picture_transformer,
-    write_pictures,
     write_text_onnx,
     write_text_transformer,
 )
@@ -35,9 +35,9 @@ TEXTS = ["play music", "set alarm", "play some music please", "set the alarm"]
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """A folder of five pictures, and what the tiny networks say of them."""
+    """A folder of five images, and what the tiny networks say of them."""
     folder = tmp_path_factory.mktemp("photos")
-    pixels = write_pictures(folder)
+    pixels = write_images(folder)
     prepare = Preprocessing(**PLAIN)
     batch = [prepare(Image.fromarray(array)) for array in pixels.values()]
     return folder, list(pixels), mean_colors(batch)
@@ -67,7 +67,7 @@ def test_names_of_the_same_class_of_imagenet_are_the_same():
         assert plan_scoring(network, list(given)).remark == ""
 
 
-def test_pictures_for_a_module_of_torch_need_preprocessing(photos):
+def test_images_for_a_module_of_torch_need_preprocessing(photos):
     import torch
 
     folder, names, _ = photos
@@ -183,7 +183,7 @@ def test_texts_in_onnx(tmp_path):
             {"classes": None, "preprocessing": None},
             r"no preprocessing.*\n.*names of its classes",
         ),
-        ({"shape": ("n", 3, 16, 12)}, {}, r"expects pictures of 16 x 12 pixels .* makes 8 x 8"),
+        ({"shape": ("n", 3, 16, 12)}, {}, r"expects images of 16 x 12 pixels .* makes 8 x 8"),
         ({"extra": 1}, {}, r"has 4 outputs, but there are 3 classes; one more .* background"),
         ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),
     ],
@@ -236,13 +236,13 @@ def test_a_torch_module_takes_arrays_as_they_are(rng):
 
 
 @pytest.mark.slow
-def test_a_picture_model_of_transformers_needs_no_option(tmp_path, photos):
+def test_an_image_model_of_transformers_needs_no_option(tmp_path, photos):
     import torch
     from transformers import ViTForImageClassification
     from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
 
     folder, names, _ = photos
-    place = write_picture_transformer(tmp_path / "vit")
+    place = write_image_transformer(tmp_path / "vit")
     found = rs.inference.score(str(place), folder, batch_size=2)
     processor = ViTImageProcessorPil.from_pretrained(place)
     images = [Image.open(folder / name).convert("RGB") for name in names]
@@ -278,7 +278,7 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
     ("write", "file", "old", "new"),
     [
         (write_text_transformer, "tokenizer.json", "music", "tunes"),
-        (write_picture_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
+        (write_image_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
     ],
 )
 def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
@@ -310,14 +310,14 @@ PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_typ
 def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch):
     """This needs the import of transformers and of its models, which takes a few seconds."""
     texts = write_text_transformer(tmp_path / "texts")
-    pictures = write_picture_transformer(tmp_path / "pictures")
+    images = write_image_transformer(tmp_path / "images")
     monkeypatch.setattr("builtins.input", lambda _: "y")
     for number, (place, file, own) in enumerate(
         [
             (texts, "config.json", CONFIG_OF_OWN),
             (texts, "config.json", CONFIG_OF_OWN | {"model_type": "homemade"}),
             (texts, "tokenizer_config.json", TOKENIZER),
-            (pictures, "preprocessor_config.json", PROCESSOR),
+            (images, "preprocessor_config.json", PROCESSOR),
         ]
     ):
         copy = shutil.copytree(place, tmp_path / str(number))

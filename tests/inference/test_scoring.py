@@ -12,7 +12,7 @@ import rankshot as rs
 from peak_memory import peak_of
 from rankshot.inference import Preprocessing
 from rankshot.inference.scoring import AHEAD, plan_scoring
-from tiny_models import CLASSES, PLAIN, mean_colors, write_pictures
+from tiny_models import CLASSES, PLAIN, mean_colors, write_images
 
 PLAIN = Preprocessing(**PLAIN)
 
@@ -45,7 +45,7 @@ def test_every_input_once_in_order(batch_size):
 
 
 def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
-    pixels = write_pictures(tmp_path, 9)
+    pixels = write_images(tmp_path, 9)
     (tmp_path / "0004.png").write_bytes(b"damaged")
     (tmp_path / "0007.png").unlink()
     (tmp_path / "0007.png").symlink_to(tmp_path / "nowhere.png")
@@ -58,11 +58,11 @@ def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
     wanted = mean_colors([PLAIN(Image.fromarray(pixels[name])) for name in good])
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
     assert {one.id: one.reason.partition(" (")[0] for one in found.skipped} == {
-        "0004.png": "not a picture",
+        "0004.png": "not an image",
         "0007.png": "No such file or directory",
-        "notes.txt": "not named like a picture",
+        "notes.txt": "not named like an image",
     }
-    with pytest.raises(rs.RankshotError, match=r"0004.png: not a picture .* on_error='skip'"):
+    with pytest.raises(rs.RankshotError, match=r"0004.png: not an image .* on_error='skip'"):
         rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
 
 
@@ -86,7 +86,7 @@ def test_no_input_at_all(tmp_path):
         with pytest.raises(rs.RankshotError, match=message):
             rs.inference.score(plan.model, folder, CLASSES, on_error="skip")
         with pytest.raises(rs.RankshotError, match=message):
-            rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
+            rs.jobs.score(plan, folder, tmp_path / "s.csv")
 
 
 def test_outputs_of_another_shape():
@@ -107,9 +107,9 @@ def test_probabilities_are_recognised_once(rng):
     assert found.scores.values.tolist() == [[5, 1, 0], [1, 0, 0]]
 
 
-def test_pictures_are_decoded_beside_the_model(tmp_path):
+def test_images_are_decoded_beside_the_model(tmp_path):
     """While the model computes the first batch, the next ones are read, but no more than those."""
-    write_pictures(tmp_path, 40)
+    write_images(tmp_path, 40)
     begun = []
     enough = threading.Event()
 
@@ -134,7 +134,7 @@ def test_pictures_are_decoded_beside_the_model(tmp_path):
 
 
 def test_no_thread_is_left_after_an_error(tmp_path):
-    write_pictures(tmp_path, 20)
+    write_images(tmp_path, 20)
 
     def fail(batch):
         raise RuntimeError("out of memory")
@@ -146,12 +146,12 @@ def test_no_thread_is_left_after_an_error(tmp_path):
 
 
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_number_of_pictures(tmp_path):
+def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
     """Links to the same files take the memory of the few batches that are decoded ahead.
 
     Their names are listed before, in less than a kilobyte each.
     """
-    write_pictures(tmp_path / "real", 4, size=(64, 64))
+    write_images(tmp_path / "real", 4, size=(64, 64))
     (tmp_path / "links").mkdir()
     for i in range(1500):
         link = tmp_path / "links" / f"{i:05d}.png"

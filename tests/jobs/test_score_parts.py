@@ -20,20 +20,20 @@ from rankshot.jobs import classify, part_jobs, score, score_parts
 from rankshot.jobs.part_jobs import JobError
 from rankshot.jobs.score_parts import _divide, _read_packed, list_inputs
 from rankshot.jobs.storage import fetch_part
-from tiny_models import CLASSES, PLAIN, write_onnx, write_pictures, write_text_onnx
+from tiny_models import CLASSES, PLAIN, write_images, write_onnx, write_text_onnx
 
 pytestmark = pytest.mark.usefixtures("short_parts")
 PREPARE = Preprocessing(**PLAIN)
-KNOWN = "not a picture (JPEG, PNG, GIF, WEBP, BMP, TIFF, PPM, AVIF are known)"
+KNOWN = "not an image (JPEG, PNG, GIF, WEBP, BMP, TIFF, PPM, AVIF are known)"
 N, BATCH = 40, 2
-"""Pictures, and how many of them are in a batch: more parts than one, of several batches."""
+"""Images, and how many of them are in a batch: more parts than one, of several batches."""
 
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """Pictures, one of them damaged, with a file beside them that is none."""
+    """Images, one of them damaged, with a file beside them that is none."""
     folder = tmp_path_factory.mktemp("inputs") / "photos"
-    write_pictures(folder, N)
+    write_images(folder, N)
     (folder / "0007.png").write_bytes(b"damaged")
     (folder / "notes.md").touch()
     return folder
@@ -55,7 +55,7 @@ def forget_models():
 
 
 def run_parts(client, inputs="photos", model="net.onnx", output="out", **options):
-    settings = {"preprocessing": PREPARE, "batch_size": BATCH, "on_error": "skip", **options}
+    settings = {"preprocessing": PREPARE, "batch_size": BATCH, **options}
     return score(model, inputs, output, CLASSES, executor=client, **settings)
 
 
@@ -98,7 +98,7 @@ def test_parts_are_few_and_not_large(monkeypatch, n, batch, sizes):
 
 def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
     """Scores that only look like probabilities, at the beginning of a later part, are logits."""
-    write_pictures(place / "few", 8)
+    write_images(place / "few", 8)
     pixels = np.full((8, 8, 3), [143, 143, 160], np.uint8)
     pixels[:2, :, 2] = 161
     assert ((pixels.mean(axis=(0, 1)) / 255 - 0.5) / 0.25).sum() == pytest.approx(1, abs=1e-4)
@@ -108,8 +108,8 @@ def test_the_first_scores_tell_for_all_parts_what_they_are(place, client):
     require_same_as_plain("few")
 
 
-def test_a_list_of_pictures(place):
-    """Also with a picture that is not there, and one that is named twice."""
+def test_a_list_of_images(place):
+    """Also with an image that is not there, and one that is named twice."""
     names = [f"photos/{i:04d}.png" for i in (3, 1, 2)]
     Path("list.txt").write_text("\n".join([*names, "photos/missing.png", names[0]]) + "\n")
     run = run_parts(None, "list.txt")
@@ -125,7 +125,7 @@ def test_tables_of_texts_are_parts(place):
     Path("texts/may/a.csv").write_text("text\nplay\nset\n")
     Path("texts/b.jsonl").write_text('{"text": "play", "id": "x1"}\n{"text": "", "id": "x2"}\n')
     Path("texts/c.csv").write_text('text\n""\n')
-    run = score("texts.onnx", "texts", "out", on_error="skip")
+    run = score("texts.onnx", "texts", "out")
     assert (run.n_parts, run.n_rows) == (3, 3)
     assert parquet.read_table("out/may/a.parquet").to_pydict() == {
         "id": ["may/a:0", "may/a:1"],
@@ -182,10 +182,10 @@ def test_a_worker_that_is_killed_costs_only_what_it_had(place, processes):
     require_same_as_plain(model="softmax.onnx")
     assert read_skipped() == [
         ["0007.png", KNOWN, "yes"],
-        ["notes.md", "not named like a picture (.md)", "no"],
+        ["notes.md", "not named like an image (.md)", "no"],
     ]
-    assert run.count_reasons() == {"not a picture": 1}
-    assert run.count_reasons(is_input=False) == {"not named like a picture": 1}
+    assert run.count_reasons() == {"not an image": 1}
+    assert run.count_reasons(is_input=False) == {"not named like an image": 1}
     assert run.counts == {"probabilities": N - 1}
     assert [path.name for path in Path("out").glob(".*")] == []
 
@@ -204,7 +204,7 @@ def test_only_workers_with_a_gpu_score_if_there_are_any(place, processes):
     run_parts(processes)
     assert processes.run(has_model) == {chosen: True, other: False}
     processes.run(set_gpus, 0, workers=[chosen])
-    run_parts(processes, again=True, batch_size=4)
+    run_parts(processes, output="other", batch_size=4)
     assert processes.run(has_model) == {chosen: True, other: True}
 
 
@@ -230,9 +230,9 @@ def test_a_worker_without_the_model_ends_the_job(place, processes):
     assert not Path("out").exists()
 
 
-def test_a_picture_that_a_worker_does_not_find_is_no_skipped_input(place):
+def test_an_image_that_a_worker_does_not_find_is_no_skipped_input(place):
     """It was there when the inputs were listed: skipping it would be a silent gap."""
-    write_pictures(place / "few", 3)
+    write_images(place / "few", 3)
     plan = plan_scoring("net.onnx", CLASSES, PREPARE)
     [part] = list_inputs(plan, "few", batch_size=3).parts
     Path("few/0001.png").unlink()

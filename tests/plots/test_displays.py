@@ -30,7 +30,7 @@ def texts_of(axes):
 
 
 def assert_inside(display):
-    """All of the picture is inside the figure."""
+    """All of the plot is inside the figure."""
     figure = display.figure_
     figure.get_layout_engine().execute(figure)
     box = figure.get_tightbbox()
@@ -41,7 +41,7 @@ def assert_inside(display):
 
 
 def assert_readable(axes, *names):
-    """No two names of an axis overlap, and none leaves the picture."""
+    """No two names of an axis overlap, and none leaves the plot."""
     axes.figure.draw_without_rendering()
     for axis in names:
         boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
@@ -339,7 +339,7 @@ HOSTILE = '</b>"$x{$ id=" 猫\x1b'
 
 @pytest.mark.filterwarnings("ignore:Glyph")
 def test_svg_stands_beside_others_on_a_page():
-    """Names are text, ids differ, nothing is fetched, and the same picture is the same SVG."""
+    """Names are text, ids differ, nothing is fetched, and the same plot is the same SVG."""
     ids = []
     displays = list_displays(HOSTILE)
     for display in displays:

@@ -51,7 +51,7 @@ def check_self_contained(page):
     tags = Walker(page).tags
     assert not {tag for tag, _ in tags} & {"script", "link", "iframe", "object"}
     assert all(a["src"].startswith("data:image/") for _, a in tags if "src" in a)
-    # The letters of a picture may be any.
+    # The letters of an image may be any.
     rest = re.sub(r'(src|href)="data:image/[a-z]+;base64,[^"]*"', "", page)
     assert not re.search(r"https?:|//[a-z]|url\((?!#)|@import|src=", rest)
     assert all(not key.startswith("on") for _, attributes in tags for key in attributes)

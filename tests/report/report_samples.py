@@ -6,7 +6,7 @@ import numpy as np
 
 from rankshot.ranking.rater_agreement import TargetSummary
 from rankshot.report.contents import Evaluation, ExplainedInput
-from rankshot.report.pictures import ShownInput, Thumbnail
+from rankshot.report.images import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability
 
@@ -43,5 +43,5 @@ EXAMPLE = ExplainedInput(
     ),
     truth="dog",
 )
-PICTURE = Thumbnail.from_pixels(np.full((32, 32, 3), (250, 10, 20), np.uint8))
-GALLERY = (ShownInput("image 23", PICTURE, "cat", 0.345, "dog", ("lynx",)),)
+THUMBNAIL = Thumbnail.from_pixels(np.full((32, 32, 3), (250, 10, 20), np.uint8))
+GALLERY = (ShownInput("image 23", THUMBNAIL, "cat", 0.345, "dog", ("lynx",)),)

@@ -7,8 +7,8 @@ import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.datasets import load_photographs, load_thumbnails
 from rankshot.report.demo import DR, DS, PR, demo_report, run_demo
+from rankshot.report.images import Thumbnail
 from rankshot.report.page import render_report
-from rankshot.report.pictures import Thumbnail
 from rankshot.zeroshot.metrics import expected_calibration_error
 
 pytestmark = pytest.mark.slow
@@ -74,15 +74,15 @@ def test_the_page_shows_all_that_was_promised(demo):
     assert report.similar.n_compared == 10
     assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
     assert report.explanations
-    # Where no input with a picture is a good example, another one is explained.
-    shown = [one.picture is not None for one in report.explanations]
+    # Where no input with an image is a good example, another one is explained.
+    shown = [one.thumbnail is not None for one in report.explanations]
     assert sum(shown) > len(shown) / 2
     assert {one.label == one.truth for one in report.gallery} == {True, False}
     images, _, rows = load_thumbnails()
     for one in report.gallery:
         row = int(one.name.removeprefix("Image "))
         assert one.truth == demo.truth[row]
-        assert one.picture == Thumbnail.from_pixels(images[rows == row][0])
+        assert one.thumbnail == Thumbnail.from_pixels(images[rows == row][0])
         assert one.supporters
     page = render_report(report)
     for text in (

@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, check_self_contained
-from report_samples import EVALUATION, EXAMPLE, GALLERY, PICTURE, summary
+from report_samples import EVALUATION, EXAMPLE, GALLERY, THUMBNAIL, summary
 
 from rankshot import RankshotError
 from rankshot.report.contents import (
@@ -20,8 +20,8 @@ from rankshot.report.contents import (
     Report,
     SimilarClasses,
 )
+from rankshot.report.images import ShownInput
 from rankshot.report.page import format_explanations, render_report, write_page
-from rankshot.report.pictures import ShownInput
 from rankshot.report.predictions import format_classes
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, find_largest_confusions, find_lowest_pairs
@@ -163,11 +163,11 @@ def everywhere(name):
         comparison=MethodComparison((MethodRow(name, name, interval),), name),
         evaluation=replace(EVALUATION, classes=(name, other, "ship")),
         overview=OVERVIEW._replace(classes=(name, other)),
-        gallery=(ShownInput(name, PICTURE, name, 0.5, other, (name, other)),),
+        gallery=(ShownInput(name, THUMBNAIL, name, 0.5, other, (name, other)),),
         gallery_choice=name,
         consensuses=(summary(name, (name, (name, other)), 0.5, 1.0, ((name, 1.0),)),),
         similar=SIMILAR._replace(pairs=((name, other, 0.5),)),
-        explanations=(ExplainedInput(name, why, other, PICTURE),),
+        explanations=(ExplainedInput(name, why, other, THUMBNAIL),),
         settings=((name, name),),
         notes=(name,),
     )

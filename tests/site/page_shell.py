@@ -3,12 +3,15 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from itertools import count
 from pathlib import Path
+from tempfile import mkdtemp
 from types import SimpleNamespace
 from unittest.mock import patch
 
@@ -16,10 +19,15 @@ from markdown_fences import ROOT
 
 import command_line
 from command_line import Done
+from rankshot import datasets
+from rankshot.datasets import write_example_files
 
 sys.path.append(str(ROOT / "tests" / "survey"))
 
-HARMLESS = {"cat", "cd", "cp", "echo", "export", "head", "ls", "mkdir", "python", "rm", "test"}
+HARMLESS = {
+    *("cat", "cd", "cp", "echo", "export", "head", "ls", "mkdir"),
+    *("printf", "python", "rm", "sed", "test"),
+}
 """Programs that bash may run. Others must be marked as not run."""
 WORDS = "rankshot() { pwd; env -0; printf '\\1'; printf '%s\\0' \"$@\"; }; "
 """Prints the environment of a command and its words, as bash expands them."""
@@ -39,24 +47,14 @@ class Shell:
     ----------
     people : sequence of dict
         The participants of surveys: what each says to some targets.
-    builders : dict of str and callable
-        What makes files, by a section or by the beginning of a command that needs them.
     """
 
     def __init__(self, find_scheduler):
         self._find_scheduler = find_scheduler
         self.people = SIX_PEOPLE
-        self.builders = {}
-
-    def prepare(self, place):
-        """Make the files for what comes now, once."""
-        for key in [key for key in self.builders if key == place]:
-            self.builders.pop(key)()
 
     def run(self, command):
         """Run one command, and return its exit status and output."""
-        for key in [key for key in self.builders if key and command.startswith(key)]:
-            self.prepare(key)
         tokens = split_words(command)
         program = next(word for word in tokens if not re.match(r"\w+=", word))
         alone = not any(set(word) <= set("|&;<>()") for word in tokens)
@@ -73,7 +71,11 @@ class Shell:
     def _run_here(self, command):
         output = subprocess.check_output(["bash", "-c", WORDS + command], text=True)
         variables, _, words = output.partition("\n")[2].partition("\1")
-        with patch.dict(os.environ, parse_variables(variables)), people_who_answer(self.people):
+        with (
+            patch.dict(os.environ, parse_variables(variables)),
+            patch.object(datasets, "write_example_files", copy_example_files),
+            people_who_answer(self.people),
+        ):
             # A page leaves out that the reader says yes.
             return command_line.rankshot(self._take_workers(words.split("\0")[:-1]), typed="y\n")
 
@@ -83,6 +85,19 @@ class Shell:
             place = words.index(option)
             words[place : place + 2] = ["--scheduler", self._find_scheduler()]
         return words
+
+
+@cache
+def make_example_files():
+    """Return a folder with the example files, which take some seconds: pages share them."""
+    folder = Path(mkdtemp())
+    write_example_files(folder)
+    return folder
+
+
+def copy_example_files(folder):
+    for path in make_example_files().iterdir():
+        shutil.copy(path, folder)
 
 
 def split_commands(text):

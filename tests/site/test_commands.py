@@ -1,21 +1,23 @@
-"""The code on the pages of the site: it runs, page by page, in a folder that the page presupposes.
+"""The code on the pages of the site: it runs, page by page, in a folder that is empty at first.
 
-`markdown_fences` says how a page marks what is not run. Examples with ``>>>`` run as doctests.
+So a page makes or obtains all files that it reads. `markdown_fences` says how a page marks what is
+not run. Examples with ``>>>`` share their names, as in one session; other programs run alone.
 """
 
+import doctest
 import json
 import logging
 import os
 import re
 import tomllib
-from contextlib import redirect_stdout
+import warnings
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 from markdown_fences import ROOT, find_pages, read_fences
-from page_files import BUILDERS, PEOPLE, START
 from page_shell import Shell, split_commands
 
 import rankshot as rs
@@ -26,6 +28,17 @@ from rankshot.sources.names.look_up import read_look_up
 PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}
 BOXES = str.maketrans("", "", "┏┳┓┃┡╇┩│└┴┘━─╈╞╡├┼┤")
+PEOPLE = {
+    "docs/guide/run_a_survey.md": [
+        {"breakfast": morning.split(), "dinner": evening.split()}
+        for morning, evening in (
+            ("coffee tea juice water beer", "beer water juice tea coffee"),
+            ("coffee tea juice water beer", "beer water juice tea coffee"),
+            ("tea juice", "water juice"),
+        )
+    ],
+}
+"""For a page, who takes part in its survey, and what they say to each target."""
 
 
 @pytest.fixture(scope="module")
@@ -68,23 +81,22 @@ def shell(scheduler, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_shows_runs(page, shell):
-    shell.builders = dict(BUILDERS.get(page, {}))
     shell.people = PEOPLE.get(page, shell.people)
-    printed = ""
+    printed, session = "", {"__name__": "__main__"}
     for fence in read_fences(page):
-        shell.prepare(START)
-        shell.prepare(fence.section)
         try:
-            printed = run_fence(fence, shell, printed)
+            printed = run_fence(fence, shell, printed, session)
         except AssertionError as error:
             raise AssertionError(f"{fence.place}: {error}") from None
         except Exception as error:
             raise AssertionError(f"{fence.place}: {error}") from error
-    assert not shell.builders, f"{page} has no blocks in the sections {sorted(shell.builders)}"
 
 
-def run_fence(fence, shell, printed):
+def run_fence(fence, shell, printed, session):
     """Run a block, or check it; return what it prints."""
+    if fence.note is None and fence.language == "python" and ">>>" in fence.text:
+        run_examples(fence, session)
+        return printed
     if fence.note is None and fence.language in SHELL:
         return run_commands(fence.text, shell)
     if fence.note == "output":
@@ -122,10 +134,32 @@ def run_commands(text, shell):
 # ---- Blocks that are no commands
 
 
+def run_examples(fence, session):
+    """Run lines with prompts, and compare what they print."""
+    examples = doctest.DocTestParser().get_doctest(
+        fence.text, session, fence.place, fence.page, fence.line
+    )
+    examples.globs = session
+    report = []
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    with ignore_deprecations():
+        failed = runner.run(examples, out=report.append, clear_globs=False).failed
+    if failed:
+        raise AssertionError("".join(report))
+
+
 def run_python(text):
-    """Run a program; examples with prompts run as doctests."""
-    if ">>>" not in text:
+    """Run a program."""
+    with ignore_deprecations():
         exec(compile(text, "block", "exec"), {"__name__": "__main__"})
+
+
+@contextmanager
+def ignore_deprecations():
+    """Allow the exporter of torch that needs no further package."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 def read_toml(text):

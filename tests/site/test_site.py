@@ -95,7 +95,7 @@ def test_each_display_has_its_plot_in_guide_and_reference():
     shown = {name for name in plots if "thumb" not in name}
     names = {Path(name).name for name in shown}
     assert len(names) == len(displays)
-    assert names <= {Path(name).name for name in read_page(SITE / "guide/pictures.html").loaded}
+    assert names <= {Path(name).name for name in read_page(SITE / "guide/plots.html").loaded}
 
 
 def test_a_page_has_a_description_a_preview_and_a_link_to_its_source():

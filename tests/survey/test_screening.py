@@ -7,7 +7,7 @@ import pytest
 from asgi_client import begin, dump, finish, form_of, open_survey
 from PIL import Image
 
-from rankshot.survey import ExtraQuestion, Picture, Translation
+from rankshot.survey import ExtraQuestion, ItemImage, Translation
 from rankshot.survey.export import consent_records, participant_records, payment_records
 from rankshot.survey.overview import read_overview
 from small_studies import ITEMS, small_study
@@ -141,21 +141,21 @@ def test_the_debriefing_is_on_the_last_page_and_for_who_withdraws(opened):
     assert "Wir untersuchten das." in client.get(home).text
 
 
-def test_hidden_names_are_nowhere_on_the_page_but_what_the_pictures_show(tmp_path):
+def test_hidden_names_are_nowhere_on_the_page_but_what_the_images_show(tmp_path):
     image = tmp_path / "p.png"
     Image.new("RGB", (8, 8)).save(image)
-    pictures = tuple(Picture(name, image, f"picture {i}") for i, name in enumerate(ITEMS[:2]))
+    images = tuple(ItemImage(name, image, f"image {i}") for i, name in enumerate(ITEMS[:2]))
     hidden = {"hide_names": True, "prompt": "Which are most like this?"}
-    with open_survey(small_study(pictures=pictures, **hidden), tmp_path) as (client, _):
+    with open_survey(small_study(images=images, **hidden), tmp_path) as (client, _):
         home = begin(client)
         page = client.get(home).text
-        # The third has no picture.
+        # The third has no image.
         assert [name in page for name in ITEMS] == [False, False, True]
-        assert page.count('<span class="unseen">picture ') == 2
+        assert page.count('<span class="unseen">image ') == 2
         form = form_of(page)
         wrong = client.post(form.action, form.answer("1", "1"))
         assert (wrong.status, ITEMS[0] in wrong.text, ITEMS[1] in wrong.text) == (422, False, False)
         client.post(form.action, form.answer("1", "2", "3"))
         other = client.post(form.action, form.answer("2", "1", "3"))
-        assert (other.status, "picture 0" in other.text) == (409, True)
+        assert (other.status, "image 0" in other.text) == (409, True)
         assert ITEMS[0] not in other.text

@@ -1,4 +1,4 @@
-"""The server itself: connections, pictures, logs, health and outages."""
+"""The server itself: connections, images, logs, health and outages."""
 
 import json
 import re
@@ -17,8 +17,8 @@ from sqlalchemy.exc import OperationalError
 
 from rankshot import RankshotError
 from rankshot.survey.store.database import Database
-from rankshot.survey.study import Picture
-from rankshot.survey.web.pages import MOST_PICTURE_BYTES, load_pictures
+from rankshot.survey.study import ItemImage
+from rankshot.survey.web.pages import MOST_IMAGE_BYTES, load_images
 from rankshot.web import server as module
 from rankshot.web.server import open_port, serve
 from small_studies import small_study
@@ -152,43 +152,43 @@ def test_the_address_of_a_static_file_names_its_content(tmp_path):
         assert caches == ["public, max-age=31536000, immutable", "no-cache", "no-cache"]
 
 
-# ---- Pictures: checked at the start, served by digest, and nothing else is
+# ---- Images: checked at the start, served by digest, and nothing else is
 
-PICTURES = {
+IMAGES = {
     "image/png": b"\x89PNG\r\n\x1a\n" + b"\0" * 20,
     "image/jpeg": b"\xff\xd8\xff\xe0" + b"\0" * 20,
     "image/webp": b"RIFF\x1a\0\0\0WEBPVP8L" + b"\0" * 20,
 }
 
 
-def test_a_picture_is_served_by_its_digest_with_its_own_kind(tmp_path):
+def test_an_image_is_served_by_its_digest_with_its_own_kind(tmp_path):
     # The endings may be wrong: the first bytes say what it is.
-    pictures = []
-    for name, content in zip(("fox", "bus", "leopard"), PICTURES.values(), strict=True):
+    images = []
+    for name, content in zip(("fox", "bus", "leopard"), IMAGES.values(), strict=True):
         (tmp_path / f"{name}.jpg").write_bytes(content)
-        pictures.append(Picture(name, tmp_path / f"{name}.jpg", 'A "fox" & <b>more</b>'))
-    (tmp_path / "secret.png").write_bytes(PICTURES["image/png"] + b"secret")
-    with open_survey(small_study(pictures=pictures), tmp_path) as (client, _):
+        images.append(ItemImage(name, tmp_path / f"{name}.jpg", 'A "fox" & <b>more</b>'))
+    (tmp_path / "secret.png").write_bytes(IMAGES["image/png"] + b"secret")
+    with open_survey(small_study(images=images), tmp_path) as (client, _):
         page = client.get(begin(client)).text
         assert "A &#34;fox&#34; &amp; &lt;b&gt;more&lt;/b&gt;" in page
-        found = {url: client.get(url) for url in re.findall(r'src="(/pictures/[^"]+)"', page)}
-        assert {reply["content-type"]: reply.body for reply in found.values()} == PICTURES
+        found = {url: client.get(url) for url in re.findall(r'src="(/images/[^"]+)"', page)}
+        assert {reply["content-type"]: reply.body for reply in found.values()} == IMAGES
         url = next(iter(found))
         assert found[url]["cache-control"] == "public, max-age=31536000, immutable"
         assert found[url]["x-content-type-options"] == "nosniff"
         others = ("fox.jpg", "secret.png", "..%2fsecret.png", "%2e%2e/secret.png", "")
-        for other in (*(f"/pictures/{name}" for name in others), url + ".png", url[:-1]):
+        for other in (*(f"/images/{name}" for name in others), url + ".png", url[:-1]):
             assert client.get(other).status == 404, other
 
 
-def test_a_file_that_is_no_picture_or_too_large_is_named(tmp_path):
+def test_a_file_that_is_not_an_image_or_too_large_is_named(tmp_path):
     path = tmp_path / "fox.png"
-    wrong = "this must be a JPEG, PNG or WebP picture of at most 1 MiB"
+    wrong = "this must be a JPEG, PNG or WebP image of at most 1 MiB"
     for content in (
         b"<svg onload='alert(1)'/>",
-        PICTURES["image/png"] + b"\0" * MOST_PICTURE_BYTES,
+        IMAGES["image/png"] + b"\0" * MOST_IMAGE_BYTES,
     ):
         path.write_bytes(content)
         with pytest.raises(RankshotError, match=wrong) as caught:
-            load_pictures([Picture("fox", path, "A fox")])
+            load_images([ItemImage("fox", path, "A fox")])
         assert str(caught.value).startswith(f"{path}: ")

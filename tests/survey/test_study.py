@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from rankshot.core.errors import RankshotError
 from rankshot.survey.study import (
     ExtraTranslation,
-    Picture,
+    ItemImage,
     QualityRules,
     Question,
     Study,
@@ -190,9 +190,9 @@ choices = ["Deutsch", "andere"]
 names = ["fox", "wolf", "bus"]
 unshown = "after"
 
-[[pictures]]
+[[images]]
 name = "fox"
-file = "pictures/fox.JPG"
+file = "images/fox.JPG"
 alt = "A red fox"
 
 [[extra]]
@@ -215,8 +215,8 @@ items = ["fox", "wolf", "bus"]
 
 
 def write_more(folder, text=MORE):
-    (folder / "pictures").mkdir(exist_ok=True)
-    (folder / "pictures/fox.JPG").write_bytes(b"x")
+    (folder / "images").mkdir(exist_ok=True)
+    (folder / "images/fox.JPG").write_bytes(b"x")
     (folder / "ids.txt").write_text("p1\np2\n", encoding="utf-8")
     (folder / "fr.toml").write_text("", encoding="utf-8")
     if text.startswith("\ncontact"):
@@ -239,11 +239,11 @@ def test_all_that_participants_see_is_read_from_the_file(tmp_path):
             extra={"tongue": ExtraTranslation("Welche Sprache?", ("Deutsch", "andere"))},
         )
     }
-    assert study.pictures == (Picture("fox", tmp_path / "pictures/fox.JPG", "A red fox"),)
+    assert study.images == (ItemImage("fox", tmp_path / "images/fox.JPG", "A red fox"),)
     assert [question.is_whole for question in study.extra] == [True, False]
     assert (study.extra[1].choices, study.extra[1].required) == (("German", "other"), True)
     german = replace(study.translations["de"], alts={})
-    plain = replace(study, allowed=None, catalogues=(), pictures=(), translations={"de": german})
+    plain = replace(study, allowed=None, catalogues=(), images=(), translations={"de": german})
     write_more(tmp_path).write_text(format_study(plain), encoding="utf-8")
     assert read_study(tmp_path / "study.toml") == plain
 
@@ -299,7 +299,7 @@ WRONG = [
     ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
     ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
     ("least = 18", 'accepted = ["18"]', "accepted has '18', which is not one of its choices"),
-    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "hide_names needs [[pictures]]"),
+    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "hide_names needs [[images]]"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""What a phone shows of a question, with a long prompt, in every language, with pictures."""
+"""What a phone shows of a question, with a long prompt, in every language, with images."""
 
 from contextlib import ExitStack
 from functools import cache
@@ -16,7 +16,7 @@ from pages import (
 )
 from PIL import Image
 
-from rankshot.survey.study import Picture, Question, Translation
+from rankshot.survey.study import ItemImage, Question, Translation
 
 pytestmark = pytest.mark.slow
 
@@ -55,14 +55,14 @@ VISIBLE = """() => {
   });
 }"""
 ITEMS = tuple(NAMES["en"].split(","))
-PICTURES = (*ITEMS, "cat")
+IMAGES = (*ITEMS, "cat")
 
 
 @pytest.fixture(scope="module")
 def serve(tmp_path_factory):
-    """Return a function that serves a study, without pictures or with pictures of all names."""
+    """Return a function that serves a study, without images or with images of all names."""
     folder = tmp_path_factory.mktemp("phones")
-    image = folder / "picture.png"
+    image = folder / "image.png"
     Image.new("RGB", (120, 90), "teal").save(image)
     translations = {
         tag: Translation(
@@ -74,14 +74,14 @@ def serve(tmp_path_factory):
     }
     questions = (Question("cat", ITEMS), Question("dog", ITEMS))
     settings = {"prompt": PROMPTS["en"], "repeats": 0, "translations": translations}
-    pictures = tuple(Picture(name, image, "a picture of it") for name in PICTURES)
+    images = tuple(ItemImage(name, image, "an image of it") for name in IMAGES)
     with ExitStack() as servers:
 
         @cache
         def start(content):
             (folder / content).mkdir()
-            shown = pictures if content == "pictures" else ()
-            study = small_study(*questions, **settings, pictures=shown)
+            shown = images if content == "images" else ()
+            study = small_study(*questions, **settings, images=shown)
             return servers.enter_context(serve_study(study, folder / content))
 
         yield start
@@ -115,7 +115,7 @@ def check_phone(page, survey, language):
     for row in page.locator("#ranking .row:has(img)").all():
         image, name = (row.locator(part).bounding_box() for part in ("img", ".name"))
         one, two = sorted((image, name), key=lambda box: box["x"])
-        assert two["x"] - one["x"] - one["width"] >= 6, "the picture touches the name"
+        assert two["x"] - one["x"] - one["width"] >= 6, "the image touches the name"
     page.locator("#choices .choice").last.scroll_into_view_if_needed()
     assert page.evaluate(VISIBLE)[-1]
     assert page.evaluate("scrollX + scrollY") == 0
@@ -123,7 +123,7 @@ def check_phone(page, survey, language):
     assert button.bounding_box()["y"] + 44 <= page.viewport_size["height"]
 
 
-@pytest.mark.parametrize("content", ["names", "pictures"])
+@pytest.mark.parametrize("content", ["names", "images"])
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 @pytest.mark.parametrize("language", NAMES)
 def test_a_phone_shows_six_items_of_a_question(open_page, serve, language, size, content):

@@ -6,8 +6,8 @@ from axe import check
 
 import rankshot as rs
 from rankshot.report.contents import ExplainedInput, Report
+from rankshot.report.images import Outcomes, Thumbnail, build_gallery, choose_images
 from rankshot.report.page import render_report
-from rankshot.report.pictures import Outcomes, Thumbnail, build_gallery, choose_pictures
 from rankshot.report.predictions import count_predictions, evaluate_predictions
 from rankshot.report.rankings import find_similar_classes, summarize_rankings
 
@@ -52,17 +52,17 @@ def build_pages(n_new):
     why = rs.explain(head, scores[:3], against=new[0])
     outcomes = Outcomes(predicted, proba, labels, head.classes_.tolist())
     pixels = rng.integers(0, 256, size=(60, 32, 32, 3), dtype=np.uint8)
-    rows = choose_pictures(outcomes, np.arange(n))
-    pictures = dict(zip(rows, map(Thumbnail.from_pixels, pixels), strict=False))
+    rows = choose_images(outcomes, np.arange(n))
+    thumbnails = dict(zip(rows, map(Thumbnail.from_pixels, pixels), strict=False))
     whys = dict(enumerate(rs.explain(head, scores)))
     known = Report(
         "Forty classes",
         evaluation=evaluate_predictions(labels, predicted, proba, head.classes_.tolist()),
-        gallery=build_gallery(outcomes, [f"input {i}" for i in range(n)], pictures, whys),
+        gallery=build_gallery(outcomes, [f"input {i}" for i in range(n)], thumbnails, whys),
         consensuses=summarize_rankings(rankings, consensus, 5),
         similar=find_similar_classes(consensus, 5),
         explanations=tuple(
-            ExplainedInput(f"input {i}", one, picture=pictures[rows[i]])
+            ExplainedInput(f"input {i}", one, thumbnail=thumbnails[rows[i]])
             for i, one in enumerate(why)
         ),
         settings=(("--k", "5"),),

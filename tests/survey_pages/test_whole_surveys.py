@@ -27,7 +27,7 @@ from pages import (
 )
 from PIL import Image
 
-from rankshot.survey.study import Picture, Question
+from rankshot.survey.study import ItemImage, Question
 
 
 @pytest.fixture(scope="module")
@@ -228,16 +228,16 @@ def test_a_whole_survey_without_scripts(open_page, survey):
 
 
 @pytest.mark.slow
-def test_pictures_are_seen_in_the_question_in_the_pool_and_in_the_ranking(open_page, tmp_path):
+def test_images_are_seen_in_the_question_in_the_pool_and_in_the_ranking(open_page, tmp_path):
     shown = {}
     for name, colour in (("cat", "red"), ("fox", "green"), ("leopard", "blue")):
         shown[name] = tmp_path / f"{name}.png"
         Image.new("RGB", (60, 40), colour).save(shown[name])
-    pictures = tuple(Picture(name, file, f"a {name}") for name, file in shown.items())
-    study = small_study(Question("cat", ("fox", "leopard", "bus")), pictures=pictures, repeats=0)
+    images = tuple(ItemImage(name, file, f"a {name}") for name, file in shown.items())
+    study = small_study(Question("cat", ("fox", "leopard", "bus")), images=images, repeats=0)
     with serve_study(study, tmp_path) as running:
         page = open_page()
-        begin(page, running.url, "pictures")
+        begin(page, running.url, "images")
         look = "all => all.map(one => [one.alt, one.naturalWidth, one.clientWidth > 20])"
         seen = {alt: rest for alt, *rest in page.locator("img:visible").evaluate_all(look)}
         assert seen == {f"a {name}": [60, True] for name in shown}
@@ -246,7 +246,7 @@ def test_pictures_are_seen_in_the_question_in_the_pool_and_in_the_ranking(open_p
         check(page)
         send(page)
         page.get_by_role("heading", name="Thank you").wait_for()
-        assert running.orders("pictures") == [("fox",)]
+        assert running.orders("images") == [("fox",)]
 
 
 # ---- Reload, back, double clicks, two tabs, a lost connection: nothing is lost or double

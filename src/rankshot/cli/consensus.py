@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
-    ProgressKind,
     check_output,
     format_order,
     is_dataset,
@@ -21,10 +20,8 @@ from rankshot.cli.console import (
     refuse,
     say,
     silence_dask,
-    tell_progress,
 )
 from rankshot.core.errors import format_count, join_some, prefix_errors, suggest_name
-from rankshot.core.progress import watch_passes
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -54,8 +51,6 @@ def consensus(
     explain: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
-    wait_for_workers: float = 600,
-    progress: ProgressKind = "text",
 ) -> None:
     """Merge rankings into one, and show who disagrees.
 
@@ -114,14 +109,14 @@ def consensus(
     items = None if seen is None else read_seen_labels(seen).names
     opened: AbstractContextManager[AnyRankings]
     if in_parts:
-        opened = _open_parts(rankings, items, workers, scheduler, wait_for_workers, progress)
+        opened = _open_parts(rankings, items, workers, scheduler)
     else:
         columns = parse_columns(column or [])
         items = columns.pop("items", items)
         with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
             found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
         say_layout(read_as, found.items)
-        opened = _tell_alone(found, progress)
+        opened = nullcontext(found)
     with opened as given, prefix_errors(rankings):
         summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
@@ -191,8 +186,6 @@ def _open_parts(
     items: tuple[str, ...] | None,
     workers: int | None,
     scheduler: str | None,
-    patience: float,
-    progress: ProgressKind,
 ) -> Iterator[AnyRankings]:
     """Yield rankings in parts, while there are workers."""
     from rankshot.inference.scoring import count_cores
@@ -203,28 +196,10 @@ def _open_parts(
     # What is wrong with the files is said before workers are started.
     list_ranking_files(rankings)
     with open_client(scheduler, workers or count_cores(), say) as client, client.as_current():
-        require_workers(client, say, patience)
-        with tell_progress("merging", progress) as tell:
-            n_passes = n_parts = 0
-
-            def tell_pass() -> None:
-                nonlocal n_passes
-                n_passes += 1
-                tell(passes=n_passes, of_parts=n_parts)
-
-            with watch_passes(tell_pass):
-                parts = jobs.read_rankings(rankings, items=items)
-                n_parts = parts.n_parts
-                say(f"{rankings}: {format_count(n_parts, 'part')}")
-                yield parts
-
-
-@contextmanager
-def _tell_alone(found: ranking.Rankings, progress: ProgressKind) -> Iterator[AnyRankings]:
-    """Yield rankings in memory."""
-    with tell_progress("merging", progress) as tell:
-        tell(rankings=len(found))
-        yield found
+        require_workers(client, say)
+        parts = jobs.read_rankings(rankings, items=items)
+        say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
+        yield parts
 
 
 def _print_summaries(

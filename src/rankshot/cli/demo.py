@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,13 +16,13 @@ if TYPE_CHECKING:
 PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 
 
-def demo(*, output: Path = Path("rankshot-demo")) -> None:
+def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> None:
     """Write photographs to try, and a report on all methods.
 
     The folder gets twelve photographs, rankings for the classes that they show, the files that the
     commands of the guide read (scores, labels, names of classes, votes), and the report.
     For the report, a classifier is trained on the classes of CIFAR-100 and recognises the classes
-    of CIFAR-10. This takes about half a minute and works offline.
+    of CIFAR-10. This takes about a minute and works offline.
 
     Example: rankshot demo -o rankshot-demo
 
@@ -31,21 +30,30 @@ def demo(*, output: Path = Path("rankshot-demo")) -> None:
     ----------
     output
         The folder to write to.
+    files_only
+        Write the files without the report, in a few seconds.
     """
-    from rankshot.report.demo import demo_report, run_demo
-    from rankshot.zeroshot.metrics import accuracy, format_share
+    from rankshot.datasets.example_files import EXAMPLE_FILES
 
     check_folder(output)
     output.mkdir(parents=True, exist_ok=True)
-    ending = ".parquet" if find_spec("pyarrow") else ".csv"
-    own = {PAGE, PHOTOGRAPHS, RANKINGS, *datasets.list_example_files(ending)}
+    own = {PAGE, PHOTOGRAPHS, RANKINGS, *EXAMPLE_FILES}
     others = sorted({path.name for path in output.iterdir()} - own)
     refuse(others, f"{output}: is not empty ({quote_names(others)}); give another one, -o FOLDER")
-    check_page(output / PAGE)
+    if not files_only:
+        check_page(output / PAGE)
     write_photographs(output)
-    datasets.write_example_files(output, ending)
-    names = ", ".join(datasets.list_example_files(ending))
-    say(f"files of the guide written to {output}: {names}")
+    datasets.write_example_files(output)
+    say(f"files of the guide written to {output}: {', '.join(EXAMPLE_FILES)}")
+    if not files_only:
+        _write_comparison(output / PAGE)
+
+
+def _write_comparison(page: Path) -> None:
+    """Compare all methods, print the accuracies and write the report."""
+    from rankshot.report.demo import demo_report, run_demo
+    from rankshot.zeroshot.metrics import accuracy, format_share
+
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
         found = run_demo(
@@ -58,8 +66,8 @@ def demo(*, output: Path = Path("rankshot-demo")) -> None:
         f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
         f"{found.predicted} with all questions; the accuracy is {format_share(reached)}."
     )
-    report.write_page(report.render_report(demo_report(found)), output / PAGE)
-    say(f"report written to {output / PAGE}")
+    report.write_page(report.render_report(demo_report(found)), page)
+    say(f"report written to {page}")
 
 
 def write_photographs(folder: Path) -> None:

@@ -137,7 +137,7 @@ def leaderboard(
     if plot is not None:
         from rankshot.plots import WorthsDisplay
 
-        # Too many items for a picture are refused before anything is printed or written.
+        # Too many items for a plot are refused before anything is printed or written.
         figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
     for name, board in boards.items():
         _print_board(board, name)

@@ -21,13 +21,11 @@ from rankshot.cli.classes import (
 )
 from rankshot.cli.console import (
     SHOWN,
-    check_folder,
     check_output,
     format_order,
     print_table,
     refuse,
     say,
-    write_folder,
 )
 from rankshot.core.errors import RankshotError, format_count, join_some, quote_names
 from rankshot.sources.registry import ANSWERS, LANGUAGE_MODEL, Spec, compare_classes, parse_source
@@ -52,7 +50,6 @@ def rank(
     question: str = "images",
     raters: int = 5,
     yes: bool = False,
-    follow_up: Path | None = None,
     skip_unknown: bool = False,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
@@ -111,9 +108,6 @@ def rank(
         continue.
     yes
         Do not ask for confirmation before llm:MODEL is used.
-    follow_up
-        A folder for prompts that ask again for the lists that are missing in answers:FOLDER. Save
-        the answers next to the first ones, under the names of these prompts.
     skip_unknown
         Leave out new classes that no source knows. By default, they are an error: the name may be
         misspelt.
@@ -123,17 +117,12 @@ def rank(
     refuse(names_out and by_wordnet is None, "--names-out is for --source wordnet")
     outputs = {"-o": output, "--similarity-out": similarity_out, "--names-out": names_out}
     _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
-    if follow_up is not None:
-        n_folders = sum(spec.name == ANSWERS for spec in specs)
-        refuse(n_folders != 1, "--follow-up is for one --source answers:FOLDER at a time")
-        check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     log = output.with_suffix(".answers.jsonl")
     open_model = partial(sources.LanguageModel, raters=raters, log=log, **asked)
-    may_lack = skip_unknown or follow_up is not None
-    rankings, tables, missing = rank_by_sources(
-        specs, classes, open_model, k=k, yes=yes, skip_unknown=may_lack
+    rankings, tables = rank_by_sources(
+        specs, classes, open_model, k=k, yes=yes, skip_unknown=skip_unknown
     )
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     ranking.write_rankings(rankings, output)
@@ -143,8 +132,6 @@ def rank(
     if names_out is not None and by_wordnet is not None:
         _write_senses(tables[by_wordnet], classes, names_out)
         written.append(f"senses written to {names_out}")
-    if missing:
-        written.append(write_follow_ups(missing, classes, follow_up, asked))
     print_rankings(rankings, classes)
     say("\n".join(written))
     print_warnings(rankings, classes)
@@ -202,12 +189,11 @@ def rank_by_sources(
     yes: bool = False,
     skip_unknown: bool = False,
     optional: Collection[str] = (),
-) -> tuple[ranking.Rankings, dict[Spec, sources.Similarity], dict[str, Sequence[str]]]:
+) -> tuple[ranking.Rankings, dict[Spec, sources.Similarity]]:
     """Read all sources, and print what they know.
 
-    Returns their rankings, the tables that some of them are from, and what answers lack, as
-    `rankshot.sources.read_answer_files` has it. ``open_model`` is called with the MODEL of each
-    llm:MODEL. An ``optional`` source may know none of the names.
+    Returns their rankings, and the tables that some of them are from. ``open_model`` is called with
+    the MODEL of each llm:MODEL. An ``optional`` source may know none of the names.
     """
     if not all(spec.kind.has_own_names for spec in specs):
         _print_misspellings(classes)
@@ -239,12 +225,10 @@ def rank_by_sources(
                 "a line such as seal,seal.n.09 (`rankshot rank --names-out` writes one)"
             )
     parts = [table.to_rankings(k) for table in tables.values()]
-    missing: dict[str, Sequence[str]] = {}
     folders = [Path(spec.detail) for spec in specs if spec.name == ANSWERS]
-    for name, paths in _name_folders(folders).items():
-        found, lacking = _read_answers(paths, classes, k, name)
-        parts.append(found)
-        missing |= lacking
+    parts += [
+        _read_answers(paths, classes, k, name) for name, paths in _name_folders(folders).items()
+    ]
     # Last, since they cost money: all other sources have been read without an error.
     parts += [
         _ask_model(open_model(spec.detail), classes, yes=yes)
@@ -257,7 +241,7 @@ def rank_by_sources(
     rankings = ranking.Rankings.concatenate(parts)
     if not (skip_unknown or classes.is_rehearsal):
         require_known(rankings, classes)
-    return rankings, tables, missing
+    return rankings, tables
 
 
 def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
@@ -308,15 +292,20 @@ def _ask_model(model: sources.LanguageModel, classes: ClassLists, *, yes: bool) 
 
 def _read_answers(
     paths: list[Path], classes: ClassLists, k: int | None, source: str
-) -> tuple[ranking.Rankings, Mapping[str, Sequence[str]]]:
-    """Read files of answers, print what each of them lacks, and return what to ask again for."""
+) -> ranking.Rankings:
+    """Read files of answers, and print what each of them lacks."""
     target_of = classes.target_of
     found = sources.read_answer_files(paths, target_of, classes.item_of, k, source=source)
     for rater, answers in found.answers.items():
         count = format_count(len(answers.orders), "usable list")
         lines = [f"{source}, {rater}: {count} for {len(classes.targets):,} classes"]
         _print_notes(lines, answers.notes)
-    return _restore_names(found.rankings, classes, target_of), found.follow_ups
+    if missing := sum(len(answers.unanswered) for answers in found.answers.values()):
+        say(
+            f"missing: {format_count(missing, 'list')}; ask for them in the same conversation, add "
+            "the new answer to the end of its file, and run this command again"
+        )
+    return _restore_names(found.rankings, classes, target_of)
 
 
 def _restore_names(
@@ -393,28 +382,6 @@ def _write_senses(table: sources.Similarity, classes: ClassLists, path: Path) ->
     }
     found = sources.WordNet(senses=classes.senses).senses(dict.fromkeys(words.values()))
     sources.write_senses({name: found[text] for name, text in words.items()}, path)
-
-
-def write_follow_ups(
-    missing: Mapping[str, Sequence[str]],
-    classes: ClassLists,
-    folder: Path | None,
-    asked: Mapping[str, Any],
-) -> str:
-    """Write prompts for what the answers lack, and return what is to be said of them."""
-    from rankshot.sources.prompts import make_question
-
-    lists = format_count(sum(map(len, missing.values())), "list")
-    if folder is None:
-        return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
-    question = make_question(asked["question"], asked["inputs"], list(classes.target_of))
-    prompts = sources.make_prompts(missing, classes.item_of, **{**asked, "question": question})
-    write_folder(folder, prompts)
-    return (
-        f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
-        "chat window, save each answer next to the first ones under the name of its prompt, and "
-        "run this command again (without --follow-up, but with --question, if you gave it)"
-    )
 
 
 # ---- What is printed

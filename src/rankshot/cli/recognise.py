@@ -35,7 +35,6 @@ from rankshot.cli.rank import (
     rank_by_sources,
     read_sources,
     require_known,
-    write_follow_ups,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import ScoreType, read_rankings_of, read_scores
@@ -54,8 +53,6 @@ FORMAT = "rankshot run 3"
 MANIFEST, LABELLED = "run.json", "labelled"
 INPUTS, VERSION = "inputs.csv", "version"
 """The file of a run that tells which inputs have changed since they were scored, and its column."""
-MAX_TOKENS = 16_000
-"""Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": "logits",
     "one-vs-rest": "one-vs-rest-logits",
@@ -230,11 +227,11 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
         pairs = [(one.value, one.value.parent.name) for one in found]
     else:
         column = INPUT_COLUMNS.get(takes, ID)
-        if takes == "pictures" and column not in read_columns(path)[0]:
+        if takes == "images" and column not in read_columns(path)[0]:
             column = ID
         texts, names = read_table(path, [column, LABEL]).texts
         place = inputs if column == ID else path.parent
-        values = [place / text if takes == "pictures" else text for text in texts]
+        values = [place / text if takes == "images" else text for text in texts]
         pairs = [pair for pair in zip(values, map(str.strip, names), strict=True) if pair[1]]
     refuse(not pairs, f"--rehearse {path}: no input in it has a label")
     meant = match_seen(dict.fromkeys(name for _, name in pairs), plan.classes)
@@ -319,7 +316,7 @@ def _rank(
     from rankshot.zeroshot.heads.base import only_new, source_names
 
     held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
-    question = {"texts": "text", "pictures": "images"}.get(plan.model.takes, "any")
+    question = {"texts": "text", "images": "images"}.get(plan.model.takes, "any")
     known = [classes.targets, held_out, classes.items, classes.words, dict(classes.synsets)]
     files = []
     for path in list_files(specs):
@@ -336,7 +333,7 @@ def _rank(
         found = ranking.read_rankings(run.rankings, items=classes.items)
     else:
         open_model = partial(sources.LanguageModel, log=run.answers, question=question)
-        found, _, missing = rank_by_sources(
+        found, _ = rank_by_sources(
             specs,
             everything,
             open_model,
@@ -355,18 +352,13 @@ def _rank(
             by = f" (by {quote_names(filter(None, source_names(of_them)))})" if ranked else ""
             n = f"{len(ranked):,} of the {len(held_out):,}"
             say(f"rankings of {n} labelled classes as well{by}")
-        if missing:
-            asked = {"question": question, "inputs": None}
-            say(write_follow_ups(missing, everything, run.follow_ups, asked))
     print_warnings(cast("Any", only_new(found)), classes)
 
 
 def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
     """Write prompts for a language model, and print how better rankings are had in two minutes."""
     command = shlex.join(["rankshot", *sys.argv[1:]])
-    names, _ = write_prompts(
-        classes, run.prompts, command, overwrite=True, question=question, max_tokens=MAX_TOKENS
-    )
+    names, _ = write_prompts(classes, run.prompts, command, overwrite=True, question=question)
     say(
         "rankings: from WordNet, since the answers of a language model are missing. For better "
         f"ones, in two minutes: paste {run.prompts / names[0]} into any chat window, save the "
@@ -380,9 +372,7 @@ def _score(
 ) -> ScoreTable:
     """Write the scores of all inputs, unless they are there; print how many, and return them."""
     with show_parts("scoring") as show:
-        scored = jobs.score(
-            plan, listed, output, on_error="skip", update=True, progress=show, notify=say
-        )
+        scored = jobs.score(plan, listed, output, update=True, progress=show, notify=say)
     for _, reason in scored.failed:
         raise RankshotError(reason)
     n_inputs = format_count(scored.n_rows, "input")
@@ -508,7 +498,6 @@ class RunFolder:
         self.answers = path / "answers.jsonl"
         self.labelled = path / LABELLED
         self.prompts = path / f"{output.stem}.prompts"
-        self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.parquet"
         self._made: dict[str, str] = {}
         self._about: dict[str, str] = {}

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankshot.report.contents import Evaluation
-    from rankshot.report.pictures import Outcomes, Thumbnail
+    from rankshot.report.images import Outcomes, Thumbnail
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.metrics import Interval
@@ -127,7 +127,7 @@ def report(
     """
     from rankshot.jobs.score_parts import read_origin
     from rankshot.report.contents import LEAD_WITH_EXAMPLES
-    from rankshot.report.pictures import Outcomes, build_gallery
+    from rankshot.report.images import Outcomes, build_gallery
     from rankshot.report.predictions import explain_outcomes
 
     check_page(output)
@@ -145,7 +145,7 @@ def report(
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
         page = _build_page(title, outcomes)
-    pictures, choice, notes = _read_pictures(images, outcomes, ids)
+    thumbnails, choice, notes = _read_images(images, outcomes, ids)
     whys: dict[int, zeroshot.Explanation] = {}
     model, table = None, None
     if scores is not None:
@@ -160,7 +160,7 @@ def report(
             for name, found in find_rows(table, dict.fromkeys(row_of)).items():
                 yield row_of[name], found
 
-        examples, whys = explain_outcomes(model, outcomes, ids, pictures, find_scores)
+        examples, whys = explain_outcomes(model, outcomes, ids, thumbnails, find_scores)
         origin = read_origin(scores)
         page = replace(page, explanations=examples, settings=(*page.settings, *origin.items()))
     files = {"predictions": predictions, "truth": truth, "scores": scores, "images": images}
@@ -177,7 +177,7 @@ def report(
     page = replace(
         page,
         verdict=pages.write_verdict(found, _find_predicted(options), kind),
-        gallery=build_gallery(outcomes, ids, pictures, whys),
+        gallery=build_gallery(outcomes, ids, thumbnails, whys),
         gallery_choice=choice,
         settings=(*shown, *page.settings),
         notes=(*page.notes, *notes),
@@ -217,7 +217,7 @@ def _read_run(
     refuse(given, f"{run}: has all that is needed; leave out --{given}")
     about = read_run(run)
     fitted = HeadOptions.from_command(head=str(about.head), evidence=about.evidence)
-    has_images = about.takes == "pictures" and about.inputs.is_dir()
+    has_images = about.takes == "images" and about.inputs.is_dir()
     # Explanations in a report are of new classes.
     competes = isinstance(fitted.fitted, zeroshot.SeenAndNew)
     return (
@@ -356,15 +356,15 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
         return path, require_targets(rankings)
 
 
-def _read_pictures(
+def _read_images(
     images: Path | None, outcomes: Outcomes, ids: list[str]
 ) -> tuple[dict[int, Thumbnail], str, list[str]]:
-    """Choose inputs that have a picture, and read these only; say how, and what is missing."""
-    from rankshot.report.pictures import PictureFolder, read_pictures
+    """Choose inputs that have an image, and read these only; say how, and what is missing."""
+    from rankshot.report.images import ImageFolder, read_images
 
     if images is None:
         return {}, "", []
-    folder = PictureFolder(images)
+    folder = ImageFolder(images)
     # Of inputs with one id, the first is explained, so the first is shown.
     rows = {name: row for row, name in reversed(list(enumerate(ids)))}
     files = {row: file for name, row in rows.items() if (file := folder.find(name)) is not None}
@@ -374,10 +374,10 @@ def _read_pictures(
         f"{images}: no input has an image there; ids must be paths below this folder, "
         f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}",
     )
-    pictures, choice, notes = read_pictures(folder, files, outcomes, ids)
+    thumbnails, choice, notes = read_images(folder, files, outcomes, ids)
     if missing:
         some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
         notes.insert(0, f"Images are missing for {some}: {quote_names(missing, 3)}.")
     for note in notes:
         say(f"{images}: {note}")
-    return pictures, choice, notes
+    return thumbnails, choice, notes

@@ -9,10 +9,7 @@ from .embedded import (
     load_panel as load_panel,
     load_similarities as load_similarities,
 )
-from .example_files import (
-    list_example_files as list_example_files,
-    write_example_files as write_example_files,
-)
+from .example_files import write_example_files as write_example_files
 from .images import (
     ImageData as ImageData,
     ImageNetScores as ImageNetScores,

@@ -15,33 +15,23 @@ from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.files.score_tables import write_score_table
 
 N_VOTES = 240
+EXAMPLE_FILES = (
+    "scores.csv",
+    "labels.csv",
+    "seen_scores.csv",
+    "seen_labels.csv",
+    "seen.txt",
+    "new.txt",
+    "votes.csv",
+)
+"""What `write_example_files` writes."""
 
 
-def list_example_files(ending: str = ".csv") -> list[str]:
-    """Return the names of the files that `write_example_files` writes.
-
-    Parameters
-    ----------
-    ending : {".csv", ".parquet"}
-        The format of the scores.
-
-    Examples
-    --------
-    >>> from rankshot.datasets import list_example_files
-    >>> list_example_files()[:2]
-    ['scores.csv', 'labels.csv']
-    """
-    tables = [
-        f"{kind}{name}" for kind in ("", "seen_") for name in (f"scores{ending}", "labels.csv")
-    ]
-    return [*tables, "seen.txt", "new.txt", "votes.csv"]
-
-
-def write_example_files(folder: str | Path, ending: str = ".csv") -> None:
+def write_example_files(folder: str | Path) -> None:
     """Write the files that the commands of the guide read.
 
     A logistic regression is trained on the images of `load_cifar`, which takes some seconds.
-    ``scores`` and ``labels.csv`` are of images of the ten new classes, ``seen_scores`` and
+    ``scores.csv`` and ``labels.csv`` are of images of the ten new classes, ``seen_scores.csv`` and
     ``seen_labels.csv`` of other images of the 100 seen classes; ``seen.txt`` and ``new.txt`` have
     the names. ``votes.csv`` has simulated votes between four models, by twelve judges.
 
@@ -49,8 +39,6 @@ def write_example_files(folder: str | Path, ending: str = ".csv") -> None:
     ----------
     folder : str or Path
         It must exist. Files of the same names are replaced.
-    ending : {".csv", ".parquet"}
-        The format of the scores. Parquet needs PyArrow.
 
     Examples
     --------
@@ -71,7 +59,7 @@ def write_example_files(folder: str | Path, ending: str = ".csv") -> None:
     ):
         ids = [f"img{i}" for i in range(len(labels))]
         scores = scores_of(model, images)
-        write_score_table(place / f"{kind}scores{ending}", scores.items, [(ids, scores)])
+        write_score_table(place / f"{kind}scores.csv", scores.items, [(ids, scores)])
         with replace_file(place / f"{kind}labels.csv") as stream:
             open_csv_writer(stream).writerows(
                 [(ID, LABEL), *zip(ids, labels.tolist(), strict=True)]

@@ -220,8 +220,8 @@ class Thumbnails(NamedTuple):
     Examples
     --------
     >>> from rankshot.datasets import load_thumbnails
-    >>> pictures = load_thumbnails()
-    >>> pictures.images.shape, str(pictures.labels[0])
+    >>> images = load_thumbnails()
+    >>> images.images.shape, str(images.labels[0])
     ((60, 32, 32, 3), 'airplane')
     """
 

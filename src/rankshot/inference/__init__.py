@@ -1,4 +1,4 @@
-"""From your own model and a folder of pictures, or texts, to a table of scores."""
+"""From your own model and a folder of images, or texts, to a table of scores."""
 
 import lazy_loader
 

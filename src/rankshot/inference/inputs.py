@@ -1,4 +1,4 @@
-"""Inputs of a model, each with an id: a folder of pictures, a list, a table of texts, an array.
+"""Inputs of a model, each with an id: a folder of images, a list, a table of texts, an array.
 
 Inputs are read again each time they are needed, so a folder of millions of files takes no memory.
 What is not used as an input is yielded as well, with the reason: nothing is lost silently.
@@ -21,10 +21,10 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.tables import ID, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
+from rankshot.inference.images import ENDINGS
 from rankshot.inference.model import Takes
-from rankshot.inference.pictures import ENDINGS
 
-INPUT_COLUMNS = {"texts": "text", "pictures": "path"}
+INPUT_COLUMNS = {"texts": "text", "images": "path"}
 """The column of a table that has the inputs, if no other is named."""
 JSON_ENDINGS = (".jsonl", ".ndjson")
 
@@ -51,8 +51,8 @@ class Skipped(NamedTuple):
     Examples
     --------
     >>> from rankshot.inference import Skipped
-    >>> Skipped("photos/broken.png", "not a picture")
-    Skipped(id='photos/broken.png', reason='not a picture', is_input=True)
+    >>> Skipped("photos/broken.png", "not an image")
+    Skipped(id='photos/broken.png', reason='not an image', is_input=True)
     """
 
     id: str
@@ -117,21 +117,21 @@ def open_inputs(
     if not path.exists():
         raise RankshotError(f"{path}: no such file or folder")
     if path.is_dir() or path.suffix.lower() in ENDINGS:
-        if takes != "pictures":
+        if takes != "images":
             wanted = (
                 "texts; give them as .csv, .jsonl or .txt"
                 if takes == "texts"
                 else "arrays or other values; give preprocessing=, such as 'imagenet', which says "
-                "how a picture becomes an array"
+                "how images are preprocessed"
             )
-            raise RankshotError(f"{path}: holds pictures, but the model takes {wanted}")
+            raise RankshotError(f"{path}: holds images, but the model takes {wanted}")
         if path.is_dir():
             return Inputs(str(path), lambda: _walk(path, ""), has_unique_ids=True)
         return Inputs(str(path), lambda: iter([Input(path.name, path)]))
     if path.suffix == ".txt":
         return Inputs(str(path), lambda: _read_list(path, takes))
     raise RankshotError(
-        f"{path}: unknown ending {path.suffix!r}; inputs are a folder of pictures, or a file "
+        f"{path}: unknown ending {path.suffix!r}; inputs are a folder of images, or a file "
         ".csv, .jsonl or .txt"
     )
 
@@ -160,7 +160,7 @@ def _walk(folder: Path, parent: str) -> Entries:
                 yield from _walk(place, f"{parent}{name}/")
         elif place.suffix.lower() not in ENDINGS:
             ending = place.suffix or "no ending"
-            yield Skipped(id_, f"not named like a picture ({ending})", is_input=False)
+            yield Skipped(id_, f"not named like an image ({ending})", is_input=False)
         else:
             yield Input(id_, place)
 
@@ -182,7 +182,7 @@ def _require_id(name: str, where: str) -> str:
 
 def _read_list(path: Path, takes: Takes) -> Entries:
     for number, line in read_lines(path):
-        if takes == "pictures":
+        if takes == "images":
             yield Input(_require_id(line, f"{path}:{number}"), path.parent / line)
         else:
             # Its line from 0, so that a blank line does not change the others.
@@ -194,7 +194,7 @@ def _open_table(
 ) -> Inputs:
     wanted = column or INPUT_COLUMNS.get(takes)
     if wanted is None:
-        raise RankshotError(f"{path}: a table holds texts or pictures, but the model takes arrays")
+        raise RankshotError(f"{path}: a table holds texts or images, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
     if column is None and path.suffix == ".csv":
         others = [name for name in read_columns(path)[0] if name not in {ID, id_column}]
@@ -209,7 +209,7 @@ def _open_table(
             elif not isinstance(value, str) or not value.strip():
                 yield Skipped(name, f"no text in the column {wanted!r}")
             else:
-                yield Input(name, path.parent / value if takes == "pictures" else value)
+                yield Input(name, path.parent / value if takes == "images" else value)
 
     return Inputs(str(path), read_entries)
 
@@ -265,7 +265,7 @@ def _open_sequence(source: Any, takes: Takes) -> Inputs:
     def read() -> Entries:
         for number in range(len(values)):
             value = values[number]
-            if takes == "pictures" and isinstance(value, (str, Path)):
+            if takes == "images" and isinstance(value, (str, Path)):
                 id_ = _require_id(_as_id(str(value)), f"input {number}")
                 yield Input(id_, Path(value))
             elif takes == "texts" and (not isinstance(value, str) or not value.strip()):
@@ -287,16 +287,14 @@ def find_version(value: Path | str) -> str:
     return f"{status.st_size}-{status.st_mtime_ns}"
 
 
-def fingerprint_entries(
-    entries: Sequence[Input | Skipped], describe_file: Callable[[str], str]
-) -> str:
-    """Return a hash of entries in any order : of texts, arrays, and files."""
+def fingerprint_entries(entries: Sequence[Input | Skipped]) -> str:
+    """Return a hash of entries in any order: of texts, arrays, and sizes and times of files."""
     found: list[str] = []
     for one in entries:
         about: tuple[Any, ...] = tuple(one)
         value: Any = one.value if isinstance(one, Input) else None
         if isinstance(value, Path):
-            about = one.id, describe_file(str(value)) if value.exists() else ""
+            about = one.id, find_version(value)
         elif hasattr(value, "tobytes"):
             about = one.id, type(value).__name__, sha256(value.tobytes()).hexdigest()
         found.append(repr(about))

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_module
-from rankshot.inference.pictures import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
+from rankshot.inference.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, add_last_layers, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
 
-Takes = Literal["pictures", "texts", "values"]
+Takes = Literal["images", "texts", "values"]
 PICKLE_ENDINGS = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".ckpt")
 BUILT_IN = "efficientnet-lite0"
 PREPROCESSING_KEY = "preprocessor_config"
@@ -52,7 +52,7 @@ class Model:
     ----------
     name : str
         What it is, for messages.
-    takes : {"pictures", "texts", "values"}
+    takes : {"images", "texts", "values"}
         What ``run`` takes: an array of preprocessed images, a list of texts, or whatever the
         inputs are.
     run : callable
@@ -63,7 +63,7 @@ class Model:
     classes : sequence, mapping or None
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
-        How an image becomes its input, if this is known.
+        How images are preprocessed, if this is known.
     odd : str
         What the model says in place of its classes or preprocessing, if that cannot be used, in
         brackets.
@@ -249,11 +249,11 @@ def open_onnx(path: Path) -> Model:
         return scores, layer.mean(axis=1) if layer.ndim == 3 else layer
 
     metadata = session.get_modelmeta().custom_metadata_map
-    takes: Takes = "texts" if reads_text else "pictures" if len(found.shape) == 4 else "values"
+    takes: Takes = "texts" if reads_text else "images" if len(found.shape) == 4 else "values"
     classes, odd = _find_classes(metadata)
     preprocessing = None
     try:
-        preprocessing = _find_preprocessing(metadata, path) if takes == "pictures" else None
+        preprocessing = _find_preprocessing(metadata, path) if takes == "images" else None
     except RankshotError as error:
         odd += f" ({error})"
 
@@ -393,8 +393,8 @@ def open_torch(module: Any) -> Model:
     def call(batch: Any) -> Any:
         if isinstance(batch[0], (str, Path)) or "PIL." in type(batch[0]).__module__:
             raise RankshotError(
-                f"{type(module).__name__}: takes arrays, not pictures or their paths; give "
-                "preprocessing=, such as 'imagenet', which says how a picture becomes an array"
+                f"{type(module).__name__}: takes arrays, not images or their paths; give "
+                "preprocessing=, such as 'imagenet', which says how images are preprocessed"
             )
         x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
         if x.is_floating_point():
@@ -520,7 +520,7 @@ def open_built_in() -> Model:
     return replace(
         opened,
         name=BUILT_IN,
-        takes="pictures",
+        takes="images",
         run=exactly(opened.run),
         run_with_features=exactly(opened.run_with_features),
         classes="imagenet-1k",
@@ -544,7 +544,7 @@ def open_transformers(source: str | Path) -> Model:
     kinds = " ".join(config.architectures or [])
     takes: Takes
     if "ForImageClassification" in kinds:
-        model_class, takes = library.AutoModelForImageClassification, "pictures"
+        model_class, takes = library.AutoModelForImageClassification, "images"
     elif "ForSequenceClassification" in kinds:
         model_class, takes = library.AutoModelForSequenceClassification, "texts"
     else:
@@ -564,7 +564,7 @@ def open_transformers(source: str | Path) -> Model:
         longest = getattr(config, "max_position_embeddings", 514) - 2
 
     def call(batch: Any) -> Any:
-        if takes == "pictures":
+        if takes == "images":
             inputs = {"pixel_values": torch.from_numpy(batch).to(device)}
         else:
             cut = {"padding": True, "truncation": True, "max_length": longest}
@@ -576,7 +576,7 @@ def open_transformers(source: str | Path) -> Model:
         return np.asarray(tool(images=image, return_tensors="np")["pixel_values"][0])
 
     described = None
-    if takes == "pictures":
+    if takes == "images":
         with suppress(RankshotError):
             described = Preprocessing.from_config(json.loads(tool.to_json_string()))
     with TemporaryDirectory() as folder:
@@ -594,7 +594,7 @@ def open_transformers(source: str | Path) -> Model:
         partial(_run_with_features, network, call),
         classes=None if made_up else labels,
         preprocessing=described,
-        prepare=prepare if takes == "pictures" else None,
+        prepare=prepare if takes == "images" else None,
         n_outputs=config.num_labels,
         max_tokens=longest if takes == "texts" else None,
         fingerprint=_fingerprint_state(network) + settings,

@@ -21,7 +21,7 @@ none was above it; of 1,000 batches of a single class, 9 % were. All batches wit
 divided twice by 255, or channels in the wrong place were. Exchanged colours and another mean, which
 change the scores little, are not noticed."""
 LOWEST_ACCURACY = 0.1
-"""On pictures of 32 x 32 pixels, which are hard for it, a network for 1,000 classes recognises 13 %
+"""On images of 32 x 32 pixels, which are hard for it, a network for 1,000 classes recognises 13 %
 of 100 inputs of its own classes, and 0 % to 4 % with raw pixels, pixels from 0 to 1 or exchanged
 axes."""
 LEAST_INPUTS, LEAST_CLASSES = 10, 10

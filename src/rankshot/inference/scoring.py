@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.inputs import Input, Skipped, open_inputs
-from rankshot.inference.model import Model, fingerprint, join_lines, open_model
-from rankshot.inference.pictures import (
+from rankshot.inference.images import (
     PRESETS,
     Preprocessing,
     as_preprocessing,
     fit_to_shape,
     ignore_pillow_warnings,
-    read_picture,
+    read_image,
     require_pillow,
 )
+from rankshot.inference.inputs import Input, Skipped, open_inputs
+from rankshot.inference.model import Model, fingerprint, join_lines, open_model
 from rankshot.sources.names.labels import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
@@ -211,7 +211,7 @@ class ScoringPlan:
     def origin(self) -> dict[str, str]:
         """What the scores are from, for people: the model, and the preprocessing of images."""
         found = {"model": str(self.model)}
-        if self.model.takes == "pictures":
+        if self.model.takes == "images":
             found["preprocessing"] = str(self.model.preprocessing or "the model's own processor")
         return found
 
@@ -222,7 +222,7 @@ class ScoringPlan:
         return {
             "model": model.fingerprint,
             # All digits; the text for people has four.
-            "preprocessing": repr(model.preprocessing) if model.takes == "pictures" else None,
+            "preprocessing": repr(model.preprocessing) if model.takes == "images" else None,
             "classes": fingerprint(self.classes.names),
             "features": self.features,
         }
@@ -275,13 +275,13 @@ class ScoringPlan:
             yield scored
 
     def _prepare(self) -> Callable[[Any], Any] | None:
-        if self.model.takes != "pictures":
+        if self.model.takes != "images":
             return None
         convert = self.model.prepare or self.model.preprocessing
         assert convert is not None  # noqa: S101 (plan_scoring has refused it)
 
         def prepare(value: object) -> Any:
-            return convert(read_picture(value) if isinstance(value, (str, Path)) else value)
+            return convert(read_image(value) if isinstance(value, (str, Path)) else value)
 
         return prepare
 
@@ -407,10 +407,10 @@ def set_preprocessing(
     if given is not None:
         if opened.takes == "texts":
             raise RankshotError(f"{opened.name}: takes texts, which need no preprocessing")
-        opened = replace(opened, takes="pictures", preprocessing=given, prepare=None)
-    if opened.takes == "pictures":
+        opened = replace(opened, takes="images", preprocessing=given, prepare=None)
+    if opened.takes == "images":
         require_pillow()
-    if opened.takes == "pictures" and opened.prepare is None:
+    if opened.takes == "images" and opened.prepare is None:
         if opened.preprocessing is None:
             raise RankshotError(
                 f"{opened.name}: no preprocessing is known for this network"
@@ -517,7 +517,7 @@ def _try(prepare: Callable[[Any], Any], value: object) -> Any:
         return prepare(value)
     except RankshotError as error:
         return error
-    except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd picture
+    except Exception as error:  # noqa: BLE001 - a processor may raise anything for an odd image
         return RankshotError(f"cannot be prepared ({type(error).__name__}: {short_repr(error)})")
 
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
-from rankshot.core.progress import announce_pass
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.jobs.executors import import_dask, list_workers
@@ -77,9 +76,7 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
             merge(combine, results[i : i + SPLIT_EVERY])
             for i in range(0, len(results), SPLIT_EVERY)
         ]
-    found = dask.compute(*results)[0] if results else None
-    announce_pass()
-    return found
+    return dask.compute(*results)[0] if results else None
 
 
 class PartitionedRankings(RankingParts):

@@ -1,4 +1,4 @@
-"""What all displays share: axes, colours, short names, and the picture as SVG for a page."""
+"""What all displays share: axes, colours, short names, and the plot as SVG for a page."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PAGE_COLOURS = {
     GRID: f"var(--line,{GRID})",
     PAPER: f"var(--surface,{PAPER})",
 }
-"""On a page, its style sheet decides, so that a picture is readable on dark pages as well."""
+"""On a page, its style sheet decides, so that a plot is readable on dark pages as well."""
 NUMBER_SIZE = 7
-"""Points: the numbers in a picture."""
+"""Points: the numbers in a plot."""
 DARKNESS = 0.4
 """On darker cells, numbers are white."""
 WIDTH = 6.4
@@ -56,14 +56,14 @@ class Display:
     ax_ : matplotlib.axes.Axes
         Where `plot` has drawn.
     figure_ : matplotlib.figure.Figure
-        The figure of these axes, for ``figure_.savefig("picture.png")``.
+        The figure of these axes, for ``figure_.savefig("plot.png")``.
     """
 
     ax_: Any
     figure_: Any
 
     def __repr__(self) -> str:
-        # Not the arrays: notebooks print what a cell returns beside its picture.
+        # Not the arrays: notebooks print what a cell returns beside its plot.
         return f"<{type(self).__name__}>"
 
     def plot(self, ax: Any = None) -> Self:

@@ -332,7 +332,10 @@ def _count_shared_items(a: _Groups, b: _Groups) -> Floats:
     table[:, :, -1, :] = known_a - table.sum(axis=2)
     # The last line counted the rest of both as minus the items that only one of them lists.
     table[:, :, -1, -1] = 0
-    table[:, :, -1, -1] = a.known @ b.known.T - table.sum(axis=(2, 3))
+    # Some BLAS kernels set the flag of invalid values for small float32 matrices of zeros and ones.
+    with np.errstate(invalid="ignore"):
+        known_both = a.known @ b.known.T
+    table[:, :, -1, -1] = known_both - table.sum(axis=(2, 3))
     counts: Floats = table
     return counts
 

@@ -37,6 +37,7 @@ from rankshot.ranking.parts import (
     count_rankings,
     keep_counted,
     map_parts,
+    merge_copies,
     reduce_parts,
     require_any_rankings,
     require_model,
@@ -498,12 +499,13 @@ def merge_rankings(rankings: AnyRankings, model: Any, *, cut: bool = True) -> Ra
 
     It is as long as the longest of them: nothing is known of later places of top-K lists. Without
     ``cut``, that of subset rankings has all items that are compared. Items that no ranking
-    compares are left out: then the consensus is a subset ranking. A single ranking, with its ties
-    and its kind, is its own consensus.
+    compares are left out: then the consensus is a subset ranking. If all rankings are equal, the
+    consensus is that ranking, with its ties and its kind.
     """
     found = count_rankings(rankings)
-    if found.n_rankings == 1:
-        return reduce_parts(rankings, _take_all)
+    distinct = reduce_parts(rankings, _keep_distinct, combine=_join_distinct)
+    if len(distinct) == 1:
+        return distinct
     target = found.target_names[0] if found.target_names else None
     mode = Rankings.from_orders([model.mode_], items=rankings.items, targets=target)
     n_top, listed = reduce_parts(rankings, _count_listed)
@@ -514,8 +516,13 @@ def merge_rankings(rankings: AnyRankings, model: Any, *, cut: bool = True) -> Ra
     return mode.top(found.longest) if cut or n_top else mode
 
 
-def _take_all(rankings: Rankings) -> Rankings:
-    return rankings
+def _keep_distinct(rankings: Rankings) -> Rankings:
+    """Return at most two distinct rankings: enough to know whether all are equal."""
+    return merge_copies(rankings)[0][:2]
+
+
+def _join_distinct(some: Rankings, others: Rankings) -> Rankings:
+    return _keep_distinct(Rankings.concatenate([some, others]))
 
 
 def merge_by_kemeny(rankings: AnyRankings) -> Rankings:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.rater_agreement import TargetSummary
-from rankshot.report.pictures import ShownInput, Thumbnail
+from rankshot.report.images import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability
 
@@ -106,12 +106,12 @@ class SimilarClasses(NamedTuple):
 
 
 class ExplainedInput(NamedTuple):
-    """One input, why it got its class, its true class and its picture, if they are known."""
+    """One input, why it got its class, its true class and its image, if they are known."""
 
     name: str
     explanation: Explanation
     truth: str | None = None
-    picture: Thumbnail | None = None
+    thumbnail: Thumbnail | None = None
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Report:
     overview : PredictionOverview, optional
         Instead of an evaluation, if the true classes are not known.
     gallery : tuple of ShownInput
-        Some inputs with their pictures.
+        Some inputs with their images.
     gallery_choice : str
         How these inputs were chosen; see `describe_choice`.
     consensuses : tuple of TargetSummary

@@ -22,11 +22,11 @@ from rankshot.datasets.embedded import QUESTIONS
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.contents import MethodComparison, MethodRow, Report
 from rankshot.report.formatting import format_interval
-from rankshot.report.pictures import (
+from rankshot.report.images import (
     Outcomes,
     Thumbnail,
     build_gallery,
-    choose_pictures,
+    choose_images,
     describe_choice,
 )
 from rankshot.report.predictions import evaluate_predictions, explain_outcomes, write_verdict
@@ -208,14 +208,14 @@ def demo_report(demo: Demo) -> Report:
     names = [f"Image {row}" for row in range(len(demo.truth))]
     outcomes = Outcomes(predicted, proba, demo.truth, targets)
     images, _, candidates = load_thumbnails()
-    shown = choose_pictures(outcomes, candidates)
+    shown = choose_images(outcomes, candidates)
     pixels = dict(zip(candidates.tolist(), images, strict=True))
-    pictures = {row: Thumbnail.from_pixels(pixels[row]) for row in shown}
+    thumbnails = {row: Thumbnail.from_pixels(pixels[row]) for row in shown}
     explained, whys = explain_outcomes(
         demo.head,
         outcomes,
         names,
-        pictures,
+        thumbnails,
         lambda rows: ((row, demo.scores[row : row + 1]) for row in rows),
     )
     found = evaluate_predictions(demo.truth, predicted, proba, targets)
@@ -234,7 +234,7 @@ def demo_report(demo: Demo) -> Report:
         ),
         comparison=demo.comparison,
         evaluation=found,
-        gallery=build_gallery(outcomes, names, pictures, whys),
+        gallery=build_gallery(outcomes, names, thumbnails, whys),
         gallery_choice=describe_choice(outcomes, shown, len(candidates)),
         consensuses=summarize_rankings(demo.rankings, merging.consensus_, K),
         similar=find_similar_classes(merging.consensus_, K),
@@ -256,7 +256,7 @@ def describe_rehearsal(demo: Demo) -> str:
     """Return what the rehearsal was, and what it found."""
     before, after = demo.rehearsal.calibration_error_
     return (
-        "Evaluation, pictures and explanations: the head that a rehearsal chose. In it, "
+        "Evaluation, images and explanations: the head that a rehearsal chose. In it, "
         f"{len(demo.rehearsal.classes_)} seen classes were held out. "
         f"Their mean accuracy was {format_interval(demo.rehearsal.accuracy_)}, and the calibration "
         f"error {before:.1%} with the default temperature, {after:.1%} with the chosen one."

@@ -23,7 +23,7 @@ from rankshot.report.formatting import (
     shorten,
     sort_largest_first,
 )
-from rankshot.report.pictures import format_gallery
+from rankshot.report.images import format_gallery
 from rankshot.report.predictions import (
     format_calibration,
     format_classes,

@@ -25,7 +25,7 @@ from rankshot.report.formatting import (
     make_bars,
     sort_largest_first,
 )
-from rankshot.report.pictures import Outcomes, Thumbnail
+from rankshot.report.images import Outcomes, Thumbnail
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import (
@@ -138,19 +138,19 @@ def explain_outcomes(
     head: BaseHead,
     outcomes: Outcomes,
     names: Sequence[str],
-    pictures: Mapping[int, Thumbnail],
+    thumbnails: Mapping[int, Thumbnail],
     find_scores: Callable[[Collection[int]], Iterable[tuple[int, Scores]]],
 ) -> tuple[tuple[ExplainedInput, ...], dict[int, Explanation]]:
-    """Explain an example of each class in detail, and all inputs that have a picture, by row.
+    """Explain an example of each class in detail, and all inputs that have an image, by row.
 
     ``find_scores`` yields the rows that it is given, each with the scores of its input.
     """
-    # Rejected inputs have no class to explain. Inputs with a picture are the best examples.
-    shown = np.array(list(pictures), int)
+    # Rejected inputs have no class to explain. Inputs with an image are the best examples.
+    shown = np.array(list(thumbnails), int)
     first = np.concatenate([shown, np.setdiff1d(np.flatnonzero(~outcomes.rejected), shown)])
     examples = first[_choose_examples(outcomes, first)].tolist()
     cards, whys = {}, {}
-    for row, scores in find_scores({*pictures, *examples}):
+    for row, scores in find_scores({*thumbnails, *examples}):
         label = str(outcomes.predicted[row])
         why = explain(head, scores)[0]
         if why.target != label:
@@ -158,7 +158,7 @@ def explain_outcomes(
                 f"input {names[row]!r} is {label!r} in the predictions, but {why.target!r} with "
                 "these scores and this head: give those that made the predictions"
             )
-        if row in pictures:
+        if row in thumbnails:
             whys[row] = why
         if row in examples:
             truth = None if outcomes.truth is None else str(outcomes.truth[row])
@@ -167,7 +167,7 @@ def explain_outcomes(
             others = [str(outcomes.classes[i]) for i in order if outcomes.classes[i] != label]
             rival = truth if truth not in (None, label) else next(iter(others), None)
             why = explain(head, scores, against=rival)[0]
-            cards[row] = ExplainedInput(names[row], why, truth, pictures.get(row))
+            cards[row] = ExplainedInput(names[row], why, truth, thumbnails.get(row))
     return tuple(cards[row] for row in examples), whys
 
 

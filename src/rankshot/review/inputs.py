@@ -13,9 +13,9 @@ import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.tables import read_columns
+from rankshot.inference.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.inference.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
-from rankshot.inference.pictures import ENDINGS as IMAGE_ENDINGS
-from rankshot.report.pictures import PictureFolder, Thumbnail
+from rankshot.report.images import ImageFolder, Thumbnail
 from rankshot.zeroshot.scores import Scores, class_scores
 
 SOUNDS = {
@@ -50,7 +50,7 @@ class ShownInputs:
         If there is nothing else to show.
     place : Path, optional
         A folder of images or sounds; or a file of texts, or of paths below its folder.
-    takes : {"texts", "pictures"}, optional
+    takes : {"texts", "images"}, optional
         What a file has. By default its columns tell.
     versions : mapping of id to str, optional
         The inputs when they were scored; see `find_version`.
@@ -67,7 +67,7 @@ class ShownInputs:
         self._ids = ids
         self._scores = scores
         self._versions = versions or {}
-        self.folder: PictureFolder | None = None
+        self.folder: ImageFolder | None = None
         self.values: list[Path | str | None] = [None] * len(ids)
         if place is not None:
             self.values = self._open(place, takes)
@@ -86,7 +86,7 @@ class ShownInputs:
             # A path that leads out of the folder begins with .. and is not found.
             names = {one.id: os.path.relpath(one.value, place.parent) for one in found}
         root = place if place.is_dir() else place.parent
-        self.folder = PictureFolder(root, (*IMAGE_ENDINGS, *SOUNDS))
+        self.folder = ImageFolder(root, (*IMAGE_ENDINGS, *SOUNDS))
         return [self.folder.find(names.get(name, "")) for name in self._ids]
 
     def check(self, place: Path) -> list[str]:
@@ -145,7 +145,7 @@ class ShownInputs:
         with self._pillow:
             return folder.read(file, side)
 
-    def _require_file(self, row: int, kind: Kind) -> tuple[PictureFolder, Path]:
+    def _require_file(self, row: int, kind: Kind) -> tuple[ImageFolder, Path]:
         file = self.values[row]
         if self.folder is None or not isinstance(file, Path) or self.find_kind(row) != kind:
             raise RankshotError(f"there is no {kind} of this input")

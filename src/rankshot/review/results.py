@@ -11,8 +11,8 @@ from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.report.contents import LEAD_WITH_EXAMPLES, Report
+from rankshot.report.images import Outcomes, build_gallery, read_images
 from rankshot.report.page import render_report, write_page
-from rankshot.report.pictures import Outcomes, build_gallery, read_pictures
 from rankshot.report.predictions import count_predictions
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
@@ -100,7 +100,7 @@ class Results:
         files = {row: file for row, file in enumerate(values) if isinstance(file, Path)}
         images = {row: files[row] for row in files if self._inputs.find_kind(row) == "image"}
         if folder is not None and images:
-            pictures, choice, notes = read_pictures(folder, images, outcomes, review.ids)
-            gallery = build_gallery(outcomes, review.ids, pictures, {})
+            thumbnails, choice, notes = read_images(folder, images, outcomes, review.ids)
+            gallery = build_gallery(outcomes, review.ids, thumbnails, {})
             page = replace(page, gallery=gallery, gallery_choice=choice, notes=tuple(notes))
         write_page(render_report(page), path)

@@ -7,19 +7,18 @@ language-model panels, it raised the accuracy more than any choice of the model 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 
 LIST_LENGTH = 15
 """Lists of 15 gave a higher accuracy than lists of 10, on held-out seen classes."""
-MAX_TOKENS = 8000
-"""Tokens of a prompt and its answer together. A thousand class names fit, and an answer stays short
-enough for a model to complete it."""
+MAX_TOKENS = 16_000
+"""Tokens of a prompt and its answer together. A prompt about 40 classes and the 1,000 of ImageNet
+is one file, and an answer stays short enough for a model to complete it."""
 BYTES_PER_TOKEN = 2.7
 """Measured on prompts and answers with the 100 class names of CIFAR-100: 2.7 to 3.0 with each of
 three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
@@ -175,15 +174,14 @@ def choose_length(k: int | None, items: Sequence[str]) -> int:
 
 
 def make_prompts(
-    targets: Iterable[Any] | Mapping[str, Sequence[str]],
-    items: Iterable[Any],
+    targets: Iterable[object],
+    items: Iterable[object],
     *,
     question: str | Question = "images",
     inputs: str | None = None,
     k: int | None = None,
     raters: int = 4,
     seed: int = 0,
-    max_tokens: int | None = None,
 ) -> dict[str, str]:
     r"""Return prompts that ask for the lists of all targets, by the names of their files.
 
@@ -193,21 +191,14 @@ def make_prompts(
 
     Parameters
     ----------
-    targets : iterable of names, or mapping of str to names
-        The names to rank for. The ``follow_ups`` of `read_answer_files`, a mapping, give prompts
-        that ask again for the targets without an answer.
-    items : iterable of names
-        The names to be ranked.
+    targets, items : iterables of names
+        The names to rank for, and the names to be ranked.
     question, inputs, k
         As for `LanguageModel`.
     raters : int
         The number of prompts, or of groups of prompts.
     seed : int
         The seed of the shuffles.
-    max_tokens : int, optional
-        The maximum number of tokens of a prompt and its answer together, as far as they can be
-        estimated. The default is 8,000, and for a mapping at least twice as many as one target
-        needs.
 
     Examples
     --------
@@ -221,12 +212,8 @@ def make_prompts(
     names = as_names(items)
     length = choose_length(k, names)
     seed = require_whole_number("seed", seed, least=0)
-    wanted = targets
-    if not isinstance(wanted, Mapping):
-        stems = range(1, require_whole_number("raters", raters) + 1)
-        wanted = dict.fromkeys(map("rater-{}".format, stems), as_names(wanted, "targets"))
-    everything = dict.fromkeys(target for some in wanted.values() for target in some)
-    asked = make_question(question, inputs, list(everything))
+    wanted = as_names(targets, "targets")
+    asked = make_question(question, inputs, wanted)
     per_answer = length * estimate_tokens(as_json(names)) / len(names)
 
     def count_tokens(some: Sequence[str]) -> int:
@@ -234,29 +221,20 @@ def make_prompts(
         return 2 * estimate_tokens(as_json(some)) + ceil(len(some) * per_answer)
 
     prompts: dict[str, str] = {}
-    for stem, some in wanted.items():
-        if not some:
-            continue
+    for number in range(1, require_whole_number("raters", raters) + 1):
+        stem = f"rater-{number}"
         shuffled_items = shuffle_names(names, [seed, "items", stem])
-        shuffled = shuffle_names(some, [seed, "targets", stem])
+        shuffled = shuffle_names(wanted, [seed, "targets", stem])
         fixed = estimate_tokens(asked.ask_many((), shuffled_items, length))
-        most = max(count_tokens([target]) for target in some)
-        is_again = wanted is targets
-        limit = max_tokens or max(MAX_TOKENS, 2 * (fixed + most) if is_again else 0)
-        if most > limit - fixed:
-            raise RankshotError(
-                f"a prompt with {len(names):,} seen classes, and its answer, has about "
-                f"{fixed + most:,} tokens; the limit is {limit:,} (max_tokens). Give fewer seen "
-                "classes, for example those that WordNet ranks first, or raise the limit if the "
-                "model accepts it"
-            )
+        # A prompt about one class may be longer.
+        room = max(MAX_TOKENS - fixed, *(count_tokens([target]) for target in wanted))
         # As few prompts as possible, of about the same length.
-        count = max(count_tokens(some) // (limit - fixed), 1)
-        while max(map(count_tokens, parts := _divide(shuffled, count))) > limit - fixed:
+        count = max(count_tokens(wanted) // room, 1)
+        while max(map(count_tokens, parts := _divide(shuffled, count))) > room:
             count += 1
         for i, part in enumerate(parts, 1):
-            number = f".part-{i}" if len(parts) > 1 else ""
-            prompts[f"{stem}{number}.txt"] = asked.ask_many(part, shuffled_items, length)
+            name = f"{stem}.part-{i}.txt" if len(parts) > 1 else f"{stem}.txt"
+            prompts[name] = asked.ask_many(part, shuffled_items, length)
     return prompts
 
 

@@ -7,7 +7,7 @@ from .store.sqlite_files import backup_database as backup_database
 from .study import (
     ExtraQuestion as ExtraQuestion,
     ExtraTranslation as ExtraTranslation,
-    Picture as Picture,
+    ItemImage as ItemImage,
     QualityRules as QualityRules,
     Question as Question,
     Study as Study,

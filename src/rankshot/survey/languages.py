@@ -215,8 +215,8 @@ class OwnTexts:
         self.instructions = self._find(texts.instructions, study.instructions)
         self.contact = self._find(texts.contact, study.contact)
         self.debriefing = self._find(texts.debriefing, study.debriefing)
-        # The names that are not shown, but the pictures.
-        self.hidden = frozenset(p.name for p in study.pictures if study.hide_names)
+        # The names that are not shown, but the images.
+        self.hidden = frozenset(p.name for p in study.images if study.hide_names)
         self.extra = []
         for number, question in enumerate(study.extra, 1):
             translated = texts.extra.get(question.name)
@@ -230,8 +230,8 @@ class OwnTexts:
         return None if translated is None and own is None else self._choose(translated, own or "")
 
     def alt(self, name: str) -> OwnText:
-        """Return what the picture of an item or a target shows."""
-        own = next(picture.alt for picture in self._study.pictures if picture.name == name)
+        """Return what the image of an item or a target shows."""
+        own = next(image.alt for image in self._study.images if image.name == name)
         return self._choose(self._translation.alts.get(name), own)
 
     def _choose(self, translated: str | None, own: str) -> OwnText:
@@ -245,7 +245,7 @@ class OwnTexts:
         return self._choose(self._translation.names.get(name), name.replace("_", " "))
 
     def names(self, names: Sequence[str]) -> list[OwnText]:
-        """Return names as they are shown, or what the pictures of hidden names show."""
+        """Return names as they are shown, or what the images of hidden names show."""
         shown = [self.alt(name) if name in self.hidden else self.name(name) for name in names]
         # Unchanged if two would become the same.
         if self.hidden or len({text for text, _ in shown}) == len(names):

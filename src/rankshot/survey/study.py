@@ -85,7 +85,7 @@ _PLACES = {
     for key, field in keys.items()
 }
 # The lists of tables, and the key by which a message names one of them.
-LISTED = {"questions": "target", "gold": "target", "pictures": "name", "extra": "name"}
+LISTED = {"questions": "target", "gold": "target", "images": "name", "extra": "name"}
 # What to do if a field is missing.
 _ADVICE = {
     "title": 'write one, such as title = "Which animals are alike?"',
@@ -292,8 +292,8 @@ class QualityRules:
 
 
 @validated
-class Picture:
-    """The picture of an item or a target.
+class ItemImage:
+    """The image of an item or a target.
 
     Attributes
     ----------
@@ -306,8 +306,8 @@ class Picture:
 
     Examples
     --------
-    >>> from rankshot.survey import Picture
-    >>> Picture("fox", "fox.jpg", alt="a red fox in the snow").file.name
+    >>> from rankshot.survey import ItemImage
+    >>> ItemImage("fox", "fox.jpg", alt="a red fox in the snow").file.name
     'fox.jpg'
     """
 
@@ -415,7 +415,7 @@ class Translation:
     names : mapping
         The names of items and targets as they are shown.
     alts : mapping
-        What the pictures of items and targets show, by the same names.
+        What the images of items and targets show, by the same names.
     extra : mapping
         The extra questions, by name.
     conditions : mapping
@@ -460,7 +460,7 @@ class Study:
         Whether the items that a question does not show come after those that it shows, or nothing
         is known about them. Required unless every question shows all items.
     hide_names : bool
-        Whether names that have a picture are not shown. Screen readers read its description.
+        Whether names that have an image are not shown. Screen readers read its description.
     gold : tuple of Question
         Questions whose answer is known, with any items.
     answers_per_question, questions_per_participant, repeats : int
@@ -504,7 +504,7 @@ class Study:
         Files with fixed texts in more languages.
     translations : mapping
         The study's own texts in other languages.
-    pictures : tuple of Picture
+    images : tuple of ItemImage
     extra : tuple of ExtraQuestion
     quality : QualityRules
 
@@ -546,7 +546,7 @@ class Study:
     languages: tuple[Tag, ...] = ()
     catalogues: tuple[File, ...] = ()
     translations: dict[Tag, Translation] = field(default_factory=dict, hash=False)
-    pictures: tuple[Picture, ...] = ()
+    images: tuple[ItemImage, ...] = ()
     extra: Annotated[tuple[ExtraQuestion, ...], Field(max_length=MOST_ITEMS)] = ()
     conditions: dict[Name, Line] = field(default_factory=dict, hash=False)
     quality: QualityRules = QualityRules()
@@ -692,18 +692,18 @@ class Study:
                 yield describe_table(table, number, question.target), question
 
     def _check_names(self) -> None:
-        """Refuse names of pictures, translations and extra questions that nothing has."""
-        pictures = tuple(picture.name for picture in self.pictures)
+        """Refuse names of images, translations and extra questions that nothing has."""
+        images = tuple(image.name for image in self.images)
         extra = {question.name: question for question in self.extra}
         double = "has a name more than once: remove the others"
-        require(len(set(pictures)) == len(pictures), f"[[pictures]] {double}")
+        require(len(set(images)) == len(images), f"[[images]] {double}")
         require(len(extra) == len(self.extra), f"[[extra]] {double}")
-        _require_known("[[pictures]]", pictures, self.names, "an item or a target")
-        require(pictures or not self.hide_names, "[items] hide_names needs [[pictures]]: add some")
+        _require_known("[[images]]", images, self.names, "an item or a target")
+        require(images or not self.hide_names, "[items] hide_names needs [[images]]: add some")
         for tag, texts in self.translations.items():
             place = f"[translations.{tag}]"
             _require_known(f"{place} names", texts.names, self.names, "an item or a target")
-            _require_known(f"{place} alts", texts.alts, pictures, "the name of a picture")
+            _require_known(f"{place} alts", texts.alts, images, "the name of an image")
             _require_known(f"{place} extra", texts.extra, extra, "the name of an extra question")
             _require_known(f"{place} conditions", texts.conditions, self.conditions, "a condition")
             for name, translated in texts.extra.items():

@@ -114,7 +114,7 @@ def format_study(study: Study) -> str:
     """Return a study as the text of study.toml, with comments for the researcher.
 
     `read_study` of a file with this text returns an equal study, except for files next to it:
-    pictures, catalogues and the list of allowed ids are not written.
+    images, catalogues and the list of allowed ids are not written.
 
     Parameters
     ----------

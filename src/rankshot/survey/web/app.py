@@ -30,7 +30,7 @@ from rankshot.survey.store.participation import NotAssignedError, Participation,
 from rankshot.survey.store.people import forget_withdrawn, read_state
 from rankshot.survey.store.sqlite_files import DatabaseGoneError
 from rankshot.survey.study import Study
-from rankshot.survey.web.pages import PACKAGE, Pages, load_pictures
+from rankshot.survey.web.pages import PACKAGE, Pages, load_images
 from rankshot.survey.web.participant_routes import EXTRA, LOGGER, PLACE, ParticipantRoutes
 from rankshot.survey.web.researcher_routes import ResearcherRoutes
 from rankshot.web.application import add_files, create_application, load_static_files
@@ -81,7 +81,7 @@ def create_app(
     An ASGI server serves it, until it is stopped, as long as the database is open:
     ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
     """
-    addresses, pictures = load_pictures(study.pictures)
+    addresses, images = load_images(study.images)
     static = load_static_files(PACKAGE)
     with name_failures("the survey's database"):
         participation = Participation(study, database)
@@ -102,7 +102,7 @@ def create_app(
         researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
         app.routes.extend(researcher.router().routes)
     add_files(app, "/static/{name}", static)
-    add_files(app, "/pictures/{name}", pictures)
+    add_files(app, "/images/{name}", images)
     _add_readiness(app, database)
     _add_error_pages(app, study, pages)
     return app

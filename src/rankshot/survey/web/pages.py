@@ -1,4 +1,4 @@
-"""Pages from templates, in the language of their reader, and pictures."""
+"""Pages from templates, in the language of their reader, and images."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rankshot.survey.languages import (
 )
 from rankshot.survey.platforms import fill_url
 from rankshot.survey.store.participation import Participation
-from rankshot.survey.study import Picture, Study
+from rankshot.survey.study import ItemImage, Study
 from rankshot.web.application import File, create_environment
 from rankshot.web.guards import SENT, RefusedError
 
@@ -36,13 +36,13 @@ from rankshot.web.guards import SENT, RefusedError
 TEMPORARY = ("outage", "failed")
 # It has the templates and the static files.
 PACKAGE = "rankshot.survey.web"
-# The largest file. Participants load up to 50 pictures for one question, many on phones.
-MOST_PICTURE_BYTES = 2**20
+# The largest file. Participants load up to 50 images for one question, many on phones.
+MOST_IMAGE_BYTES = 2**20
 DIGEST_DIGITS = 32
 # How many rows of questions are kept, each about 500 bytes.
 MOST_ROWS = 10_000
 # How the files of each kind begin.
-PICTURES = {
+IMAGES = {
     "jpeg": re.compile(rb"\xff\xd8\xff"),
     "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
@@ -56,16 +56,16 @@ SCRIPT_KEYS = (
 
 
 class Pages:
-    """The pages of one study, with the addresses of its pictures; what people wrote is escaped."""
+    """The pages of one study, with the addresses of its images; what people wrote is escaped."""
 
     def __init__(
         self,
         study: Study,
-        pictures: dict[str, str],
+        images: dict[str, str],
         static: dict[str, File],
         participation: Participation,
     ) -> None:
-        self._environment = create_environment(PACKAGE, static, study=study, pictures=pictures)
+        self._environment = create_environment(PACKAGE, static, study=study, images=images)
         self._study = study
         self._participation = participation
         self._texts: dict[str, PageTexts] = {}
@@ -251,27 +251,27 @@ def render_line(text: str) -> Markup:
     return Markup(_MARKDOWN.renderInline(text))  # noqa: S704 (it has no HTML)
 
 
-# ---- Pictures
+# ---- Images
 
 
-def load_pictures(pictures: Iterable[Picture]) -> tuple[dict[str, str], dict[str, File]]:
-    """Read the pictures of a study; return their addresses, and the files, by name.
+def load_images(images: Iterable[ItemImage]) -> tuple[dict[str, str], dict[str, File]]:
+    """Read the images of a study; return their addresses, and the files, by name.
 
     An address names the content, so it never changes.
     """
     addresses, found = {}, {}
-    for picture in pictures:
-        with picture.file.open("rb") as file:
+    for image in images:
+        with image.file.open("rb") as file:
             # One byte more than allowed shows that a file is too large, however large it is.
-            content = file.read(MOST_PICTURE_BYTES + 1)
-        kind = next((kind for kind, start in PICTURES.items() if start.match(content)), None)
-        if kind is None or len(content) > MOST_PICTURE_BYTES:
+            content = file.read(MOST_IMAGE_BYTES + 1)
+        kind = next((kind for kind, start in IMAGES.items() if start.match(content)), None)
+        if kind is None or len(content) > MOST_IMAGE_BYTES:
             raise RankshotError(
-                f"{picture.file}: this must be a JPEG, PNG or WebP picture of at most "
-                f"{MOST_PICTURE_BYTES / 2**20:,.0f} MiB: convert it, for example to a width of "
+                f"{image.file}: this must be a JPEG, PNG or WebP image of at most "
+                f"{MOST_IMAGE_BYTES / 2**20:,.0f} MiB: convert it, for example to a width of "
                 "800 pixels, or correct the name"
             )
         name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{kind}"
-        addresses[picture.name] = f"/pictures/{name}"
+        addresses[image.name] = f"/images/{name}"
         found[name] = File(content, f"image/{kind}")
     return addresses, found

@@ -35,14 +35,14 @@
     const node = element(id).content.firstElementChild.cloneNode(true);
     node.dataset.item = item;
     const name = node.querySelector('.name');
-    const { language, picture, alt, altLanguage } = selects[item].dataset;
+    const { language, image: source, alt, altLanguage } = selects[item].dataset;
     name.textContent = names[item];
     name.lang = language;
-    if (picture) {
-      // Without a text of its own, the name is hidden, and is what the picture shows.
+    if (source) {
+      // Without a text of its own, the name is hidden, and is what the image shows.
       name.classList.toggle('unseen', !alt);
       const image = new Image();
-      Object.assign(image, { src: picture, alt, lang: altLanguage, dir: 'auto', draggable: false });
+      Object.assign(image, { src: source, alt, lang: altLanguage, dir: 'auto', draggable: false });
       name.before(image);
     }
     for (const button of node.querySelectorAll('.tool')) {

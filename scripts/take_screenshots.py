@@ -1,12 +1,12 @@
-"""Make the pictures in docs/images again, from a run of this version.
+"""Make the images in docs/images again, from a run of this version.
 
-    make pictures
+    make screenshots
 
 - report.png, confusions.png: two parts of the report of ``rankshot demo``, which takes a minute
 - survey.png: a question half answered, on a phone and on a desktop
 - researcher.png: the researcher's page of a survey with simulated answers
 - review.png: the page that checks and corrects predictions
-- pictures of the gallery, copied from docs/gallery: build the site first, with ``make docs``
+- images of the gallery, copied from docs/gallery: build the site first, with ``make docs``
 
 The pages are shown by the system's Chromium, as in the tests, and served as in the tests. Each file
 has at most 256 colours, to be small, and names the version in its metadata: a test reads it.
@@ -47,13 +47,13 @@ COPIED = {
     "groups": "rankings/images/sphx_glr_02_groups_of_raters_001.png",
     "leaderboard": "rankings/images/sphx_glr_04_leaderboard_001.png",
 }
-"""Pictures of the gallery that README.md and the guide show."""
+"""Images of the gallery that README.md and the guide show."""
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 900, "height": 600}
 TOKEN = "0123456789abcdef"
 
 
 def main() -> None:
-    """Make all pictures."""
+    """Make all images."""
     for name, source in COPIED.items():
         save(name, Image.open(GALLERY / source))
     with launch_chromium() as browser:
@@ -63,13 +63,13 @@ def main() -> None:
         take_review(browser)
 
 
-def save(name, picture):
-    """Write a picture with few colours, and the version that made it."""
+def save(name, image):
+    """Write an image with few colours, and the version that made it."""
     version = PngInfo()
     version.add_text("Software", f"rankshot {rankshot.__version__}")
     path = IMAGES / f"{name}.png"
-    picture.convert("RGB").quantize(256).save(path, optimize=True, pnginfo=version)
-    print(f"{path.relative_to(ROOT)}: {picture.width} x {picture.height}, {path.stat().st_size} B")
+    image.convert("RGB").quantize(256).save(path, optimize=True, pnginfo=version)
+    print(f"{path.relative_to(ROOT)}: {image.width} x {image.height}, {path.stat().st_size} B")
 
 
 @contextmanager

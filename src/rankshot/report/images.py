@@ -1,4 +1,4 @@
-"""Pictures of inputs, small enough to be embedded in a page, and which inputs are shown."""
+"""Images of inputs, small enough to be embedded in a page, and which inputs are shown."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.inference.pictures import (
+from rankshot.inference.images import (
     ENDINGS,
     ignore_pillow_warnings,
-    read_picture,
+    read_image,
     require_pillow,
 )
 from rankshot.report.formatting import format_percent, sort_largest_first
@@ -25,13 +25,13 @@ from rankshot.zeroshot.explanation import Explanation
 Labels = NDArray[np.str_]
 Rows = NDArray[np.intp]
 MAX_SIDE = 96
-"""The largest width and height of a picture on the page, in pixels."""
+"""The largest width and height of an image on the page, in pixels."""
 TINY_SIDE = 48
-"""Pictures up to this size are kept as they are, and shown enlarged, with visible pixels."""
+"""Images up to this size are kept as they are, and shown enlarged, with visible pixels."""
 QUALITY = 80
-MAX_PICTURES = 60
-FIRST_PICTURES = 6
-"""Pictures that are not folded."""
+MAX_IMAGES = 60
+FIRST_IMAGES = 6
+"""Images that are not folded."""
 N_SUPPORTERS = 3
 """Seen classes that are named with each prediction."""
 
@@ -41,7 +41,7 @@ N_SUPPORTERS = 3
 
 @dataclass(frozen=True)
 class Thumbnail:
-    """A small picture.
+    """A small image.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Thumbnail:
 
     @classmethod
     def from_pixels(cls, pixels: NDArray[np.uint8]) -> Thumbnail:
-        """Return a picture from its pixels, of shape (height, width, 3), red, green and blue."""
+        """Return an image from its pixels, of shape (height, width, 3), red, green and blue."""
         # Made from the pixels alone: Pillow would copy the comments of a file into the new one.
         image, stream = require_pillow().fromarray(pixels), io.BytesIO()
         is_tiny = max(pixels.shape[:2]) <= TINY_SIDE
@@ -69,12 +69,12 @@ class Thumbnail:
 
     @property
     def uri(self) -> str:
-        """The picture as a data URI."""
+        """The image as a data URI."""
         return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
 
 
-class PictureFolder:
-    """Finds the picture files of inputs in a folder, and reads them.
+class ImageFolder:
+    """Finds the image files of inputs in a folder, and reads them.
 
     Nothing outside of this folder is read, whatever ids and symbolic links say.
     """
@@ -97,7 +97,7 @@ class PictureFolder:
         return self._listed[parent].get(last)
 
     def _list_files(self, parent: str) -> dict[str, Path]:
-        """Return the picture files of one folder by their names, and by these without endings."""
+        """Return the image files of one folder by their names, and by these without endings."""
         try:
             folder = (self.root / parent).resolve()
             if not folder.is_relative_to(self.root):
@@ -117,14 +117,14 @@ class PictureFolder:
         return file
 
     def read(self, file: Path, side: int = MAX_SIDE) -> Thumbnail:
-        """Return a picture, scaled down to at most 96 x 96 pixels, upright, on white.
+        """Return an image, scaled down to at most 96 x 96 pixels, upright, on white.
 
         Nothing else of the file is kept: no place, no camera, no comment. An error says why the
         file cannot be shown, without its path. ``side`` is the size in pixels.
         """
         self.require_inside(file)
         with ignore_pillow_warnings():
-            return Thumbnail.from_pixels(np.array(read_picture(file, side)))
+            return Thumbnail.from_pixels(np.array(read_image(file, side)))
 
 
 # ---- Choice
@@ -163,7 +163,7 @@ class Outcomes(NamedTuple):
         return np.asarray(np.clip(self.proba[rows, columns], 0, 1))
 
 
-def choose_pictures(outcomes: Outcomes, candidates: Rows) -> list[int]:
+def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
     """Return the rows to show: of each class as many right as wrong predictions, surest first.
 
     If the truth is not known, it is the most and the least probable predictions of each class.
@@ -185,37 +185,37 @@ def choose_pictures(outcomes: Outcomes, candidates: Rows) -> list[int]:
     return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
 
 
-def read_pictures(
-    folder: PictureFolder, files: Mapping[int, Path], outcomes: Outcomes, ids: Sequence[str]
+def read_images(
+    folder: ImageFolder, files: Mapping[int, Path], outcomes: Outcomes, ids: Sequence[str]
 ) -> tuple[dict[int, Thumbnail], str, list[str]]:
-    """Choose some of the rows that have a file, and read their pictures only.
+    """Choose some of the rows that have a file, and read their images only.
 
     How they were chosen, and which ones cannot be shown, is returned in sentences.
     """
     candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
-    pictures, unreadable = {}, []
-    for row in choose_pictures(outcomes, candidates):
+    thumbnails, unreadable = {}, []
+    for row in choose_images(outcomes, candidates):
         try:
-            pictures[row] = folder.read(files[row])
+            thumbnails[row] = folder.read(files[row])
         except RankshotError as error:
             unreadable.append(f"{short_repr(ids[row])} ({error})")
     notes = []
     if unreadable:
         some = format_count(len(unreadable), "image")
         notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
-    choice = describe_choice(outcomes, list(pictures), len(candidates)) if pictures else ""
-    return pictures, choice, notes
+    choice = describe_choice(outcomes, list(thumbnails), len(candidates)) if thumbnails else ""
+    return thumbnails, choice, notes
 
 
 def _plan(n_classes: int) -> tuple[list[int], int]:
     """Return the places of the classes to show, and the number of inputs of each kind."""
-    n_shown = min(n_classes, MAX_PICTURES // 2)
+    n_shown = min(n_classes, MAX_IMAGES // 2)
     places = np.linspace(0, n_classes - 1, n_shown).round().astype(int)
-    return places.tolist(), MAX_PICTURES // (2 * n_shown)
+    return places.tolist(), MAX_IMAGES // (2 * n_shown)
 
 
 def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) -> str:
-    """Return how `choose_pictures` chose rows, and what share of all inputs they are."""
+    """Return how `choose_images` chose rows, and what share of all inputs they are."""
     n, (shown, each) = len(outcomes.predicted), _plan(len(outcomes.classes))
     classes = f"each of {len(shown)} of the {len(outcomes.classes):,} classes"
     if len(shown) == len(outcomes.classes):
@@ -236,13 +236,13 @@ def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) 
 
 
 class ShownInput(NamedTuple):
-    """An input with its picture, what was predicted for it, and why.
+    """An input with its image, what was predicted for it, and why.
 
     Attributes
     ----------
     name : str
         The input, for example its id.
-    picture : Thumbnail
+    thumbnail : Thumbnail
     label : str
         The predicted class.
     probability : float
@@ -254,7 +254,7 @@ class ShownInput(NamedTuple):
     """
 
     name: str
-    picture: Thumbnail
+    thumbnail: Thumbnail
     label: str
     probability: float
     truth: str | None = None
@@ -264,15 +264,15 @@ class ShownInput(NamedTuple):
 def build_gallery(
     outcomes: Outcomes,
     names: Sequence[str] | NDArray[np.object_],
-    pictures: Mapping[int, Thumbnail],
+    thumbnails: Mapping[int, Thumbnail],
     explanations: Mapping[int, Explanation],
 ) -> tuple[ShownInput, ...]:
-    """Return some inputs with their pictures."""
-    rows = list(pictures)
+    """Return some inputs with their images."""
+    rows = list(thumbnails)
     return tuple(
         ShownInput(
             str(names[row]),
-            pictures[row],
+            thumbnails[row],
             str(outcomes.predicted[row]),
             probability,
             None if outcomes.truth is None else str(outcomes.truth[row]),
@@ -296,5 +296,5 @@ def find_supporters(why: Explanation) -> tuple[str, ...]:
 def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, Any]:
     """Return the inputs that are shown first, and those that are folded."""
     explained = any(one.supporters for one in inputs)
-    first, others = inputs[:FIRST_PICTURES], inputs[FIRST_PICTURES:]
+    first, others = inputs[:FIRST_IMAGES], inputs[FIRST_IMAGES:]
     return {"first": first, "others": others, "explained": explained}

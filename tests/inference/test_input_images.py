@@ -1,4 +1,4 @@
-"""Pictures: files become upright RGB on white, and then what transformers' own processors make."""
+"""Images: files become upright RGB on white, and then what transformers' own processors make."""
 
 import json
 import os
@@ -16,15 +16,15 @@ from PIL import Image
 
 from rankshot import RankshotError
 from rankshot.inference import Preprocessing
-from rankshot.inference.pictures import (
+from rankshot.inference.images import (
     MAX_PIXELS,
     PRESETS,
     as_preprocessing,
     fit_to_shape,
     ignore_pillow_warnings,
-    read_picture,
+    read_image,
 )
-from tiny_models import BLUE, RED, two_halves, write_pictures
+from tiny_models import BLUE, RED, two_halves, write_images
 
 WHITE = (255, 255, 255)
 
@@ -41,12 +41,12 @@ def assert_colors(image, left, right, within=30):
 def test_formats_and_modes(tmp_path):
     for ending in ("jpg", "png", "webp", "bmp", "tif", "ppm", "gif", "avif"):
         two_halves().save(tmp_path / f"a.{ending}")
-        assert_colors(read_picture(tmp_path / f"a.{ending}"), RED, BLUE)
+        assert_colors(read_image(tmp_path / f"a.{ending}"), RED, BLUE)
     for mode, file in (("CMYK", "a.jpg"), ("P", "a.png"), ("RGBA", "a.png")):
         (two_halves().quantize(2) if mode == "P" else two_halves().convert(mode)).save(
             tmp_path / file
         )
-        assert_colors(read_picture(tmp_path / file), RED, BLUE)
+        assert_colors(read_image(tmp_path / file), RED, BLUE)
 
 
 def test_grey_has_three_equal_channels(tmp_path):
@@ -55,19 +55,19 @@ def test_grey_has_three_equal_channels(tmp_path):
     sixteen = Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
     for image in (grey.convert("1"), grey, grey.convert("LA"), sixteen):
         image.save(tmp_path / "a.png")
-        assert_colors(read_picture(tmp_path / "a.png"), WHITE, (0, 0, 0), within=0)
+        assert_colors(read_image(tmp_path / "a.png"), WHITE, (0, 0, 0), within=0)
     # They are scaled and not clipped.
     Image.fromarray(np.full((20, 40), 0x4000, np.uint16)).save(tmp_path / "a.png")
-    assert_colors(read_picture(tmp_path / "a.png"), (64,) * 3, (64,) * 3, within=0)
+    assert_colors(read_image(tmp_path / "a.png"), (64,) * 3, (64,) * 3, within=0)
 
 
 def test_transparent_parts_are_white(tmp_path):
     image = two_halves().convert("RGBA")
     image.paste((0, 0, 0, 0), (20, 0, 40, 20))
     image.save(tmp_path / "a.png")
-    assert_colors(read_picture(tmp_path / "a.png"), RED, WHITE, within=0)
+    assert_colors(read_image(tmp_path / "a.png"), RED, WHITE, within=0)
     Image.new("RGBA", (40, 20), (0, 0, 0, 128)).save(tmp_path / "half.png")
-    assert_colors(read_picture(tmp_path / "half.png"), (127,) * 3, (127,) * 3, within=1)
+    assert_colors(read_image(tmp_path / "half.png"), (127,) * 3, (127,) * 3, within=1)
 
 
 def test_photographs_are_turned_upright(tmp_path):
@@ -82,8 +82,8 @@ def test_photographs_are_turned_upright(tmp_path):
         exif = Image.Exif()
         exif[0x0112] = orientation
         image.save(tmp_path / "a.png", exif=exif)
-        np.testing.assert_array_equal(np.asarray(read_picture(tmp_path / "a.png")), wanted)
-        small = np.asarray(read_picture(tmp_path / "a.png", 20))
+        np.testing.assert_array_equal(np.asarray(read_image(tmp_path / "a.png")), wanted)
+        small = np.asarray(read_image(tmp_path / "a.png", 20))
         assert small.shape == (wanted.shape[0] // 2, wanted.shape[1] // 2, 3)
 
 
@@ -94,7 +94,7 @@ def test_the_first_frame_of_an_animation_counts(tmp_path):
         frames[0].save(file, save_all=True, append_images=frames[1:], duration=50)
         with Image.open(file) as animation:
             assert animation.n_frames == 2
-        assert_colors(read_picture(file), RED, RED)
+        assert_colors(read_image(file), RED, RED)
 
 
 # ---- Hostile files
@@ -115,18 +115,18 @@ def bomb(width, height):
     ("content", "reason"),
     [
         (b"", "an empty file"),
-        (b"no picture", "not a picture"),
-        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage", "not a picture"),
+        (b"no image", "not an image"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\nshowpage", "not an image"),
         (bomb(MAX_PIXELS // 1000, 1001), r"more than 100 million pixels \(100000 x 1001\)"),
         (bomb(100_000, 100_000), "more than 100 million pixels"),
         (bomb(300, 300), "damaged"),
     ],
 )
-def test_what_is_no_picture_is_refused_with_a_reason(tmp_path, content, reason):
+def test_what_is_not_an_image_is_refused_with_a_reason(tmp_path, content, reason):
     (tmp_path / "a.png").write_bytes(content)
     before = Image.MAX_IMAGE_PIXELS, list(warnings.filters)
     with ignore_pillow_warnings(), pytest.raises(RankshotError, match=reason) as error:
-        read_picture(tmp_path / "a.png")
+        read_image(tmp_path / "a.png")
     assert str(tmp_path) not in str(error.value)
     assert (Image.MAX_IMAGE_PIXELS, list(warnings.filters)) == before
 
@@ -137,20 +137,20 @@ def test_truncated_files_are_refused(tmp_path, rng):
         Image.fromarray(rng.integers(0, 256, (90, 90, 3), dtype=np.uint8)).save(file)
         content = file.read_bytes()
         file.write_bytes(content[: len(content) // 2])
-        with ignore_pillow_warnings(), pytest.raises(RankshotError, match=r"damaged|not a picture"):
-            read_picture(file)
+        with ignore_pillow_warnings(), pytest.raises(RankshotError, match=r"damaged|not an image"):
+            read_image(file)
 
 
 def test_floating_point_pixels(tmp_path):
     Image.fromarray(np.ones((5, 5), np.float32)).save(tmp_path / "a.tif")
     with pytest.raises(RankshotError, match="floating-point numbers"):
-        read_picture(tmp_path / "a.tif")
+        read_image(tmp_path / "a.tif")
 
 
 @pytest.mark.slow
 def test_what_is_no_regular_file_is_not_opened(tmp_path):
     """A pipe without a writer would block the run for ever; /dev/zero never ends."""
-    write_pictures(tmp_path, 1)
+    write_images(tmp_path, 1)
     os.mkfifo(tmp_path / "pipe.jpg")
     (tmp_path / "zero.png").symlink_to("/dev/zero")
     # A bound socket would need a short path; a folder is refused in the same way.
@@ -243,7 +243,7 @@ def test_imagenet_crops_where_torchvision_does(rng):
         np.testing.assert_allclose(found, wanted.transpose(2, 0, 1), atol=1e-6)
 
 
-def test_small_pictures_are_padded_as_torchvision_does():
+def test_small_images_are_padded_as_torchvision_does():
     """It pads by (size - side) // 2 on the left and on top."""
     for side in (3, 4, 5, 6):
         prepare = Preprocessing(8, 0, 1, resize=side, margin="even")
@@ -274,7 +274,7 @@ def test_the_lines_of_python_and_the_config_do_the_same_bit_by_bit(rng, tmp_path
         noise(rng, *shape).save(path)
         found: dict = {}
         exec("\n".join(given.to_python()).replace("photo.jpg", str(path)), found)
-        np.testing.assert_array_equal(found["x"], given(read_picture(path))[None])
+        np.testing.assert_array_equal(found["x"], given(read_image(path))[None])
 
 
 def test_means_of_pixels_from_0_to_255_are_refused():
@@ -321,5 +321,5 @@ def test_layouts_are_read_from_shapes():
     assert fit_to_shape(other, ("n", 3, 3, 3), "net") == other
     with pytest.raises(RankshotError, match=r"net: its input has 2 axes \(n, 7\); a network for"):
         fit_to_shape(plain, ("n", 7), "net")
-    with pytest.raises(RankshotError, match=r"net: it expects pictures of 9 x 7 .* 64 x 32.* 9x7"):
+    with pytest.raises(RankshotError, match=r"net: it expects images of 9 x 7 .* 64 x 32.* 9x7"):
         fit_to_shape(plain, ("n", 3, 9, 7), "net")

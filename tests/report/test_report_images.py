@@ -1,4 +1,4 @@
-"""Pictures on a page: made from pixels, read from files of all kinds, and chosen fairly."""
+"""Images on a page: made from pixels, read from files of all kinds, and chosen fairly."""
 
 import base64
 import io
@@ -10,37 +10,37 @@ import numpy as np
 import pytest
 from html_walker import Walker, check_self_contained
 from PIL import Image, PngImagePlugin
-from report_samples import PICTURE
+from report_samples import THUMBNAIL
 
 from rankshot import RankshotError
 from rankshot.report.contents import Report
-from rankshot.report.page import render_report
-from rankshot.report.pictures import (
+from rankshot.report.images import (
+    ImageFolder,
     Outcomes,
-    PictureFolder,
     ShownInput,
     Thumbnail,
-    choose_pictures,
+    choose_images,
     find_supporters,
 )
+from rankshot.report.page import render_report
 from rankshot.zeroshot.explanation import Explanation
 from tiny_models import two_halves
 
 
-def decode(picture):
+def decode(thumbnail):
     """Return the pixels that a browser shows, as Pillow decodes them."""
-    return np.asarray(Image.open(io.BytesIO(picture.data)).convert("RGB"))
+    return np.asarray(Image.open(io.BytesIO(thumbnail.data)).convert("RGB"))
 
 
 # ---- Pixels
 
 
-def test_tiny_pictures_keep_every_pixel(rng):
+def test_tiny_images_keep_every_pixel(rng):
     pixels = rng.integers(0, 256, size=(5, 17, 3), dtype=np.uint8)
-    picture = Thumbnail.from_pixels(pixels)
-    np.testing.assert_array_equal(decode(picture), pixels)
-    assert base64.b64decode(picture.uri.partition("base64,")[2]) == picture.data
-    assert picture.is_tiny
+    thumbnail = Thumbnail.from_pixels(pixels)
+    np.testing.assert_array_equal(decode(thumbnail), pixels)
+    assert base64.b64decode(thumbnail.uri.partition("base64,")[2]) == thumbnail.data
+    assert thumbnail.is_tiny
 
 
 # ---- Files
@@ -54,16 +54,16 @@ def test_nothing_but_pixels_gets_into_the_page(tmp_path):
     notes.add_text("Comment", "SECRET words")
     two_halves(40, 40).save(tmp_path / "b.png", pnginfo=notes, exif=exif)
     assert b"SECRET" in (tmp_path / "a.jpg").read_bytes()
-    pictures = PictureFolder(tmp_path)
+    folder = ImageFolder(tmp_path)
     for name in "ab":
-        assert b"SECRET" not in pictures.read(pictures.find(name)).data
+        assert b"SECRET" not in folder.read(folder.find(name)).data
 
 
 def test_what_recognise_reads_is_shown(tmp_path):
     for ending in (".bmp", ".tif", ".PPM"):
         two_halves(30, 20).save(tmp_path / f"a{ending}")
-        pictures = PictureFolder(tmp_path)
-        assert pictures.read(pictures.find(f"a{ending}")).is_tiny
+        folder = ImageFolder(tmp_path)
+        assert folder.read(folder.find(f"a{ending}")).is_tiny
 
 
 # ---- Hostile files
@@ -73,13 +73,13 @@ def test_what_recognise_reads_is_shown(tmp_path):
 def test_flipped_bytes_are_read_or_refused_but_never_fatal(tmp_path, rng, ending):
     two_halves(60, 60).save(tmp_path / f"a.{ending}")
     content = np.frombuffer((tmp_path / f"a.{ending}").read_bytes(), np.uint8)
-    pictures, reasons = PictureFolder(tmp_path), set()
+    folder, reasons = ImageFolder(tmp_path), set()
     for _ in range(40):
         odd = content.copy()
         odd[rng.integers(len(odd), size=5)] = rng.integers(0, 256, size=5, dtype=np.uint8)
         (tmp_path / f"a.{ending}").write_bytes(odd.tobytes())
         try:
-            pictures.read(pictures.find("a"))
+            folder.read(folder.find("a"))
         except RankshotError as error:
             reasons.add(str(error))
     kinds = {" ".join(reason.split()[:2]) for reason in reasons}
@@ -97,14 +97,14 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
     (inside / "near.png").symlink_to(inside / "deep" / "a.png")
     os.mkfifo(inside / "pipe.png")
     (inside / "folder.png").mkdir()
-    pictures = PictureFolder(inside)
+    folder = ImageFolder(inside)
     for name in ("../out/a", "../out/a.png", str(outside / "a"), "far/a", "deep/../../out/a"):
-        assert pictures.find(name) is None
+        assert folder.find(name) is None
     for name in (str(inside / "deep" / "a"), "/deep/a", "a", "", ".", "..", "a\0b", "a\0b/c"):
-        assert pictures.find(name) is None
-    assert pictures.find("x" * 5000 + "/a") is None
+        assert folder.find(name) is None
+    assert folder.find("x" * 5000 + "/a") is None
     for name in ("deep/a", "deep/a.png", "deep/../deep/a", "near"):
-        shown = decode(pictures.read(pictures.find(name)))
+        shown = decode(folder.read(folder.find(name)))
         assert shown[32, 24].argmax() == 0
         assert shown[32, 72].argmax() == 2
     for name, reason in (
@@ -113,15 +113,15 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
         ("folder", "not a"),
     ):
         with pytest.raises(RankshotError, match=reason):
-            pictures.read(pictures.find(name))
+            folder.read(folder.find(name))
 
 
 def test_a_missing_folder_or_library_is_named(tmp_path, monkeypatch):
     with pytest.raises(RankshotError, match="nowhere: there is no such folder"):
-        PictureFolder(tmp_path / "nowhere")
+        ImageFolder(tmp_path / "nowhere")
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(RankshotError, match=r"need PIL.Image: pip install 'rankshot\[pictures\]'"):
-        PictureFolder(tmp_path)
+    with pytest.raises(RankshotError, match=r"need PIL.Image: pip install 'rankshot\[pillow\]'"):
+        ImageFolder(tmp_path)
 
 
 # ---- Choice
@@ -140,7 +140,7 @@ def random_outcomes(rng, L, n, known=True):
 def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
     outcomes = random_outcomes(rng, L, 2000)
     some = np.sort(rng.permutation(2000)[:1500])
-    rows = choose_pictures(outcomes, some)
+    rows = choose_images(outcomes, some)
     assert len(set(rows)) == len(rows) <= 60
     assert set(rows) <= set(some.tolist())
     each = max(60 // (2 * L), 1)
@@ -156,7 +156,7 @@ def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
             ]
             best = sorted(theirs, key=lambda row: -sure[row])[:each]
             assert [row for row in rows if row in theirs] == best
-    # The first pictures are of all classes, as right as wrong.
+    # The first images are of all classes, as right as wrong.
     if L == 10:
         first = rows[:20]
         assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
@@ -176,9 +176,9 @@ def test_only_classes_in_the_rankings_support_a_prediction():
 
 def test_a_card_has_all_that_is_known_of_an_input():
     inputs = (
-        ShownInput("x1", PICTURE, "cat", 0.123, "cat", ("leopard", "fox")),
+        ShownInput("x1", THUMBNAIL, "cat", 0.123, "cat", ("leopard", "fox")),
         ShownInput("x2", Thumbnail(b"?", "image/jpeg"), "dog", 0.456, "ship"),
-        ShownInput("x3", PICTURE, "dog", 0.789),
+        ShownInput("x3", THUMBNAIL, "dog", 0.789),
     )
     page = render_report(Report("t", gallery=inputs, gallery_choice="So were they chosen."))
     check_self_contained(page)
@@ -197,5 +197,9 @@ def test_a_card_has_all_that_is_known_of_an_input():
     assert "So were they chosen." in walker.text
     images = walker.all("img")
     assert [image["alt"] for image in images] == ["Image of x1", "Image of x2", "Image of x3"]
-    assert [image["src"] for image in images] == [one.picture.uri for one in inputs]
-    assert [image["class"] for image in images] == ["picture pixels", "picture", "picture pixels"]
+    assert [image["src"] for image in images] == [one.thumbnail.uri for one in inputs]
+    assert [image["class"] for image in images] == [
+        "thumbnail pixels",
+        "thumbnail",
+        "thumbnail pixels",
+    ]

@@ -1,4 +1,4 @@
-"""The pictures that pages and README share: they come from this version and from this gallery."""
+"""The images that pages and README share: they come from this version and from this gallery."""
 
 import re
 import runpy
@@ -12,21 +12,21 @@ from PIL import Image
 import rankshot
 
 IMAGES = ROOT / "docs" / "images"
-AGAIN = "make pictures"
+AGAIN = "make screenshots"
 
 
 @pytest.fixture(scope="module")
 def copied():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", list(sys.path))
-        return runpy.run_path(str(ROOT / "scripts" / "take_pictures.py"))["COPIED"]
+        return runpy.run_path(str(ROOT / "scripts" / "take_screenshots.py"))["COPIED"]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in IMAGES.glob("*.png")))
-def test_a_picture_is_small_shown_and_made_by_this_version(name):
+def test_an_image_is_small_shown_and_made_by_this_version(name):
     path = IMAGES / name
-    with Image.open(path) as picture:
-        assert picture.info.get("Software") == f"rankshot {rankshot.__version__}", AGAIN
+    with Image.open(path) as image:
+        assert image.info.get("Software") == f"rankshot {rankshot.__version__}", AGAIN
     assert path.stat().st_size < 200_000
     assert is_shown(name)
 
@@ -45,7 +45,7 @@ def test_the_first_image_is_small_shown_and_made_by_this_version(name):
 
 
 @pytest.mark.skipif(not BUILT, reason="the site is not built: make docs")
-def test_copied_pictures_are_those_of_the_gallery(copied):
+def test_copied_images_are_those_of_the_gallery(copied):
     for name, source in copied.items():
         # Fewer colours, and other digits of another processor, change little.
         shown, drawn = (

@@ -1,6 +1,6 @@
-"""From a picture to the numbers that a network takes: decode, resize, crop, normalise.
+"""From an image to the numbers that a network takes: decode, resize, crop, normalise.
 
-Files come from anywhere. So only formats that Pillow decodes itself are tried, a picture that
+Files come from anywhere. So only formats that Pillow decodes itself are tried, an image that
 claims to be huge is refused before it is decoded, and each refusal has a reason.
 
 The size, crop, mean, standard deviation and layout differ from network to network, and a wrong
@@ -32,21 +32,21 @@ from rankshot.core.validation import (
 )
 
 MAX_PIXELS = 100_000_000
-"""Larger pictures are refused: a small file can claim to be huge, and would fill the memory."""
+"""Larger images are refused: a small file can claim to be huge, and would fill the memory."""
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF")
 """What Pillow may try. Some of its other formats start programs."""
 ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp", ".tif", ".tiff"),
     *(".ppm", ".pgm", ".avif"),
 )
-"""How the names of picture files end, in small or capital letters."""
+"""How the names of image files end, in small or capital letters."""
 _SMOOTH = {"L", "LA", "RGB", "RGBA", "CMYK"}
 """Modes of Pillow that it can scale with smoothing."""
 
 
 def require_pillow() -> Any:
     """Return Pillow's module Image, or raise an error that says how to install it."""
-    return require_module("PIL.Image", "pictures from files", "pictures")
+    return require_module("PIL.Image", "image files", "pillow")
 
 
 @contextmanager
@@ -60,11 +60,11 @@ def ignore_pillow_warnings() -> Iterator[None]:
         yield
 
 
-def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
+def read_image(file: str | Path, shrink_to: int | None = None) -> Any:
     """Return the first frame of an image file as a Pillow image: upright, RGB, on white.
 
     The content of the file decides on its format, not its name. An image that is larger than
-    ``shrink_to`` is scaled down, as `convert_picture` does.
+    ``shrink_to`` is scaled down, as `convert_image` does.
     """
     pillow = require_pillow()
     path = Path(file)
@@ -74,7 +74,7 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
     try:
         with pillow.open(file, formats=FORMATS) as image:
             if image.width * image.height <= MAX_PIXELS:
-                return convert_picture(image, shrink_to)
+                return convert_image(image, shrink_to)
             size = f" ({image.width} x {image.height})"
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         size = ""
@@ -85,7 +85,7 @@ def read_picture(file: str | Path, shrink_to: int | None = None) -> Any:
     raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels{size}; scale it down")
 
 
-def convert_picture(image: Any, shrink_to: int | None = None) -> Any:
+def convert_image(image: Any, shrink_to: int | None = None) -> Any:
     """Return an open image as red, green and blue, upright, on white.
 
     An image larger than ``shrink_to`` is scaled down. A large JPEG is then decoded at a fraction
@@ -119,7 +119,7 @@ def _describe_failure(error: Exception, file: Path) -> str:
         return "needs more memory than there is"
     if type(error).__name__ == "UnidentifiedImageError":
         known = ", ".join(FORMATS)
-        return f"not a picture ({known} are known)" if file.stat().st_size else "an empty file"
+        return f"not an image ({known} are known)" if file.stat().st_size else "an empty file"
     # Pillow's own message, such as "image file is truncated", names no file.
     return f"damaged ({' '.join(str(error).split()) or type(error).__name__})"
 
@@ -294,7 +294,7 @@ class Preprocessing:
         if image.size != sides:
             image = image.resize(sides, method)
         left, top = self._find_margin(image.width - width), self._find_margin(image.height - height)
-        # What is outside of a small picture is black.
+        # What is outside of a small image is black.
         return image.crop((left, top, left + width, top + height))
 
     def to_config(self) -> dict[str, Any]:
@@ -364,7 +364,7 @@ class Preprocessing:
     def _find_margin(self, surplus: int) -> int:
         if self.margin == "down":
             return surplus // 2
-        # A border around a small picture is rounded towards zero.
+        # A border around a small image is rounded towards zero.
         return round(surplus / 2) if surplus >= 0 else -(-surplus // 2)
 
     def __str__(self) -> str:
@@ -419,8 +419,8 @@ def fit_to_shape(preprocessing: Preprocessing, shape: Sequence[Any], where: str)
     described = f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
     if len(shape) != 4:
         raise RankshotError(
-            f"{where}: its input has {len(shape)} axes {described}; a network for pictures has "
-            "four: pictures, channels, height, width"
+            f"{where}: its input has {len(shape)} axes {described}; a network for images has "
+            "four: images, channels, height, width"
         )
     layouts: dict[Layout, Any] = {"NCHW": shape[2:], "NHWC": shape[1:3]}
     possible = [name for name, place in zip(layouts, (1, 3), strict=True) if shape[place] == 3]
@@ -431,7 +431,7 @@ def fit_to_shape(preprocessing: Preprocessing, shape: Sequence[Any], where: str)
     if is_fixed and (height, width) != preprocessing.size:
         high, wide = preprocessing.size
         raise RankshotError(
-            f"{where}: it expects pictures of {height} x {width} pixels {described}, but the "
+            f"{where}: it expects images of {height} x {width} pixels {described}, but the "
             f"preprocessing makes {high} x {wide}; give the size {height}"
             f"{'' if height == width else f'x{width}'}"
         )
@@ -487,14 +487,14 @@ def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None
     if isinstance(size, int) and not is_square:
         shortest = size
     if kind == _CONVNEXT and crop is None:
-        # Small inputs are the middle of a larger picture, large ones the whole picture.
+        # Small inputs are the middle of a larger image, large ones the whole image.
         shortest = require_whole_number("shortest_edge", shortest or 0, MAX_SIDE)
         share = 224 / 256 if share is None else share
         require_number("crop_pct", share, above=0, below=np.inf)
         return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)
     if share is not None or (crop is None) != (shortest is None):
         raise RankshotError(
-            f"pictures of different shapes come out, or there is no crop that is known: size "
+            f"images of different shapes come out, or there is no crop that is known: size "
             f"{short_repr(size)}, crop_size {short_repr(crop)}, crop_pct {short_repr(share)}"
         )
     sides = size if crop is None else crop
