@@ -37,7 +37,7 @@ from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.rehearsal import (
+from rankshot.zeroshot.predicted_accuracy import (
     correlate_classes,
     find_strengths,
     predict_mean_accuracy,
@@ -561,13 +561,13 @@ FIXED = {
             "zeroshot.likelihoods.FEW_CELLS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
-            "zeroshot.rehearsal.N_INPUTS",
+            "zeroshot.predicted_accuracy.N_INPUTS",
             "zeroshot.examples.N_FOLDS",
             f"{HEADS}.deterministic_ranking.LEAST_ROWS",
-            "zeroshot.rehearsal.N_DRAWS",
-            "zeroshot.rehearsal.STRENGTHS",
-            "zeroshot.rehearsal.SHARES",
-            "zeroshot.rehearsal.MOST_CLASSES",
+            "zeroshot.predicted_accuracy.N_DRAWS",
+            "zeroshot.predicted_accuracy.STRENGTHS",
+            "zeroshot.predicted_accuracy.SHARES",
+            "zeroshot.predicted_accuracy.MOST_CLASSES",
         ),
         "a size of blocks or of simulations, or a seed",
     ),

@@ -10,17 +10,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot import rehearsal as held_out
+from rankshot.zeroshot import predicted_accuracy
 from rankshot.zeroshot.metrics import mean_class_accuracy
-from rankshot.zeroshot.rehearsal import (
+from rankshot.zeroshot.predicted_accuracy import (
     STRENGTHS,
-    Trial,
-    describe_prediction,
     draw_strengths,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
 )
+from rankshot.zeroshot.rehearsal import Trial, describe_prediction
 
 NAMES = [f"c{i:02}" for i in range(16)]
 NEW = ["c03", "c07", "c11", "c15", "c05", "c09"]
@@ -304,8 +303,8 @@ def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monke
     """The mean has a flat prior; here it is a further variable with a huge variance."""
     similarity = np.corrcoef(rng.normal(size=(12, 30)) + rng.normal(size=30))
     given = np.array([0.5, 1.0, 2.5, 3.0, 1.5, 2.0, 0.0])
-    monkeypatch.setattr(held_out, "SHARES", [0.6])
-    monkeypatch.setattr(held_out, "N_DRAWS", 100_000)
+    monkeypatch.setattr(predicted_accuracy, "SHARES", [0.6])
+    monkeypatch.setattr(predicted_accuracy, "N_DRAWS", 100_000)
     drawn = draw_strengths(given, similarity, np.random.default_rng(0))
     covariance = 0.4 * np.eye(12) + 0.6 * similarity + 1e6
     inverse = np.linalg.inv(covariance[:7, :7])
@@ -323,7 +322,7 @@ def test_intervals_contain_the_mean_strength_of_a_new_kind_of_classes():
     similarity = 0.05 * np.eye(20) + 0.95 * (kind[:, None] == kind)
     inside = 0
     for _ in range(n_trials):
-        share = rng.choice(held_out.SHARES)
+        share = rng.choice(predicted_accuracy.SHARES)
         root = np.linalg.cholesky((1 - share) * np.eye(20) + share * similarity)
         strengths = 2 + root @ rng.normal(size=20)
         means = draw_strengths(strengths[:16], similarity, rng).mean(axis=1)
@@ -346,7 +345,7 @@ def test_the_interval_is_that_of_simulated_accuracies():
 
 def test_of_many_new_classes_some_are_simulated(monkeypatch):
     every = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
-    monkeypatch.setattr(held_out, "MOST_CLASSES", 20)
+    monkeypatch.setattr(predicted_accuracy, "MOST_CLASSES", 20)
     some = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
     # They compete with all 40.
     assert some.estimate == pytest.approx(every.estimate, abs=0.03)

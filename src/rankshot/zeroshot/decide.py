@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +19,7 @@ from rankshot.core.arrays import (
     Array,
     Constants,
     Library,
+    Lost,
     device_of,
     log_softmax,
     numpy_dtype,
@@ -29,11 +30,7 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RowError
 from rankshot.core.validation import require_whole_number
-from rankshot.zeroshot.scores import Kind, Scores, as_scores
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.heads.base import BaseHead
-
+from rankshot.zeroshot.scores import Columns, Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 REJECTED = "rejected"
@@ -134,15 +131,33 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
 
 # ---- Run a head on scores: in blocks, on arrays of any library
 
+
+class FittedHead(Columns, Protocol):
+    """A head, as far as it is run here; `BaseHead` documents the methods."""
+
+    items_: tuple[str, ...]
+    classes_: NDArray[np.str_]
+
+    @property
+    def temperature_(self) -> float: ...  # noqa: D102
+    def _block_rows(self, kind: Kind) -> int: ...
+    def _formula_cells(self, kind: Kind) -> int: ...
+    def _full_constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants: ...
+    def _full_formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost
+    ) -> Array: ...
+    def _full_log_posterior(self, values: Floats, kind: Kind) -> Floats: ...
+
+
 ARRAY_CELLS = 1 << 28
 """The number of cells of the temporary arrays of libraries with large memory of their own."""
 _CONVERTED: WeakKeyDictionary[
-    BaseHead, tuple[NDArray[np.str_], dict[tuple[object, ...], Constants]]
+    FittedHead, tuple[NDArray[np.str_], dict[tuple[object, ...], Constants]]
 ] = WeakKeyDictionary()
 """The constants of heads in other libraries, and the classes of the fit that they belong to."""
 
 
-def run_head(head: BaseHead, scores: Scores | ArrayLike, *, normalize: bool = True) -> Array:
+def run_head(head: FittedHead, scores: Scores | ArrayLike, *, normalize: bool = True) -> Array:
     """Return log P(z|x), one row per input, or the log-posteriors before they are normalised."""
     table = as_scores(scores, head.items_)
     if (xp := other_library(table.values)) is not None:
@@ -157,12 +172,12 @@ def run_head(head: BaseHead, scores: Scores | ArrayLike, *, normalize: bool = Tr
     return result
 
 
-def iterate_rows(head: BaseHead, table: Scores) -> Iterator[slice]:
+def iterate_rows(head: FittedHead, table: Scores) -> Iterator[slice]:
     """Yield the rows that are computed together on a CPU."""
     return row_blocks(len(table), 1, head._block_rows(table.kind))
 
 
-def _run_formula(head: BaseHead, table: Scores, xp: Library) -> Array:
+def _run_formula(head: FittedHead, table: Scores, xp: Library) -> Array:
     """Return the log-posteriors as an array of the library and the device of the scores."""
     values = table.values
     c = _convert_constants(head, values, table.kind, xp)
@@ -174,7 +189,7 @@ def _run_formula(head: BaseHead, table: Scores, xp: Library) -> Array:
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
 
 
-def _run_block(head: BaseHead, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+def _run_block(head: FittedHead, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
     if "jax" in xp.__name__:
         # Under its transformations, nothing may depend on values.
         return head._full_formula(f, kind, c, xp, None)
@@ -194,7 +209,7 @@ def _full_precision(xp: Library) -> AbstractContextManager[object]:
     return precise
 
 
-def _convert_constants(head: BaseHead, values: Array, kind: Kind, xp: Library) -> Constants:
+def _convert_constants(head: FittedHead, values: Array, kind: Kind, xp: Library) -> Constants:
     """Return the constants in the library, precision and device of some scores; kept."""
     # What torch makes in its inference mode has no place in the computation of a gradient.
     mode = getattr(xp, "is_inference_mode_enabled", bool)()

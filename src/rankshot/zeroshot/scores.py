@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,9 +31,6 @@ from rankshot.core.errors import RankshotError, RowError, quote_names, short_rep
 from rankshot.core.tables import ID, as_frame, frame_to_matrix
 from rankshot.core.validation import as_names, require_choice
 
-if TYPE_CHECKING:
-    from rankshot.zeroshot.heads.base import BaseHead
-
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -49,6 +46,16 @@ LARGEST_SCORE = 1e30
 SUM_TOLERANCE = 0.02
 """How far the sum of the probabilities of a row may be from one: tables are rounded, and half
 precision has three digits."""
+
+
+class Columns(Protocol):
+    """What a fitted head needs of each input besides its scores."""
+
+    @property
+    def n_features_(self) -> int: ...  # noqa: D102
+
+    @property
+    def evidence_classes_(self) -> tuple[str, ...]: ...  # noqa: D102
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,7 +232,7 @@ class Scores:
         values = values if signs is None else values * signs
         return Scores(values, names, self.kind, self.features, self.evidence)
 
-    def _inputs(self, rows: slice, head: BaseHead) -> Array:
+    def _inputs(self, rows: slice, head: Columns) -> Array:
         """Return what ``head`` needs of some ``rows``: scores, features and evidence."""
         values = self.values[rows, :]
         if isinstance(values, np.ndarray):
@@ -265,7 +272,7 @@ class Scores:
             )
         return self.evidence.select(classes).values
 
-    def _with_columns(self, columns: Array, head: BaseHead) -> Scores:
+    def _with_columns(self, columns: Array, head: Columns) -> Scores:
         """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
         n = head.n_features_ - len(head.evidence_classes_)
         names = head.evidence_classes_

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import deepcopy
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import torch
 from array_api_compat import torch as xp
 
 from rankshot.core.arrays import Constants, Lost, log_softmax
+from rankshot.zeroshot.decide import FittedHead
 from rankshot.zeroshot.scores import Kind, require_columns
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.heads.base import BaseHead
 
 
 class TorchHead(torch.nn.Module):
@@ -27,7 +25,7 @@ class TorchHead(torch.nn.Module):
     of the columns of the scores, and ``classes`` those of the result.
     """
 
-    def __init__(self, head: BaseHead, kind: Kind) -> None:
+    def __init__(self, head: FittedHead, kind: Kind) -> None:
         super().__init__()
         self.items = head.items_
         self.classes = tuple(map(str, head.classes_))

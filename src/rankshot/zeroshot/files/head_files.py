@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
@@ -27,9 +27,6 @@ from rankshot.core.files import replace_file, require_ending, skip_blank_lines
 from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.parameters import encode_parameters, require_plain
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.heads.base import BaseHead
 
 ENDING = ".rankshot"
 FORMAT = "rankshot head"
@@ -76,7 +73,7 @@ class HeadFile:
 # ---- Writing
 
 
-def write_head(head: BaseHead, path: Path, provenance: Mapping[str, object]) -> None:
+def write_head(head: Any, path: Path, provenance: Mapping[str, object]) -> None:
     """Write a fitted head; see `BaseHead.save`."""
     require_ending(path, (ENDING,))
     members: dict[str, bytes] = {}
@@ -101,7 +98,7 @@ def write_head(head: BaseHead, path: Path, provenance: Mapping[str, object]) -> 
         stream.buffer.write(archive.getvalue())
 
 
-def _describe_head(head: BaseHead, folder: str, members: dict[str, bytes]) -> dict[str, object]:
+def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[str, object]:
     """Return what the manifest says of a head; its arrays and rankings are added to ``members``."""
     values = {}
     for name, value in head._describe_state().items():
@@ -126,9 +123,10 @@ def _describe_head(head: BaseHead, folder: str, members: dict[str, bytes]) -> di
     return described
 
 
-def _describe_origin(head: BaseHead) -> dict[str, Any]:
+def _describe_origin(head: Any) -> dict[str, Any]:
     """Return the provenance that was read with the head, or that of a head fitted here."""
-    if found := head.provenance_:
+    found: dict[str, Any] = head.provenance_
+    if found:
         return found
     origin: dict[str, object] = {
         "created": datetime.now(UTC).date().isoformat(),

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,7 +42,6 @@ from rankshot.zeroshot.scores import (
 )
 
 if TYPE_CHECKING:
-    from rankshot.zeroshot.heads.semantic_head import SemanticHead
     from rankshot.zeroshot.torch_head import TorchHead
 
 Floats = NDArray[np.floating]
@@ -147,9 +146,9 @@ class BaseHead(ABC):
         return self._log_posterior(values, kind)
 
     @property
-    def innermost(self) -> SemanticHead:
+    def innermost(self) -> BaseHead:
         """The head over new classes that heads such as `SeenAndNew` have inside."""
-        return cast("SemanticHead", self) if self.head is None else self.head.innermost
+        return self if self.head is None else self.head.innermost
 
     @property
     def n_features_(self) -> int:
