@@ -1,8 +1,11 @@
 """The command, as a person types it."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,6 +43,29 @@ def test_no_command_has_more_than_sixteen_options():
         for name, command in groups.items()
     }
     assert {name: n for name, n in counts.items() if n > MOST_OPTIONS} == {}
+
+
+OTHERS = {"--resources", "--format", "--file", "--clean", "--if-exists", "--dbname"}
+OTHERS |= {"--help", "--version"}
+"""Options of `dask worker` and of PostgreSQL."""
+
+
+def test_texts_name_only_options_that_exist():
+    commands = [_build_command(each.__name__) for each in COMMANDS]
+    commands += _build_survey().commands.values()
+    known = {name for command in commands for each in command.params for name in each.opts}
+    found = {}
+    for path in Path(rs.__file__).parent.rglob("*.py"):
+        if path.parent.name == "plots":
+            # Colours of style sheets are named in the same way.
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                for option in re.findall(r"(?<=[ `])--[a-z][a-z-]*[a-z](?![\w-])", node.value):
+                    found[option] = f"{path.name}:{node.lineno}"
+    assert len(found) > 50
+    odd = found.keys() - known - OTHERS
+    assert [f"{option} in {found[option]}" for option in odd] == []
 
 
 # ------------------------------------------------------------------ as a process of its own

@@ -21,7 +21,7 @@ from command_line import (
     softmax,
     write_scores,
 )
-from rankshot.cli import examples as cli_examples
+from rankshot.cli import score_inputs
 from rankshot.zeroshot import read_predictions, suggest
 from rankshot.zeroshot.files.score_tables import open_scores
 
@@ -156,20 +156,15 @@ def test_a_class_without_a_ranking_is_known_by_its_examples(folder):
 # ---- suggest
 
 
-@pytest.mark.parametrize("of", ["scores", "predictions"])
-def test_suggest_writes_a_table_that_examples_reads(folder, of):
+def test_suggest_writes_a_table_that_examples_reads(folder):
     words = "suggest scores.csv --rankings rankings.jsonl"
-    run_well(CLASSIFY)
-    if of == "predictions":
-        words = "suggest out.csv"
     done = run_well(f"{words} -n 3 -o todo.csv")
     assert "3 inputs to label written to todo.csv" in done
     rows = read_csv("todo.csv")
     assert list(rows[0]) == ["id", "guess", "probability", "label"]
     head = rs.WeightedMean().fit(rankings())
-    if of == "scores":
-        found = suggest(head, LOGITS, 3)
-        assert [row["id"] for row in rows] == [IDS[i] for i in found.rows]
+    found = suggest(head, LOGITS, 3)
+    assert [row["id"] for row in rows] == [IDS[i] for i in found.rows]
     best = {row["id"]: row for row in rows}
     for i, proba in zip(IDS, head.predict_proba(LOGITS), strict=True):
         if i in best:
@@ -201,7 +196,6 @@ EXAMPLES = f"{CLASSIFY} --examples labels.csv"
 WITH_EVIDENCE = f"{CLASSIFY} --evidence evidence.csv"
 FIT = "fit --rankings rankings.jsonl --seen seen.txt -o h.rankshot"
 NAMES = {"seen.txt": "\n".join(SEEN)}
-PREDICTIONS = {"predictions.csv": "id,label,probability,P(cat)\nx1,cat,1,1\n"}
 WRONG = [
     (EXAMPLES, labels("x1,cat", "x2,trukc"), "labels.csv:3: unknown class 'trukc' (did you "),
     (EXAMPLES, labels("x1,tiger"), "labels.csv:2: 'tiger' is a seen class, and examples are inp"),
@@ -232,16 +226,6 @@ WRONG = [
     (f"{WITH_EVIDENCE} --set evidence_weight=-1", {}, "evidence_weight must be 0 or more"),
     (f"{FIT} --evidence evidence.csv", NAMES, "evidence.csv: to weigh evidence, give a table of"),
     ("suggest scores.csv --rankings rankings.jsonl -n 0 -o t.csv", {}, "--number must be"),
-    (
-        "suggest predictions.csv --rankings rankings.jsonl -o t.csv",
-        PREDICTIONS,
-        "predictions.csv: has predictions, so no head is needed",
-    ),
-    (
-        "suggest predictions.csv --examples labels.csv -o t.csv",
-        PREDICTIONS,
-        "labels.csv: 'x2', 'x3' not found in predictions.csv",
-    ),
 ]
 
 
@@ -268,7 +252,7 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
 
 
 def test_many_inputs_are_sampled_evenly(folder, monkeypatch):
-    monkeypatch.setattr(cli_examples, "MOST_SAMPLED", 5)
+    monkeypatch.setattr(score_inputs, "MOST_SAMPLED", 5)
     write_scores(folder / "many.csv", np.arange(21.0)[:, None] * np.eye(5)[0], ids=[])
-    found = cli_examples.sample_scores(open_scores(folder / "many.csv"), 21)
+    found = score_inputs.sample_scores(open_scores(folder / "many.csv"), 21)
     assert found.values[:, 0].tolist() == [0, 5, 10, 15, 20]

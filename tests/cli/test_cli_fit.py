@@ -104,7 +104,7 @@ def test_a_report_with_a_saved_head_is_the_same(folder):
 def test_head_shows_what_is_in_a_file(folder):
     run_well(
         f"{FIT} --seen scores.csv --settings settings.json --reference usual.csv "
-        "--classes all-or-none --note 'zoo, autumn'"
+        "--classes all-or-none"
     )
     shown = run_well("head head.rankshot")
     assert "head.rankshot" in shown.splitlines()[0]
@@ -121,7 +121,6 @@ def test_head_shows_what_is_in_a_file(folder):
         "rankings 6 ('zoo')",
         "file of rankings rankings.jsonl (SHA-256",
         "predicted mean accuracy 0.6, 0.5, 0.7",
-        "note zoo, autumn",
         f"written by rankshot {rs.__version__}",
     ):
         assert text in words, text

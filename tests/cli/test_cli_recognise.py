@@ -419,7 +419,8 @@ def test_words_are_evidence_of_texts(requests):
 
 def test_examples_of_the_inputs(requests):
     run_well(requests)
-    run_well("suggest p.csv -n 2 -o labels.csv")
+    run = "requests.csv.rankshot-run"
+    run_well(f"suggest {run}/scores --head {run}/p.rankshot -n 2 -o labels.csv")
     text = Path("labels.csv").read_text()
     Path("labels.csv").write_text(text.replace(",\n", ",stop_alarm\n", 1))
     out = run_well(f"{requests} --examples labels.csv --evidence words")

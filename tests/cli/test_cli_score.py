@@ -141,13 +141,11 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch):
 def test_texts(place):
     write_text_transformer(place / "bert")
     (place / "t.csv").write_text("id,request\na,play music\nb,\nc,set alarm\n")
-    out = run_well("score t.csv --model ./bert --text-column request -o s.csv")
+    out = run_well("score t.csv --model ./bert -o s.csv")
     assert "model: ./bert, on CPU" in out
     assert "preprocessing" not in out
     assert "skipped 1 input: 1 no text in the column 'request'; all are listed" in out
-    done = rankshot(
-        "score t.csv --model ./bert --preprocessing imagenet --text-column request -o other.csv"
-    )
+    done = rankshot("score t.csv --model ./bert --preprocessing imagenet -o other.csv")
     assert "./bert: takes texts, which need no preprocessing" in done.err
     assert read("s.csv")[0] == ["a", "c"]
 

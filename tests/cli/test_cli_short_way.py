@@ -125,7 +125,7 @@ def test_few_labelled_classes_are_a_reference(zoo):
     rows = [row for row in read_csv("seen.csv") if row["label"] in {"leopard", "bus"}]
     write_table("few.csv", "text,label", [(row["text"], row["label"]) for row in rows])
     out = run_well([*RUN, "--rehearse", "few.csv"])
-    assert "of 5 labelled classes by the sources of the new ones, not of 2; the labelled" in out
+    assert "and 2 are ranked by these; the labelled" in out
     assert " inputs, which the model assigns to " in out
 
 
@@ -154,7 +154,7 @@ def test_answers_beside_are_used(zoo):
     )
     out = run_well([*RUN, "--rehearse", "seen.csv"])
     assert "missing: 12 lists; ask for them in the same conversation" in out
-    assert "of 5 labelled classes by the sources of the new ones, not of 0" in out
+    assert "and 0 are ranked by these" in out
     # Other new classes: WordNet fills in.
     out = run_well([*RUN[:4], "--new", "jaguar, truck, ferry, dahlia", "-o", "p.csv"])
     assert "'wordnet-path' 0 (only for 'dahlia')" in out

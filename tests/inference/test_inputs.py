@@ -73,8 +73,6 @@ def test_tables_of_texts(tmp_path, ending):
     assert used == [Input("x1", "play, loud"), Input("x4", "last\nline")]
     assert [one.id for one in skipped] == ["x2", "x1"]
     assert all(one.is_input for one in skipped)
-    used, _ = split(open_inputs(path, "texts", "other", "text"))
-    assert used[0] == Input("play, loud", "o")
     path = write_table(path, [{"text": "a"}, {"text": "b"}])
     assert list(open_inputs(path, "texts")) == [Input("0", "a"), Input("1", "b")]
 

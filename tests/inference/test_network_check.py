@@ -104,7 +104,7 @@ def test_the_built_in_network_with_wrong_pixels(spoil, doubted):
 
     from rankshot.datasets import load_thumbnails
     from rankshot.inference.model import open_built_in
-    from rankshot.sources.names.labels import read_class_labels
+    from rankshot.sources.names import read_class_labels
 
     images = load_thumbnails()[0]
     model = open_built_in()

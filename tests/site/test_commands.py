@@ -23,7 +23,7 @@ from page_shell import Shell, split_commands
 import rankshot as rs
 from command_line import get_command
 from rankshot.cli import app
-from rankshot.sources.names.look_up import read_look_up
+from rankshot.sources.names import read_look_up
 
 PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}

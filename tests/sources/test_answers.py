@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from rankshot import RankshotError
 from rankshot.sources import read_answers
-from rankshot.sources.names.look_up import choose_rehearsed
+from rankshot.sources.names import choose_rehearsed
 from rankshot.sources.prompts import make_question
 
 ITEMS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankshot.core.errors import RankshotError
-from rankshot.sources.associations import dice, pmi, ppmi, read_hit_counts
+from rankshot.sources.corpus import dice, pmi, ppmi, read_hit_counts
 
 
 def test_by_hand():

@@ -8,7 +8,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
-from rankshot.sources.names.matching import reduce_name
+from rankshot.sources.names import reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k")
@@ -130,7 +130,7 @@ def test_other_names_in_imagenets_list_keep_no_synset():
     assert labels.synsets == (*IMAGENET.synsets[:998], None, None)
     assert labels.changes[0] == "998 labels are classes of imagenet-1k, with known synsets"
     # The same names in another order are not recognised; then nothing tells the cranes apart.
-    fails(FIRST[::-1], "'maillot' occurs more than once (labels 360, 361, counted from 0)")
+    fails(FIRST[::-1], "'maillot' is listed more than once (names 361 and 362 of 1000)")
 
 
 # ---- Errors
@@ -140,7 +140,7 @@ def test_other_names_in_imagenets_list_keep_no_synset():
     ("labels", "messages"),
     [
         ([], ["no labels in it"]),
-        (["cat", "dog", "cat"], ["'cat' occurs more than once (labels 0, 2, counted from 0)"]),
+        (["cat", "dog", "cat"], ["'cat' is listed more than once (names 1 and 3 of 3)"]),
         ({0: "a", 1: "b", 3: "c"}, ["the indices 0 to 2", "missing: 2", "found instead: 3"]),
         ({"model_type": "vit", "hidden_size": 3}, ["has no id2label"]),
         ("imagenet", ["'imagenet' is neither a file nor a list that is built in", "imagenet-1k"]),

@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from peak_memory import peak_of
 from rankshot import RankshotError
-from rankshot.sources import vector_files
-from rankshot.sources.vector_files import detect_format
-from rankshot.sources.vectors import WordVectors
+from rankshot.sources import vectors
+from rankshot.sources.vectors import WordVectors, detect_format
 
 rng = np.random.default_rng(0)
 WORDS = ["the", "cat", "Dog", "polar_bear", "café", "日本", "sea-lion", "5", "maple", "tree"]
@@ -182,9 +181,9 @@ def test_cut_anywhere(read, write, pack):
 
 
 def test_records_across_blocks(read, by_mapping, monkeypatch):
-    monkeypatch.setattr(vector_files, "MAX_WORD_BYTES", 20)
+    monkeypatch.setattr(vectors, "MAX_WORD_BYTES", 20)
     for block in (49, 64, 100):
-        monkeypatch.setattr(vector_files, "_BLOCK_BYTES", block)
+        monkeypatch.setattr(vectors, "_BLOCK_BYTES", block)
         np.testing.assert_array_equal(read(binary(), NAMES, WORDS).values, by_mapping.values)
 
 
@@ -202,8 +201,8 @@ def test_a_line_without_end_takes_no_memory(tmp_path, start):
 
 @pytest.mark.parametrize("numbers", [b"0 " * 999 + b"1\n", b"\0\0\x80?" * 1000])
 def test_a_file_is_read_in_blocks(tmp_path, monkeypatch, numbers):
-    monkeypatch.setattr(vector_files, "_BLOCK_BYTES", 2**18)
-    monkeypatch.setattr(vector_files, "_SAMPLE_BYTES", 2**15)
+    monkeypatch.setattr(vectors, "_BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(vectors, "_SAMPLE_BYTES", 2**15)
     path, words = tmp_path / "vectors", ["cat", *(f"w{i}" for i in range(1000)), "Dog"]
     with path.open("wb") as stream:
         stream.write(b"%d 1000\n" % len(words))

@@ -186,12 +186,11 @@ def test_similarities_are_the_cosines_of_the_filled_templates():
     assert table["cat", "cat"] == pytest.approx(1)
 
 
-def test_each_distinct_text_is_asked_for_once_in_bounded_batches():
+def test_each_distinct_text_is_asked_for_once():
     model = Model()
     names = [f"n{i}" for i in range(10)]
-    Embedding(model, batch_size=4).similarity(names, [*reversed(names), "new"])
-    assert [len(call) for call in model.calls] == [4, 4, 3]
-    asked = [text for call in model.calls for text in call]
+    Embedding(model).similarity(names, [*reversed(names), "new"])
+    [asked] = model.calls
     assert sorted(asked) == sorted(f"a photo of a {name}" for name in [*names, "new"])
 
 
@@ -223,7 +222,6 @@ def test_permuting_permutes_and_equal_vectors_tie(rows, random):
         (lambda: ClassVectors(["a", "a"], [[1], [2]]), "names names 'a' more than once"),
         (lambda: ClassVectors(["a", "b"], [[1]]), r"2 names need a table of 2 rows, not shape"),
         (lambda: Embedding(Model(), template="a photo"), "'a photo' has no {}"),
-        (lambda: Embedding(Model(), batch_size=0), "batch_size must be a whole number from 1 on"),
     ],
 )
 def test_bad_arguments(call, message):

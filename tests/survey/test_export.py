@@ -211,7 +211,7 @@ def test_every_answer_is_there_once_with_its_gold_and_its_repeat(tmp_path):
     assert len({(line["rater"], line["number"]) for line in lines}) == len(lines)
     assert {line["rater"] for line in lines if line["skipped"]} == {bob}
     assert {line["rater"] for line in lines if line["excluded"]} == {eve}
-    assert Counter((line["rater"], line["right"]) for line in lines if line["gold"]) == {
+    assert Counter((line["rater"], line["correct"]) for line in lines if line["gold"]) == {
         (ann, True): 1,
         (bob, None): 1,
         (eve, True): 1,

@@ -11,7 +11,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.survey.export import participant_records, ranking_records, write_records
 from rankshot.survey.languages import ParticipantError
 from rankshot.survey.overview import read_answers
-from rankshot.survey.quality import is_right
+from rankshot.survey.quality import is_correct
 from rankshot.survey.store.database import Database
 from rankshot.survey.store.participation import Submission
 from rankshot.survey.study import Question
@@ -115,7 +115,7 @@ def test_the_page_asks_for_the_first_and_the_last_item(tmp_path):
 @pytest.mark.parametrize(
     ("first", "last", "right"), [("fox", "bus", 1), ("fox", "leopard", 0), ("bus", "cup", 0)]
 )
-def test_a_gold_question_is_right_if_nothing_comes_before_the_known_items(
+def test_a_gold_question_is_correct_if_nothing_comes_before_the_known_items(
     visit, first, last, right
 ):
     people = visit(study_of(rank="best-worst", gold=(GOLD,)))
@@ -123,7 +123,7 @@ def test_a_gold_question_is_right_if_nothing_comes_before_the_known_items(
     for _ in range(3):
         choose(people, rater, first, last)
     (gold,) = (answer for answer in people.view().answers if answer.question.is_gold)
-    assert is_right(gold) == right
+    assert is_correct(gold) == right
 
 
 def test_conditions_have_as_many_people_their_own_prompts_and_questions(visit, tmp_path):

@@ -19,7 +19,7 @@ from rankshot.survey.study import (
 from rankshot.survey.study_files import format_study, read_study
 
 TEXT = '''\
-title = "Which animals are alike?"
+title = "Which animals are similar?"
 prompt = "What is most like {target}?"
 consent = """
 First.
@@ -61,7 +61,7 @@ first = ["dog"]
 '''
 
 STUDY = Study(
-    title="Which animals are alike?",
+    title="Which animals are similar?",
     prompt="What is most like {target}?",
     consent="First.\n\nSecond.",
     items=("leopard", "tiger", "fox", "whale"),
@@ -266,11 +266,11 @@ WRONG = [
     # unknown keys, and keys in the wrong place
     ('title = "W', 'titel = "W', "unknown key 'titel' (did you mean 'title'?)"),
     # what is missing
-    ('title = "Which animals are alike?"', "", "title is missing: write one"),
+    ('title = "Which animals are similar?"', "", "title is missing: write one"),
     ('first = ["dog"]', "", "[[gold]] number 1 (target 'wolf'): a question with a known answer"),
     ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "belongs under [[gold]]"),
     # types and limits
-    ('title = "Which animals are alike?"', "title = 3", "title is 3: it must be text in quotes"),
+    ('title = "Which animals are similar?"', "title = 3", "title is 3: it must be text in quotes"),
     ("question = 50", "question = 5.5", "[plan] answers_per_question is 5.5: it must be a whole"),
     ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
     ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),

@@ -139,7 +139,7 @@ def read_new_labels(new: str) -> sources.ClassLabels:
 
     A text with a folder or an ending, such as new.txt, is always a file.
     """
-    from rankshot.sources.names.labels import IMAGENET
+    from rankshot.sources.names import IMAGENET
 
     path = Path(new)
     looks_like_file = path.name != new or re.fullmatch(r"\S+\.[A-Za-z]+", new)

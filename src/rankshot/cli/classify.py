@@ -19,8 +19,8 @@ from rankshot.cli.console import (
     say,
     show_parts,
 )
-from rankshot.cli.examples import sample_scores
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
+from rankshot.cli.score_inputs import sample_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:

@@ -48,7 +48,6 @@ def consensus(
     column: list[str] | None = None,
     seen: str | None = None,
     output: Path | None = None,
-    explain: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
 ) -> None:
@@ -58,6 +57,10 @@ def consensus(
     are merged into one. A table shows the consensus and how much the rankings agree. The default
     is the Kemeny order of all items that somebody ranked, as in `rankshot survey status`. To see
     how certain the order is, use `rankshot leaderboard`.
+
+    In the table, W is Kendall's coefficient of concordance: 1 if all raters agree, and 1/m if m
+    raters agree no more than by chance. The distance is the mean Kendall distance to the consensus,
+    from 0 (all agree) to 1. The last column names the raters or sources that are furthest from it.
 
     Many files are read in parts by local processes or a cluster: they need not fit in memory.
 
@@ -93,8 +96,6 @@ def consensus(
         those that occur in the rankings.
     output
         The consensus rankings to write, one per target (.jsonl).
-    explain
-        Explain the columns of the table.
     """
     import numpy as np
 
@@ -132,10 +133,9 @@ def consensus(
             f"warning: {n_open:,} pairs of items were never compared, and rankings say little "
             "about their order: use --method plackett-luce, or rankshot leaderboard"
         )
-    if explain:
-        _print_explanation(summaries)
-    else:
-        say("W: 1 if all agree. distance: 0 if all agree. --explain says more.")
+    say("W: 1 if all agree. distance: 0 if all agree.")
+    for note in sorted({summary.note for summary in summaries if summary.note}):
+        say(f"Where W is -: {note}.")
     if k is not None and k < given.n_items and any(summary.k == k for summary in summaries):
         say(
             f"Only the first {k:,} places of each ranking are used: there are {given.n_items:,} "
@@ -240,19 +240,3 @@ def _print_summaries(
     columns += [">spread"] if method == "mallows" else []
     title = "Consensus of each target" if has_targets else "Consensus"
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
-
-
-def _print_explanation(summaries: list[ranking.TargetSummary]) -> None:
-    """Print what the columns of the table mean, and why some targets have no W."""
-    counts = sorted({summary.k for summary in summaries})
-    places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    notes = sorted({summary.note for summary in summaries if summary.note})
-    missing = "".join(f"Where it is -: {note}. " for note in notes)
-    say(
-        "W is Kendall's coefficient of concordance of all places (1: all raters agree as far as "
-        f"they go, 1/m: m raters agree no more than by chance). {missing}The distances to the "
-        f"consensus are Kendall distances over the first {places} places, divided by the largest "
-        "possible distance (0: all rankings agree), on the items that a ranking compares. Items "
-        "that are in none of these places do not count. The column furthest names the three "
-        "raters or sources that are furthest from the consensus."
-    )

@@ -224,7 +224,7 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     found = report.find_similar_classes(merged.consensus_, k)
     pairs = () if found is None else found.pairs[:SHOWN]
     lines = [f"{a} and {b}: {format_share(far)}" for a, b, far in pairs]
-    _print("new classes whose rankings are most alike (0 is the same ranking)", lines or ["none"])
+    _print("most similar new classes (0 is the same ranking)", lines or ["none"])
     alike = [name for *pair, _ in pairs[:1] for name in pair]
     among, which = np.flatnonzero(np.isin(head.predict(inputs), alike)), " or ".join(alike)
     if len(among) < SHOWN:
@@ -243,7 +243,7 @@ def _examine_reference(
 
     weight = head.weights_.sum(axis=0)
     share = float(weight @ head.coverage_ / weight.sum())
-    missing = "none, so it is not known which scores are usual"
+    missing = "none: scores cannot be standardised"
     _print("reference", [missing if path is None else f"{path}: {describe_reference(reference)}"])
     if share >= LEAST_COVERAGE:
         return ""

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
-from rankshot.cli.examples import EXAMPLES, add_evidence, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head
 from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import infer_score_type
+from rankshot.cli.score_inputs import EXAMPLES, add_evidence, infer_score_type, list_example_ids
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ def fit(
     output: Path,
     options: HeadOptions,
     seen: str | None = None,
-    note: str = "",
 ) -> None:
     """Fit a head to rankings, and write it to one file.
 
@@ -54,8 +52,6 @@ def fit(
         for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, .npz), of which
         only the names and the score type are used, and the inputs of --examples and --evidence.
         The default is --reference.
-    note
-        A remark to keep in the file.
     """
     from rankshot.zeroshot.files.head_files import ENDING
 
@@ -65,7 +61,7 @@ def fit(
         known = infer_score_type(rows, options.score_type)
         table = replace(table, score_type=known.score_type)
     model, table = fit_head(add_evidence(table, options.evidence), options)
-    save_head(model, output, options, table.score_type, note)
+    save_head(model, output, options, table.score_type)
     n_new = len(model.innermost.classes_)
     say(
         f"head for {format_count(n_new, 'new class')} and "
@@ -125,7 +121,6 @@ def save_head(
     output: Path,
     options: HeadOptions,
     score_type: str,
-    note: str = "",
     predicted: Interval | None = None,
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
@@ -144,7 +139,7 @@ def save_head(
         provenance["settings"] = json.loads(options.settings_file.read_bytes())
     elif predicted is not None:
         provenance["settings"] = {"notes": {PREDICTED: list(predicted)}}
-    model.save(output, note=note, provenance=provenance)
+    model.save(output, provenance=provenance)
 
 
 # ---- What is shown

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
-from rankshot.cli.examples import add_evidence, read_examples, sample_scores
 from rankshot.cli.score_inputs import (
     ScoreType,
+    add_evidence,
     infer_score_type,
     match_columns,
+    read_examples,
     read_rankings_of,
     read_scores,
+    sample_scores,
     say_matched,
 )
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
@@ -85,15 +87,16 @@ class HeadOptions:
         classes
             Predict new classes only, or new and seen classes together. With new-or-none, and with
             all-or-none, which needs a reference, an input that belongs to none of them gets the
-            class `none of these`. A reference makes it easier to recognise seen classes.
+            class `none of these`. About a third of the inputs of new classes get it as well. A
+            reference makes it easier to recognise seen classes.
         examples
             The classes of some inputs of new classes, for --head weighted-mean: a table with
             columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
             scores of other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
-            What another model says about the new classes, for --head weighted-mean: one column per
-            new class, with log-probabilities, probabilities, cosines or other scores, and the ids
-            of the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
+            Another model's scores for the new classes, for --head weighted-mean: one column per new
+            class, with log-probabilities, probabilities, cosines or other scores, and the ids of
+            the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
             evidence needs it for each input.
         score_type
             What the scores are. With auto, the type is inferred from the first rows and printed.

@@ -56,7 +56,7 @@ def leaderboard(
 
     Parameters
     ----------
-    votes : FILE
+    votes
         A table (.csv, .tsv, .json, .jsonl, .gz, .parquet) of votes between two items, with the
         columns model_a, model_b and winner, or winner and loser; a table of ballots; or rankings
         (.jsonl, .parquet, .soc, .soi, .toc, .toi).
@@ -217,13 +217,17 @@ def _print_board(board: ranking.Leaderboard, title: str) -> None:
         say(f"… and {len(board) - ROWS_SHOWN:,} more; --output writes all")
     for note in board.iterate_notes():
         say(note)
-    unless_tied = ", if they do not tie" if board.tie_parameter else ""
-    points = "A difference of 400 points is odds of 10 to 1"
-    unit = points if board.scale == "elo" else "The difference of two log-worths is the log-odds"
+    ties = ", ties aside" if board.tie_parameter else ""
+    unit = (
+        f"400 points mean 10:1 odds in favour of the higher-rated item{ties}"
+        if board.scale == "elo"
+        else "The difference between two log-worths is the log-odds that the first item is "
+        f"preferred{ties}"
+    )
     say(
-        f"{unit} that the one is preferred to the other{unless_tied}. The column ranks contains "
-        f"the true rank with a probability of at least {board.level:g}. The column better counts "
-        "the items that it is clearly better than, all comparisons together."
+        f"{unit}. The column ranks contains the true rank with a probability of at least "
+        f"{board.level:g}. The column better counts the items that an item is clearly better "
+        "than, adjusted for all comparisons."
     )
 
 

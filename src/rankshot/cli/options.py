@@ -1,7 +1,7 @@
 """Functions become commands: the signature has the options, and the docstring their texts.
 
 Parameters before ``*`` are arguments, those after it are options. The section *Parameters* of the
-docstring has their texts; after a name and a colon stands what the help shows for the value.
+docstring has their texts; what follows the name of an option and a colon is shown as its value.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect
     text = text.replace("{sources}", ", ".join(kind.about for kind in KINDS.values()))
     value, text = (_name_heads(each) if "{" in each else each for each in (value, text))
     kind, name = inspect.Parameter.KEYWORD_ONLY, parameter.name.rstrip("_").replace("_", "-")
-    given: dict[str, Any] = {"metavar": value or None, "help": text}
-    about = typer.Argument(**given)
+    about = typer.Argument(metavar=name.upper(), help=text)
     if parameter.kind is kind:
-        about = typer.Option(f"--{name}", *filter(None, [SHORT.get(name)]), **given)
+        names = [f"--{name}", *filter(None, [SHORT.get(name)])]
+        about = typer.Option(*names, metavar=value or None, help=text)
     return parameter.replace(kind=kind, annotation=Annotated[parameter.annotation, about])
 
 

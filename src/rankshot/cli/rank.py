@@ -99,7 +99,7 @@ def rank(
     question : <question>
         The question for a language model. images: which seen classes would an image classifier
         predict most often? text: the same for a text classifier. any: the same for other inputs,
-        which follow a colon, as in 'any:sound recordings' (after the other questions, they may).
+        which follow a colon, as in 'any:sound recordings' (optional for the other questions).
         contrast: which would it predict more often than for the other new classes? similar: which
         are most similar? Or a text file with a template that has {target}, {items} and {k}.
     raters
@@ -246,7 +246,7 @@ def rank_by_sources(
 
 def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Refuse new classes that no source knows: their names may be misspelt."""
-    from rankshot.sources.names.look_up import describe_unknown
+    from rankshot.sources.names import describe_unknown
 
     unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
     if unknown:

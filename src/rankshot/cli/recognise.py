@@ -18,13 +18,6 @@ from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
-from rankshot.cli.examples import (
-    WORDS,
-    add_evidence,
-    read_examples,
-    read_labels,
-    sample_scores,
-)
 from rankshot.cli.fit import save_head
 from rankshot.cli.heads import HeadOptions
 from rankshot.cli.rank import (
@@ -37,7 +30,16 @@ from rankshot.cli.rank import (
     require_known,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
-from rankshot.cli.score_inputs import ScoreType, read_rankings_of, read_scores
+from rankshot.cli.score_inputs import (
+    WORDS,
+    ScoreType,
+    add_evidence,
+    read_examples,
+    read_labels,
+    read_rankings_of,
+    read_scores,
+    sample_scores,
+)
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
@@ -103,7 +105,7 @@ def recognise(
         The classes of some of the inputs: a table with columns id and label, as `rankshot suggest`
         writes it; or scores of other inputs, with a column label (.csv, .parquet).
     evidence : <file or words>
-        What another model says about the new classes: a table with one column per new class and the
+        Another model's scores for the new classes: a table with one column per new class and the
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
         names of the classes; no file is needed.
     new : <names or file>

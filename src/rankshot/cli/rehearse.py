@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rankshot import inference, ranking, zeroshot
 from rankshot.cli.console import check_output, print_table, say
-from rankshot.cli.examples import add_evidence
 from rankshot.cli.heads import DEFAULT_HEAD, read_new_rankings
 from rankshot.cli.score_inputs import (
     ScoreType,
+    add_evidence,
     infer_score_type,
     match_columns,
     read_scores,
@@ -65,9 +65,9 @@ def rehearse(
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.
     evidence
-        What another model says of the rehearsed classes: one column for each of them, and the ids
-        of the scores (.csv, .parquet, .npz). Its weight is found; `classify --evidence` takes what
-        the same model says of the new classes.
+        Another model's scores for the rehearsed classes: one column for each of them, and the ids
+        of the scores (.csv, .parquet, .npz). Its weight is found; `classify --evidence` takes the
+        same model's scores for the new classes.
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and
         `report`.

@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
-from rankshot.cli.examples import EXAMPLES, list_example_ids
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.recognise import MANIFEST, read_run
 from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import find_rows, read_first_ids, read_rankings_of
+from rankshot.cli.score_inputs import (
+    EXAMPLES,
+    find_rows,
+    list_example_ids,
+    read_first_ids,
+    read_rankings_of,
+)
 from rankshot.core.errors import (
     RankshotError,
     format_count,
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.metrics import Interval
 
+TITLE = "Zero-shot predictions"
 MAX_PLACES = 10
 """The largest number of places that distances between rankings compare."""
 EXPLAINED = 3
@@ -83,7 +89,6 @@ def report(
     truth: Path | None = None,
     scores: Path | None = None,
     images: Path | None = None,
-    title: str = "Zero-shot predictions",
 ) -> None:
     """Write an HTML page about predictions and their accuracy.
 
@@ -122,8 +127,6 @@ def report(
         A folder of the input images (JPEG, PNG, GIF, WebP): some are shown with their
         predictions. The id of an input is the path of its image below this folder, with or
         without the ending.
-    title
-        The heading of the page.
     """
     from rankshot.jobs.score_parts import read_origin
     from rankshot.report.contents import LEAD_WITH_EXAMPLES
@@ -144,7 +147,7 @@ def report(
     ids = [str(name) for name in predicted.ids]
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
-        page = _build_page(title, outcomes)
+        page = _build_page(outcomes)
     thumbnails, choice, notes = _read_images(images, outcomes, ids)
     whys: dict[int, zeroshot.Explanation] = {}
     model, table = None, None
@@ -275,15 +278,14 @@ def _find_predicted(options: HeadOptions) -> Interval | None:
     return None if found is None else Interval(*found)
 
 
-def _build_page(title: str, outcomes: Outcomes) -> pages.Report:
-
+def _build_page(outcomes: Outcomes) -> pages.Report:
     predicted, proba, labels, classes = outcomes
     if labels is None:
-        page = pages.Report(title, overview=pages.count_predictions(predicted, proba, classes))
+        page = pages.Report(TITLE, overview=pages.count_predictions(predicted, proba, classes))
         note = "Rejected inputs have no predicted class, but their confidence counts."
     else:
         page = pages.Report(
-            title, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
+            TITLE, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
         )
         note = "A rejected input counts as wrong, but is not in the confusion matrix."
     if rejected := outcomes.rejected.sum():

@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 from rankshot import ranking, zeroshot
 from rankshot.cli.console import refuse, require_packages, say
-from rankshot.cli.examples import add_evidence, read_examples, read_labels, require_new
 from rankshot.cli.heads import HeadOptions, open_table, read_more, read_new_rankings
 from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
-from rankshot.cli.score_inputs import read_rankings_of, read_scores
+from rankshot.cli.score_inputs import (
+    add_evidence,
+    read_examples,
+    read_labels,
+    read_rankings_of,
+    read_scores,
+    require_new,
+)
 from rankshot.cli.survey import LAST_PORT
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import lock_folder
@@ -35,7 +41,6 @@ def review(
     folder: Path | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
-    open_browser: bool = False,
 ) -> None:
     """Check and correct predictions on a web page.
 
@@ -65,8 +70,6 @@ def review(
         RANKSHOT_REVIEW_TOKEN in the environment, a secret of 16 characters or more.
     port
         The port to listen on. With 0, any free port.
-    open_browser
-        Open the page in the browser.
     """
     require_packages("review", "fastapi jinja2 PIL uvicorn")
     from rankshot.review.app import create_app
@@ -121,10 +124,6 @@ def review(
         # A secret from the environment is not printed.
         say(f"Open {address}{token if TOKEN not in os.environ else f'${TOKEN}'}")
         say("Press Ctrl-C to stop. All labels are saved.")
-        if open_browser:
-            import webbrowser
-
-            webbrowser.open(address + token)
         serve(app, listening)
         results.write_all()
 

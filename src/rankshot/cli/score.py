@@ -32,8 +32,6 @@ def score(
     seen: str | None = None,
     preprocessing: str | None = None,
     no_features: bool = False,
-    text_column: str | None = None,
-    id_column: str | None = None,
     batch: int = 16,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -75,10 +73,6 @@ def score(
     no_features
         Do not keep the input of the model's last layer beside the scores. Labelled examples are
         compared by these features, which need .parquet, or a folder.
-    text_column
-        The column with the inputs. The default is text, or path.
-    id_column
-        The column with the ids. The default is id.
     batch
         The number of inputs in each call of the model.
     workers
@@ -103,7 +97,7 @@ def score(
     workers = None if workers == 1 else workers
     plan = open_plan(model, seen, preprocessing, features=not no_features)
     keep = output if update else None
-    listed = list_inputs(plan, inputs, text_column, id_column, batch, keep)
+    listed = list_inputs(plan, inputs, batch, keep)
     on_dask = workers is not None or scheduler is not None
     with show_parts("scoring", on_dask=on_dask) as show:
         run = jobs.score(

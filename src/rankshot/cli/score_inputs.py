@@ -1,4 +1,4 @@
-"""Tables of scores, as commands read them: their type, their inputs, and names of their columns.
+"""Tables that commands read: scores, names of their columns, examples and evidence.
 
 The columns of a table of scores keep their names. Rankings, similarities, a reference and true
 classes may spell them in another way. Exact names cost nothing.
@@ -19,6 +19,19 @@ from rankshot.core.errors import RankshotError, UnknownItemError, format_count, 
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from rankshot.cli.console import refuse
+from rankshot.core.errors import short_repr
+from rankshot.core.files import require_ending
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankshot.core.tables import Batch
+    from rankshot.zeroshot.files.score_tables import ScoreTable
 
 ScoreType = Literal[
     "auto",
@@ -146,3 +159,183 @@ def rename(rankings: ranking.Rankings, column_of: dict[str, str]) -> ranking.Ran
     return replace(
         rankings, items=rename_all(rankings.items, column_of), targets=as_text_array(targets)
     )
+
+
+# ---- Examples
+
+WORDS = Path("words")
+"""In place of a file: the words of texts and of the names of classes are compared."""
+GUESS, PROBABILITY = "guess", "probability"
+EXAMPLES = "examples"
+"""The entry of what a saved head is from that has the ids of its examples."""
+MOST_SAMPLED = 20_000
+"""The inputs that tell how much evidence counts, and that refine a batch; of more inputs, some are
+taken evenly."""
+
+
+class Label(NamedTuple):
+    """The class of an example, and the file and row that say it."""
+
+    name: str
+    where: str
+
+
+def read_labels(path: Path) -> dict[str, Label]:
+    """Return the labels of inputs by id; rows that have none yet are left out."""
+    from rankshot.core.tables import ID, LABEL, read_table
+
+    table = read_table(path, [ID, LABEL])
+    found: dict[str, Label] = {}
+    for row, label in _filled_in(table, 1).items():
+        name = table.texts[0][row]
+        refuse(not name, f"{label.where}: the id is empty")
+        before = found.setdefault(name, label)
+        refuse(
+            before.name != label.name,
+            f"{label.where}: the input {short_repr(name)} is {label.name!r} here and "
+            f"{before.name!r} in {before.where}; keep one of the two rows",
+        )
+    return found
+
+
+def list_example_ids(path: Path) -> list[str]:
+    """Return the ids of examples; none if the file has scores of its own and no ids."""
+    from rankshot.core.tables import ID, read_columns
+
+    return [*read_labels(path)] if ID in read_columns(path)[0] else []
+
+
+def _filled_in(table: Batch, column: int) -> dict[int, Label]:
+    """Return the labels of the rows that have one."""
+    labels = {
+        row: Label(text.strip(), table.where(row))
+        for row, text in enumerate(table.texts[column])
+        if text.strip()
+    }
+    refuse(
+        not labels,
+        f"{table.path}: no label is filled in; write the classes of some inputs into the column "
+        f"{table.names[column]!r}",
+    )
+    return labels
+
+
+def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collection[str]) -> None:
+    """Refuse labels that are seen classes, or look like misspelled names of new ones."""
+    from rankshot.zeroshot.examples import describe_bad_label
+
+    for label in labels:
+        problem = describe_bad_label(label.name, seen, ranked)
+        refuse(problem, f"{label.where}: {problem}")
+    if unranked := sorted({label.name for label in labels} - set(ranked)):
+        say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
+
+
+def read_examples(
+    path: Path, scores: ScoreTable, given: ScoreType, ranked: Collection[str]
+) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreTable]:
+    """Return the scores and classes of examples, and the table with the type of its scores.
+
+    The file names inputs of a table of scores by their ids, or has scores of its own.
+    """
+    import numpy as np
+
+    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
+    from rankshot.zeroshot.files.score_tables import RULE, build_scores
+
+    require_ending(path, TABLE_ENDINGS)
+    columns = _find_own_scores(path, scores)
+    if columns:
+        batch = read_table(path, [LABEL], columns, rule=RULE)
+        found = _filled_in(batch, 0)
+        labels, rows = list(found.values()), list(found)
+        table = replace(scores, path=path, evidence=None)
+        table = infer_score_type(table, given, batch.numbers[rows])
+        scores = replace(scores, score_type=table.score_type)
+        raw = zeroshot.Scores.from_validated(batch.numbers[rows], scores.items, scores.kind)
+        found_scores = build_scores(raw, table, rows)
+    else:
+        refuse(
+            scores.n_rows == 0,
+            f"{path}: has ids and no scores; give a table of the inputs' scores as --seen, or "
+            "examples with the columns of scores and a column label",
+        )
+        by_id = read_labels(path)
+        scores = infer_score_type(scores, given)
+        place_of = find_rows(scores, by_id, lambda name: f"{by_id[name].where}: ")
+        labels = list(by_id.values())
+        found_scores = zeroshot.Scores.concatenate([place_of[name] for name in by_id])
+    require_new(labels, scores.items, ranked)
+    return (found_scores, np.array([label.name for label in labels])), scores
+
+
+def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
+    """Return the columns of a file that are the seen classes; none if it only has labels."""
+    from rankshot.core.tables import ID, LABEL, find_column, read_columns
+
+    columns, _ = read_columns(path)
+    find_column(columns, LABEL, path)
+    others = [name for name in columns if name not in {ID, LABEL, GUESS, PROBABILITY}]
+    if scores.kind == "one-vs-one" or not others:
+        return []
+    match = match_columns(others, scores, path, quiet=True)
+    column_of = {match.get(name, name): name for name in others}
+    missing = [name for name in scores.items if name not in column_of]
+    refuse(
+        missing and len(missing) < len(scores.items),
+        f"{path}: examples with scores of their own need all columns of {scores.path}; it has no "
+        f"column {quote_names(missing)}",
+    )
+    return [] if missing else [column_of[name] for name in scores.items]
+
+
+# ---- Evidence
+
+
+def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
+    """Return a table of scores with what another model says of each input, matched by id."""
+    from rankshot.zeroshot.files.score_tables import LOGITS, PROBABILITIES, guess_score_type
+
+    if path is None:
+        return table
+    refuse(
+        path == WORDS,
+        "--evidence words is for `rankshot recognise`, which has the texts; give a table of "
+        "evidence here",
+    )
+    refuse(
+        table.n_rows == 0,
+        f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
+    )
+    given = zeroshot.open_scores(path)
+    refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
+    first = next(given.batches())[1].values
+    are_shares = guess_score_type(first, given) == PROBABILITIES
+    names, read = read_scores(replace(given, score_type=PROBABILITIES if are_shares else LOGITS))
+    row_of = {name: row for row, name in enumerate(names)}
+    ids = [name for names, _ in table.inputs() for name in names]
+    if missing := [name for name in ids if name not in row_of]:
+        rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"
+        raise RankshotError(
+            f"{path}: evidence is missing for {len(missing):,} of the "
+            f"{format_count(len(ids), 'input')} in {table.path}: {quote_names(missing)}{rule}"
+        )
+    if are_shares:
+        say(f"{path}: the evidence is interpreted as probabilities")
+    return replace(table, evidence=read[[row_of[name] for name in ids]])
+
+
+def sample_scores(
+    table: ScoreTable, n: int | None = None, *, features: bool = False
+) -> zeroshot.Scores:
+    """Return the scores of all n inputs with their evidence, or of some of many."""
+    import numpy as np
+
+    n = len(table.evidence or ()) if n is None else n
+    wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
+    chosen, first = [], 0
+    for _, batch in table.inputs(features=features):
+        here = wanted[(wanted >= first) & (wanted < first + len(batch))]
+        chosen.append(batch[here - first])
+        first += len(batch)
+    return zeroshot.Scores.concatenate(chosen)

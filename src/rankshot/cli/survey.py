@@ -15,8 +15,14 @@ from typing import TYPE_CHECKING
 from rankshot import ranking
 from rankshot.cli import survey_people as people
 from rankshot.cli.console import check_output, refuse, say
-from rankshot.cli.survey_database import open_database, require_extra, require_written
-from rankshot.cli.survey_results import backup, export, status
+from rankshot.cli.survey_results import (
+    backup,
+    export,
+    open_database,
+    require_extra,
+    require_written,
+    status,
+)
 from rankshot.core.errors import RankshotError, UnknownItemError, format_count
 from rankshot.core.files import read_names, replace_file
 
@@ -60,7 +66,7 @@ def new(
 
     Parameters
     ----------
-    study : STUDY.toml
+    study
         The file to write.
     items
         A text file with the items to be ordered, one per line.
@@ -140,7 +146,7 @@ def catalogue(file: Path) -> None:
 
     Parameters
     ----------
-    file : LANGUAGE.toml
+    file
         The file to write, such as fr.toml.
     """
     require_extra()

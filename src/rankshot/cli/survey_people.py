@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankshot.cli.console import check_output, refuse, say
-from rankshot.cli.survey_database import find_database, open_survey, require_written, warn
+from rankshot.cli.survey_results import find_database, open_survey, require_written, warn
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import iterate_names, replace_file
 
@@ -135,10 +135,10 @@ def exclude(
     ----------
     why
         The reason, which is kept.
-    from_ : FILE
+    from_
         Also those in a file: ids, one per line (.txt), or the column "Participant id" or "id"
         (.csv).
-    not_in : FILE
+    not_in
         Everybody who is missing from this list of the platform, such as bots with invented ids.
     """
     from rankshot.survey.store.people import exclude as exclude_raters
@@ -197,7 +197,7 @@ def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | No
 
     Parameters
     ----------
-    ids : ID...
+    ids
         Participants: platform ids, completion codes or raters.
     yes
         Skip the confirmation prompt.

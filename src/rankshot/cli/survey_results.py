@@ -1,4 +1,4 @@
-"""``rankshot survey``: the progress of a study, its rankings and its raw data."""
+"""``rankshot survey``: the database of a study, its progress, its rankings and its raw data."""
 
 from __future__ import annotations
 
@@ -8,11 +8,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankshot.cli.console import check_output, format_order, print_table, refuse, say
-from rankshot.cli.survey_database import find_database, open_survey, require_extra, warn
 from rankshot.core.errors import format_count
 
 if TYPE_CHECKING:
     from rankshot.survey.overview import Overview, TargetProgress
+
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from rankshot.cli.console import require_packages
+from rankshot.core.errors import RankshotError
+
+if TYPE_CHECKING:
+    from rankshot.survey.store.database import Database
+    from rankshot.survey.study import Study
 
 LETTERS_SHOWN = 30
 """Longer names of items, such as sentences, are cut in the table of `status`."""
@@ -30,7 +42,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
 
     Parameters
     ----------
-    study : STUDY.toml
+    study
         The study file.
     database
         An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
@@ -221,3 +233,70 @@ def backup(study: Path, *, output: Path, database: str | None = None, force: boo
     answers = format_count(done.n_answers, "answer")
     people = format_count(done.n_participants, "participant")
     say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}, checked")
+
+
+# ---- The database of a study
+
+DATABASE = "RANKSHOT_SURVEY_DATABASE"
+
+
+def require_extra() -> None:
+    """Refuse to go on without the packages that the survey needs."""
+    needed = "fastapi jinja2 markdown_it pydantic python_multipart sqlalchemy uvicorn"
+    require_packages("survey", needed)
+
+
+def find_database(study: Path, database: str | None) -> Path | str:
+    """Return the file of a study's database, or its URL, which may be in the environment."""
+    database = database or os.environ.get(DATABASE)
+    if not database:
+        return study.with_suffix(".sqlite")
+    return database if "://" in database else Path(database)
+
+
+def open_database(study: Path, database: str | None, **options: bool) -> Database:
+    """Open the database of a study; say so if answers may be missing from it."""
+    from rankshot.survey.store.database import Database
+    from rankshot.survey.store.sqlite_files import MissingDatabaseError
+
+    try:
+        opened = Database(find_database(study, database), **options)
+    except MissingDatabaseError as error:
+        raise RankshotError(f"{error}; `rankshot survey serve` creates it") from None
+    warn(opened.doubt)
+    return opened
+
+
+def require_written(study: Study, path: Path) -> None:
+    """Refuse a study that still has the placeholders of a new one."""
+    from rankshot.survey.study import CONSENT_PLACEHOLDER, TITLE_PLACEHOLDER
+
+    texts = [study.consent, *(text.consent or "" for text in study.translations.values())]
+    found = [f"{CONSENT_PLACEHOLDER} in the consent"] * (CONSENT_PLACEHOLDER in "".join(texts))
+    found += [f"the title {TITLE_PLACEHOLDER!r}"] * (study.title == TITLE_PLACEHOLDER)
+    if found:
+        raise RankshotError(
+            f"{path}: the study still has {' and '.join(found)}; replace it, or try the study with "
+            "`rankshot survey serve --pilot`"
+        )
+
+
+def warn(problem: str | None) -> None:
+    """Print a warning, if there is one."""
+    if problem is not None:
+        from rich.console import Console
+
+        say(f"Warning: {problem}", Console(stderr=True))
+
+
+@contextmanager
+def open_survey(
+    study: Path, database: str | None, **options: bool
+) -> Iterator[tuple[Study, Database]]:
+    """Read the study and open its database while the block runs."""
+    require_extra()
+    from rankshot.survey.study_files import read_study
+
+    definition = read_study(study)
+    with closing(open_database(study, database, **options)) as opened:
+        yield definition, opened

@@ -1,4 +1,4 @@
-"""Data that comes with the package, and loaders for the full CIFAR, Animals and CLINC150."""
+"""The small data sets that come with the package."""
 
 import lazy_loader
 

@@ -105,9 +105,9 @@ def class_names(dataset: str) -> ClassNames:
 def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
     """Return the rankings of a language-model panel: seen classes, for each new class as target.
 
-    Each rater is a separate run of a large language model. The raters are not people. They saw
-    no image, score or result, but may have read about such data sets.
-    ``language_model_panel.md``, in the folder of the data, has the questions in full.
+    Each rater is a separate run of a large language model. The raters are not people. They saw no
+    image, score or result, but may have read about such data sets. ``language_model_panel.md``, in
+    the data folder, contains the full questions.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
 def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
     """Return the panel's rankings for some *seen* held-out classes.
 
-    Train on the items alone and classify inputs of the targets, to choose K, a regulariser or
+    Train on the items only and classify inputs of the targets, to choose K, a regulariser or
     weights without using the new classes.
 
     Parameters
@@ -265,8 +265,8 @@ def load_election() -> Rankings:
     """Return the ballots of an election of the American Psychological Association in 1980.
 
     15,449 members ranked one to five candidates; 5,738 of the ballots are complete. Diaconis (1989)
-    describes the data, and many books and packages use them. ``apa_1980.md``, in the folder of the
-    data, says where they come from.
+    describes the data, and many books and packages use them. ``apa_1980.md``, in the data folder,
+    describes their origin.
 
     Returns
     -------

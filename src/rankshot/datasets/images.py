@@ -14,7 +14,7 @@ from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.datasets.embedded import class_names, embedded_arrays, embedded_file, read_only
 from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.names.labels import load_imagenet_labels
+from rankshot.sources.names import load_imagenet_labels
 from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.scores import Scores
 

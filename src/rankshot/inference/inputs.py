@@ -98,22 +98,20 @@ class Inputs:
 def open_inputs(
     source: Any,
     takes: Takes,
-    column: str | None = None,
-    id_column: str | None = None,
     id_prefix: str = "",
 ) -> Inputs:
     """Return the inputs in a folder, a file, a list or an array, as far as a model takes them.
 
     A folder stands for all images below it, sorted; .txt has one path (relative to the file) or
-    one text per line; .csv and .jsonl have a column of texts, or of paths of images. The default
-    columns are ``text`` (``path`` for images) and ``id``; a CSV file may have a single column of
-    any other name besides ``id``. Without ids, rows are numbered from 0, after ``id_prefix``.
+    one text per line; .csv and .jsonl have a column ``text`` (``path`` for images), and perhaps
+    ``id``; a CSV file may have a single column of any other name besides ``id``. Without ids, rows
+    are numbered from 0, after ``id_prefix``.
     """
     if not isinstance(source, (str, Path)):
         return _open_sequence(source, takes)
     path = Path(source)
     if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
-        return _open_table(path, takes, column, id_column, id_prefix)
+        return _open_table(path, takes, id_prefix)
     if not path.exists():
         raise RankshotError(f"{path}: no such file or folder")
     if path.is_dir() or path.suffix.lower() in ENDINGS:
@@ -189,21 +187,19 @@ def _read_list(path: Path, takes: Takes) -> Entries:
             yield Input(str(number - 1), line)
 
 
-def _open_table(
-    path: Path, takes: Takes, column: str | None, id_column: str | None, id_prefix: str
-) -> Inputs:
-    wanted = column or INPUT_COLUMNS.get(takes)
+def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
+    wanted = INPUT_COLUMNS.get(takes)
     if wanted is None:
         raise RankshotError(f"{path}: a table holds texts or images, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
-    if column is None and path.suffix == ".csv":
-        others = [name for name in read_columns(path)[0] if name not in {ID, id_column}]
+    if path.suffix == ".csv":
+        others = [name for name in read_columns(path)[0] if name != ID]
         wanted = others[0] if len(others) == 1 else wanted
     # A missing column, or an empty file, is reported now.
-    next(read(path, wanted, id_column, id_prefix), None)
+    next(read(path, wanted, id_prefix), None)
 
     def read_entries() -> Entries:
-        for line, name, value in read(path, wanted, id_column, id_prefix):
+        for line, name, value in read(path, wanted, id_prefix):
             if not name:
                 yield Skipped(f"{path}:{line}", "the row has no id, or one that is not text")
             elif not isinstance(value, str) or not value.strip():
@@ -218,22 +214,18 @@ _Row = tuple[int, str | None, Any]
 """The line of a row, its id, and its input."""
 
 
-def _read_csv(path: Path, column: str, id_column: str | None, id_prefix: str) -> Iterator[_Row]:
-    if id_column is None and ID in read_columns(path)[0]:
-        id_column = ID
+def _read_csv(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
+    has_ids = ID in read_columns(path)[0]
     number = 0
     # Texts may be long.
-    columns = [column] if id_column is None else [column, id_column]
-    for batch in read_batches(path, columns, batch_rows=1_000):
+    for batch in read_batches(path, [column, ID] if has_ids else [column], batch_rows=1_000):
         for row, value in enumerate(batch.texts[0]):
-            name = f"{id_prefix}{number}" if id_column is None else batch.texts[1][row]
+            name = batch.texts[1][row] if has_ids else f"{id_prefix}{number}"
             number += 1
             yield batch.places[row], _require_id(name, batch.where(row)), value
 
 
-def _read_json_lines(
-    path: Path, column: str, id_column: str | None, id_prefix: str
-) -> Iterator[_Row]:
+def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
     for number, (line, text) in enumerate(read_lines(path)):
         try:
             row = json.loads(text)
@@ -241,10 +233,9 @@ def _read_json_lines(
             row = None
         if not isinstance(row, dict):
             raise RankshotError(f"{path}:{line}: not a JSON object: {short_repr(text)}")
-        for wanted in (column, id_column):
-            if wanted is not None and wanted not in row:
-                find_column(list(map(str, row)), wanted, Path(f"{path}:{line}"))
-        name = as_name(row.get(id_column or ID, f"{id_prefix}{number}"))
+        if column not in row:
+            find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
+        name = as_name(row.get(ID, f"{id_prefix}{number}"))
         yield line, None if name is None else _require_id(name, f"{path}:{line}"), row[column]
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
-from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.images import (
     PRESETS,
@@ -30,7 +29,7 @@ from rankshot.inference.images import (
 )
 from rankshot.inference.inputs import Input, Skipped, open_inputs
 from rankshot.inference.model import Model, fingerprint, join_lines, open_model
-from rankshot.sources.names.labels import ClassLabels, read_class_labels
+from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Scores,
@@ -90,9 +89,6 @@ def score(
     features: bool = True,
     batch_size: int = BATCH,
     on_error: str = "stop",
-    column: str | None = None,
-    id_column: str | None = None,
-    progress: Announce | None = None,
 ) -> ScoredInputs:
     """Return the scores of a model for images, texts or arrays, in memory.
 
@@ -119,12 +115,6 @@ def score(
         Inputs per call of the model.
     on_error : {"stop", "skip"}
         What to do with an input that cannot be read: raise an error, or skip and list it.
-    column, id_column : str, optional
-        The columns of a table that have the inputs and their ids; by default ``text`` (or
-        ``path``) and ``id``.
-    progress : callable, optional
-        Called with the number of inputs that are done, the number of all (0 if it is not known),
-        and ``"inputs"``.
 
     Returns
     -------
@@ -140,15 +130,9 @@ def score(
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
     plan = plan_scoring(model, classes, preprocessing, features=features)
-    found = open_inputs(inputs, plan.model.takes, column, id_column)
-    total = 0 if isinstance(inputs, (str, Path)) or not hasattr(inputs, "__len__") else len(inputs)
+    found = open_inputs(inputs, plan.model.takes)
     skipped: list[Skipped] = []
-
-    def tell(done: int) -> None:
-        if progress is not None:
-            progress(done, total, "inputs")
-
-    blocks = list(plan.score(iter(found), batch_size, on_error, skipped, announce=tell))
+    blocks = list(plan.score(iter(found), batch_size, on_error, skipped))
     if not blocks:
         raise nothing_scored(found.name, skipped)
     [(ids, scores)] = blocks
@@ -234,21 +218,17 @@ class ScoringPlan:
         on_error: str,
         skipped: list[Skipped],
         most_numbers: float = inf,
-        announce: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[list[str], Scores]]:
         """Yield the ids and the scores of inputs, in blocks of about ``most_numbers`` numbers.
 
-        What is not scored is added to ``skipped``. ``announce`` is called with the number of inputs
-        that are done.
+        What is not scored is added to ``skipped``.
         """
         ids: list[str] = []
         held: list[Scores] = []
-        n_numbers = n_done = 0
+        n_numbers = 0
         with closing(self.run(entries, batch_size, on_error)) as batches:
             for batch in batches:
                 skipped += batch.skipped
-                n_done += batch.n_entries
-                announce(n_done)
                 if not batch.ids:
                     continue
                 ids += batch.ids

@@ -65,7 +65,7 @@ from rankshot.jobs.storage import (
     read_footer,
     write_text,
 )
-from rankshot.sources.names.labels import ClassLabels
+from rankshot.sources.names import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
     ENDINGS,
     Block,
@@ -103,8 +103,6 @@ def score(
     scheduler: str | None = None,
     workers: int | None = None,
     batch_size: int = BATCH,
-    column: str | None = None,
-    id_column: str | None = None,
     update: bool = False,
     progress: Progress | None = None,
     notify: Notify = lambda _: None,
@@ -125,7 +123,7 @@ def score(
 
     Parameters
     ----------
-    model, classes, preprocessing, features, batch_size, column, id_column
+    model, classes, preprocessing, features, batch_size
         As for `rankshot.inference.score`. CSV has no features, and sparse ones, as those of words,
         are not written. Workers open the model themselves: it is then a file in
         a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
@@ -168,7 +166,7 @@ def score(
     keep = output if update else None
     listed = inputs
     if not isinstance(listed, InputParts):
-        listed = list_inputs(plan, inputs, column, id_column, batch_size, keep)
+        listed = list_inputs(plan, inputs, batch_size, keep)
     require_score_file(table, names, plan.model.kind)
     folder = f"{table}.parts" if is_table else target
     require_output(folder, as_address(listed.name), listed.parts if listed.are_tables else ())
@@ -219,16 +217,12 @@ class InputParts(NamedTuple):
     name: str
     parts: Sequence[Part]
     batch_size: int
-    column: str | None
-    id_column: str | None
     are_tables: bool = False
 
 
 def list_inputs(
     plan: ScoringPlan,
     inputs: Any,
-    column: str | None = None,
-    id_column: str | None = None,
     batch_size: int = BATCH,
     keep: str | Path | None = None,
 ) -> InputParts:
@@ -240,14 +234,14 @@ def list_inputs(
     require_whole_number("batch_size", batch_size)
     if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
         parts = list_parts(as_address(inputs), INPUT_ENDINGS)
-        return InputParts(str(inputs), parts, batch_size, column, id_column, are_tables=True)
-    found = open_inputs(inputs, plan.model.takes, column, id_column)
+        return InputParts(str(inputs), parts, batch_size, are_tables=True)
+    found = open_inputs(inputs, plan.model.takes)
     packed = _divide(iter(found), batch_size)
     if not any(isinstance(one, Input) for one in found):
         raise nothing_scored(found.name, [one for one in found if isinstance(one, Skipped)])
     if keep is not None and Path(keep).is_dir():
         packed = _keep_parts(packed, found, Path(keep), batch_size)
-    return InputParts(found.name, packed, batch_size, column, id_column)
+    return InputParts(found.name, packed, batch_size)
 
 
 def _divide(entries: Entries, batch_size: int, first_number: int = 0) -> list[Part]:
@@ -357,13 +351,7 @@ class _ScoreJob(PartJob):
 
     @property
     def description(self) -> Mapping[str, Any]:
-        return {
-            "command": "score",
-            **self.plan,
-            "batch": self.listed.batch_size,
-            "column": self.listed.column,
-            "id column": self.listed.id_column,
-        }
+        return {"command": "score", **self.plan, "batch": self.listed.batch_size}
 
     def load(self, content: bytes) -> ScoringPlan:
         opened = set_preprocessing(open_model(self.source), self.preprocessing)
@@ -410,9 +398,8 @@ class _ScoreJob(PartJob):
 
     def read_entries(self, part: Part, source: Any) -> Entries:
         """Return the inputs of a part."""
-        _, _, _, column, id_column, are_tables = self.listed
-        if are_tables:
-            return iter(open_inputs(source, "texts", column, id_column, f"{part.stem}:"))
+        if self.listed.are_tables:
+            return iter(open_inputs(source, "texts", f"{part.stem}:"))
         return _read_packed(source)
 
     def score_first_batch(self, plan: ScoringPlan, parts: Sequence[Part]) -> None:

@@ -6,8 +6,9 @@ import hashlib
 import io
 import re
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from xml.etree import ElementTree as ET
 
 from numpy.typing import NDArray
@@ -15,8 +16,14 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_module
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
-"""Okabe and Ito's colours, which colour-blind people tell apart; the markers differ as well."""
+"""Okabe and Ito's colours, which colour-blind people can distinguish; the markers differ as
+well."""
 MARKERS = "osD^vP"
 LINES = ("-", "--", ":", "-.")
 MUTED, LIGHT, GRID, PAPER = "#737373", "#bfbfbf", "#e5e5e5", "#ffffff"
@@ -59,24 +66,24 @@ class Display:
         The figure of these axes, for ``figure_.savefig("plot.png")``.
     """
 
-    ax_: Any
-    figure_: Any
+    ax_: Axes
+    figure_: Figure
 
     def __repr__(self) -> str:
         # Not the arrays: notebooks print what a cell returns beside its plot.
         return f"<{type(self).__name__}>"
 
-    def plot(self, ax: Any = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on a new figure; return the display."""
         if ax is None:
             pyplot = require_module("matplotlib.pyplot", "plots", "plot")
-            figure, ax = pyplot.subplots(layout="constrained")
+            figure, ax = pyplot.subplots()
             self._fit(figure, None)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, ax.figure.figure
         self._draw(ax)
         return self
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         """Draw on axes."""
 
     def _measure(self, width: float | None) -> tuple[float, float]:
@@ -104,7 +111,7 @@ class Display:
         '<svg class="chart" role='
         """
         matplotlib = require_module("matplotlib", "plots", "plot")
-        figure = import_module("matplotlib.figure").Figure(layout="constrained")
+        figure = import_module("matplotlib.figure").Figure()
         self._fit(figure, width)
         stream = io.StringIO()
         settings = {"svg.fonttype": "none", "svg.hashsalt": "rankshot"}
@@ -115,7 +122,7 @@ class Display:
             figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
         return _embed_svg(stream.getvalue(), title)
 
-    def _fit(self, figure: Any, width: float | None) -> None:
+    def _fit(self, figure: Figure, width: float | None) -> None:
         width, height = self._measure(width)
         if height > MAX_HEIGHT:
             raise RankshotError(
@@ -123,7 +130,7 @@ class Display:
                 "them, or give axes to draw on (ax)"
             )
         figure.set_size_inches(width, max(2.0, height))
-        figure.get_layout_engine().set(w_pad=PADDING, h_pad=PADDING)
+        figure.set_layout_engine("constrained", w_pad=PADDING, h_pad=PADDING)
 
 
 def _embed_svg(drawn: str, title: str) -> str:
@@ -176,20 +183,20 @@ def choose_style(number: int) -> dict[str, Any]:
     }
 
 
-def hide_spines(ax: Any, *sides: str) -> None:
+def hide_spines(ax: Axes, *sides: str) -> None:
     """Remove some of the lines around axes."""
     for side in sides:
         ax.spines[side].set_visible(False)
 
 
-def draw_intervals(ax: Any, intervals: NDArray[Any]) -> None:
+def draw_intervals(ax: Axes, intervals: NDArray[Any]) -> None:
     """Draw (estimate, low, high) of each row; rows with NaN are left out."""
     y = range(len(intervals))
     ax.hlines(y, *intervals[:, 1:].T, color=COLOURS[0], linewidth=1.5)
     ax.plot(intervals[:, 0], y, MARKERS[0], color=COLOURS[0], markersize=5)
 
 
-def name_rows(ax: Any, names: list[str]) -> None:
+def name_rows(ax: Axes, names: list[str]) -> None:
     """Write names at the left, the first at the top, and draw lines only for the numbers below."""
     ax.set_yticks(range(len(names)), [shorten(name) for name in names])
     ax.set_ylim(len(names) - 0.5, -0.5)
@@ -200,17 +207,22 @@ def name_rows(ax: Any, names: list[str]) -> None:
 
 
 def draw_matrix(
-    ax: Any, percent: NDArray[Any], names: list[str], colours: Any, label: str, texts: Any = None
+    ax: Axes,
+    percent: NDArray[Any],
+    names: list[str],
+    colours: str | Colormap,
+    label: str,
+    texts: Sequence[tuple[int, int, str]] = (),
 ) -> None:
     """Draw a square matrix of numbers from 0 to 100 with its names; ``texts`` are (i, j, text)."""
     image = ax.imshow(percent, cmap=colours, vmin=0, vmax=100)
     ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02).set_label(label)
-    for i, j, text in texts or ():
+    for i, j, text in texts:
         # Not white itself, which is the colour of the paper on a page.
         red, green, blue, alpha = image.to_rgba(percent[i, j])
         is_dark = alpha * (1 - (red + green + blue) / 3) > DARKNESS
-        style = {"ha": "center", "va": "center", "color": "#fefefe" if is_dark else "black"}
-        ax.text(j, i, text, fontsize=NUMBER_SIZE, **style)
+        ink = "#fefefe" if is_dark else "black"
+        ax.text(j, i, text, fontsize=NUMBER_SIZE, ha="center", va="center", color=ink)
     short = [shorten(name) for name in names]
     side, room = measure_matrix(names)
     turned = room > side / len(names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,14 @@ from rankshot.ranking.models.board import Leaderboard
 from rankshot.ranking.parts import AnyRankings, require_any_rankings, require_rankings
 from rankshot.ranking.rankings import Rankings
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rankshot.ranking.models.davidson_luce import DavidsonLuce
+    from rankshot.ranking.models.mixture import RankingMixture
+    from rankshot.ranking.models.plackett_luce import PlackettLuce
+    from rankshot.ranking.models.plackett_luce_regression import PlackettLuceRegression
+
 Floats = NDArray[np.float64]
 COLUMNS_SHOWN = 12
 """Rankings side by side that can be read."""
@@ -49,8 +57,8 @@ MAX_NUMBERED = 12
 class RankingsDisplay(Display):
     """The rankings of one target side by side, one column per ranking, best first.
 
-    The items that most columns list have a colour, the same in all columns. An item after a sign
-    "=" is tied with those next to it. Use `from_rankings` to make one.
+    Items that occur in most columns have a colour, the same in all columns. An "=" marks items that
+    are tied with their neighbours. Use `from_rankings` to make one.
 
     Parameters
     ----------
@@ -81,7 +89,12 @@ class RankingsDisplay(Display):
 
     @classmethod
     def from_rankings(
-        cls, rankings: Rankings, target: str | None = None, *, k: int = PLACES_SHOWN, ax: Any = None
+        cls,
+        rankings: Rankings,
+        target: str | None = None,
+        *,
+        k: int = PLACES_SHOWN,
+        ax: Axes | None = None,
     ) -> RankingsDisplay:
         """Draw the rankings of one target.
 
@@ -117,15 +130,15 @@ class RankingsDisplay(Display):
         width = width or max(4.0, 0.6 + COLUMN_WIDTH * len(self.orders))
         return width, 0.9 + ROW_HEIGHT * n_rows
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         columns = [_list_cells(order, self.k) for order in self.orders]
         n_rows = max(map(len, columns))
         colours = _colour_shared_items(columns)
         for x, column in enumerate(columns):
             for y, (item, text) in enumerate(column):
                 # The colours are light, so that the names can be read.
-                style = {"color": colours.get(item, GRID), "alpha": 0.35}
-                ax.barh(y, 0.94, height=0.86, left=x - 0.47, **style)
+                colour = colours.get(item, GRID)
+                ax.barh(y, 0.94, height=0.86, left=x - 0.47, color=colour, alpha=0.35)
                 ax.text(x, y, text, ha="center", va="center", fontsize=8)
         names = [shorten(name, CELL_LETTERS) for name in self.names]
         ax.set_xticks(range(len(columns)), names, fontsize=9)
@@ -191,7 +204,7 @@ class PrecedenceDisplay(Display):
     shares: Floats
 
     @classmethod
-    def from_rankings(cls, rankings: AnyRankings, *, ax: Any = None) -> PrecedenceDisplay:
+    def from_rankings(cls, rankings: AnyRankings, *, ax: Axes | None = None) -> PrecedenceDisplay:
         """Draw the items sorted by average place.
 
         Parameters
@@ -212,8 +225,9 @@ class PrecedenceDisplay(Display):
         side, margin = measure_matrix(self.items)
         return width or 1.08 * side + margin + 0.7, side + margin
 
-    def _draw(self, ax: Any) -> None:
-        percent, texts = 100 * self.shares, None
+    def _draw(self, ax: Axes) -> None:
+        percent = 100 * self.shares
+        texts: list[tuple[int, int, str]] = []
         if len(self.items) <= MAX_NUMBERED:
             texts = [(i, j, f"{percent[i, j]:.0f}") for i, j in np.argwhere(~np.isnan(percent))]
         draw_matrix(ax, percent, self.items, "PuOr_r", "row before column, %", texts)
@@ -227,8 +241,8 @@ class WorthsDisplay(Display):
     """The log-worths or Elo points of items, best first, with comparison intervals.
 
     The intervals come from quasi-variances, for comparisons of two items. Grey bars at the right
-    join items of which none is clearly better than another, all comparisons together.
-    Use `from_leaderboard` or `from_model` to make one.
+    join items of which none is clearly better than another, adjusted for all comparisons. Use
+    `from_leaderboard` or `from_model` to make one.
 
     Parameters
     ----------
@@ -261,7 +275,7 @@ class WorthsDisplay(Display):
     runs: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
-    def from_leaderboard(cls, leaderboard: Leaderboard, *, ax: Any = None) -> WorthsDisplay:
+    def from_leaderboard(cls, leaderboard: Leaderboard, *, ax: Axes | None = None) -> WorthsDisplay:
         """Draw the worths of a leaderboard with its comparison intervals.
 
         Parameters
@@ -278,7 +292,9 @@ class WorthsDisplay(Display):
         return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale, runs).plot(ax)
 
     @classmethod
-    def from_model(cls, model: Any, *, ax: Any = None) -> WorthsDisplay:
+    def from_model(
+        cls, model: PlackettLuce | DavidsonLuce | PlackettLuceRegression, *, ax: Axes | None = None
+    ) -> WorthsDisplay:
         """Draw the worths of a fitted model, without intervals.
 
         Parameters
@@ -295,13 +311,13 @@ class WorthsDisplay(Display):
         >>> rs.plots.WorthsDisplay.from_model(model).items
         ['b', 'c', 'a']
         """
-        order = np.lexsort((model.items_, -model.log_worths_))
+        order = np.lexsort((np.array(model.items_), -model.log_worths_))
         return cls([model.items_[i] for i in order], model.log_worths_[order]).plot(ax)
 
     def _measure(self, width: float | None) -> tuple[float, float]:
         return width or WIDTH, 1 + ROW_HEIGHT * len(self.items)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         label, ends = self.scale, np.full((len(self.items), 2), np.nan)
         if self.intervals is not None:
             ends = self.intervals
@@ -314,9 +330,9 @@ class WorthsDisplay(Display):
             # Each bar is in the first column that is free.
             lane = next((i for i, end in enumerate(lanes) if end < first), len(lanes))
             lanes[lane : lane + 1] = [last]
-            x, style = 1.01 + 0.012 * lane, {"color": LIGHT, "linewidth": 2, "clip_on": False}
-            rows = [first - 0.25, last + 0.25]
-            ax.plot([x, x], rows, transform=ax.get_yaxis_transform(), **style)
+            x, rows = 1.01 + 0.012 * lane, (first - 0.25, last + 0.25)
+            beside = ax.get_yaxis_transform()
+            ax.plot((x, x), rows, transform=beside, color=LIGHT, linewidth=2, clip_on=False)
 
 
 @dataclass(eq=False, repr=False)
@@ -352,7 +368,7 @@ class GroupsDisplay(Display):
     are_worths: bool = True
 
     @classmethod
-    def from_mixture(cls, mixture: Any, *, ax: Any = None) -> GroupsDisplay:
+    def from_mixture(cls, mixture: RankingMixture, *, ax: Axes | None = None) -> GroupsDisplay:
         """Draw the groups of a mixture, the items sorted by their mean over the groups.
 
         Parameters
@@ -378,7 +394,7 @@ class GroupsDisplay(Display):
     def _measure(self, width: float | None) -> tuple[float, float]:
         return width or WIDTH, 1.5 + ROW_HEIGHT * len(self.items)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         many = len(self.values) > 1
         for g, (row, weight) in enumerate(zip(self.values, self.weights, strict=True)):
             style = choose_style(g)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +41,11 @@ from rankshot.zeroshot.metrics import (
     reliability,
     require_labels,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rankshot.zeroshot.rehearsal import Rehearsal
 
 Floats = NDArray[np.float64]
 LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
@@ -92,7 +97,7 @@ class ReliabilityDisplay(Display):
         *,
         n_bins: int = 15,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> ReliabilityDisplay:
         """Draw the reliability of probabilities.
 
@@ -116,7 +121,7 @@ class ReliabilityDisplay(Display):
     def _measure(self, width: float | None) -> tuple[float, float]:
         return width or 5.2, width or 5.2
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         number = sum(line.get_gid() == "reliability" for line in ax.lines)
         if number == 0:
             ax.plot([0, 1], [0, 1], ":", color=MUTED, label="calibrated")
@@ -189,7 +194,7 @@ class ConfusionDisplay(Display):
         y_pred: ArrayLike,
         *,
         labels: Iterable[object] | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
     ) -> ConfusionDisplay:
         """Draw how often inputs of each class were assigned to each class.
 
@@ -230,7 +235,7 @@ class ConfusionDisplay(Display):
             return list(range(FEW_CLASSES)), note
         return kept, describe_left_out(len(kept), L) if len(kept) < L else ""
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         kept, note = self._choose_classes()
         shares = self.confusion / np.maximum(self.confusion.sum(axis=1, keepdims=True), 1)
         counts, shares = self.confusion[np.ix_(kept, kept)], shares[np.ix_(kept, kept)]
@@ -243,7 +248,7 @@ class ConfusionDisplay(Display):
         draw_matrix(ax, 100 * shares, names, colours, "inputs of the true class, %", texts)
         ax.set_xlabel("predicted class")
         ax.set_ylabel("true class")
-        ax.set_title(textwrap.fill(note, int(ax.figure.get_figwidth() / LETTER)), fontsize=9)
+        ax.set_title(textwrap.fill(note, int(ax.figure.figure.get_figwidth() / LETTER)), fontsize=9)
 
 
 # ---- Comparison
@@ -281,7 +286,11 @@ class ComparisonDisplay(Display):
 
     @classmethod
     def from_results(
-        cls, results: Mapping[str, Any], *, chance: float | None = None, ax: Any = None
+        cls,
+        results: Mapping[str, Sequence[float]],
+        *,
+        chance: float | None = None,
+        ax: Axes | None = None,
     ) -> ComparisonDisplay:
         """Draw results, sorted by their estimates, the best first.
 
@@ -307,7 +316,7 @@ class ComparisonDisplay(Display):
 
     @classmethod
     def from_rehearsal(
-        cls, rehearsal: Any, *, chance: float | None = None, ax: Any = None
+        cls, rehearsal: Rehearsal, *, chance: float | None = None, ax: Axes | None = None
     ) -> ComparisonDisplay:
         """Draw what a rehearsal tried; the chosen settings are marked "chosen".
 
@@ -330,7 +339,7 @@ class ComparisonDisplay(Display):
     def _measure(self, width: float | None) -> tuple[float, float]:
         return width or WIDTH, 1.1 + ROW_HEIGHT * len(self.names)
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         draw_intervals(ax, self.intervals)
         if self.chance is not None:
             ax.axvline(self.chance, color=MUTED, linestyle="--", linewidth=1, label="chance")
@@ -372,7 +381,9 @@ class ExplanationDisplay(Display):
     explanation: Explanation
 
     @classmethod
-    def from_explanation(cls, explanation: Explanation, *, ax: Any = None) -> ExplanationDisplay:
+    def from_explanation(
+        cls, explanation: Explanation, *, ax: Axes | None = None
+    ) -> ExplanationDisplay:
         """Draw an explanation of one input.
 
         Parameters
@@ -392,7 +403,7 @@ class ExplanationDisplay(Display):
     def _measure(self, width: float | None) -> tuple[float, float]:
         return width or WIDTH, 1.2 + ROW_HEIGHT * len(self._choose_bars())
 
-    def _draw(self, ax: Any) -> None:
+    def _draw(self, ax: Axes) -> None:
         bars, why = self._choose_bars(), self.explanation
         name_rows(ax, [name for name, _ in bars])
         values = [value for _, value in bars]

@@ -101,8 +101,8 @@ def read_rankings(
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
-        `write_rankings`, name all their items; these are the default then. Of a table of places or
-        scores, only the columns of these items are read.
+        `write_rankings`, name all their items; these are the default then. From a table of places
+        or scores, only the columns of these items are read.
     kind : {"top", "subset"}, optional
         What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
         ranking, the default, or one of a subset of the items.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +127,7 @@ def find_preliminary(board: Leaderboard) -> NDArray[np.bool_]:
     return np.asarray((high - low > 2 * np.median(high - low)) | (spans_all & (len(board) > 2)))
 
 
-def _format_ratings(board: Leaderboard) -> dict[str, Any]:
+def _format_ratings(board: Leaderboard) -> dict[str, object]:
     rows, clear = list(board), board.clearly_better
     low = min(row.low for row in rows)
     length = max(row.high for row in rows) - low or 1.0
@@ -151,7 +150,7 @@ def _format_ratings(board: Leaderboard) -> dict[str, Any]:
     return {"first": cells[:FIRST_ROWS], "others": cells[FIRST_ROWS:], "chart": chart}
 
 
-def _format_pairs(board: Leaderboard) -> dict[str, Any]:
+def _format_pairs(board: Leaderboard) -> dict[str, object]:
     """Return the observed and expected wins: a heat map, and the pairs that differ most."""
     observed, expected = board.observed_win_rates, board.win_rates
     both = board.wins + board.wins.T + board.ties
@@ -170,7 +169,7 @@ def _format_pairs(board: Leaderboard) -> dict[str, Any]:
     return {"chart": chart, "pairs": pairs, "next": next_pairs, "shown": n}
 
 
-def _format_categories(boards: dict[str, Leaderboard]) -> dict[str, Any]:
+def _format_categories(boards: dict[str, Leaderboard]) -> dict[str, object]:
     digits = 0 if next(iter(boards.values())).scale == "elo" else 2
     ratings = [board.ratings for board in boards.values()]
     items = list(dict.fromkeys(item for board in boards.values() for item in board.items))
@@ -183,7 +182,7 @@ def _format_categories(boards: dict[str, Leaderboard]) -> dict[str, Any]:
     return {"names": list(boards), "table": table, "differences": clear}
 
 
-def _format_effects(boards: dict[str, Leaderboard]) -> dict[str, Any] | None:
+def _format_effects(boards: dict[str, Leaderboard]) -> dict[str, object] | None:
     names = dict.fromkeys(name for board in boards.values() for name in board.effects)
     table = []
     for name in names:

@@ -121,7 +121,7 @@ class Report:
     Attributes
     ----------
     title, lead : str
-        The heading, and one or two sentences that say what the page is about.
+        The heading, and one or two sentences about the subject of the page.
     verdict : str
         The result in one sentence, below the heading; see `write_verdict`.
     facts : tuple of (str, str)

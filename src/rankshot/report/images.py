@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,7 +164,7 @@ class Outcomes(NamedTuple):
 
 
 def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
-    """Return the rows to show: of each class as many right as wrong predictions, surest first.
+    """Return the rows to show: as many correct as wrong predictions per class, most certain first.
 
     If the truth is not known, it is the most and the least probable predictions of each class.
     One of both kinds for each class comes first, then the next of both kinds for each class.
@@ -285,15 +285,15 @@ def build_gallery(
 def find_supporters(why: Explanation) -> tuple[str, ...]:
     """Return the seen classes that support the explained class most, the strongest first.
 
-    Where rankings are known, only classes in the rankings of the explained class count: others
-    support it only by their low scores.
+    Where rankings are known, only classes in the rankings of the explained class are returned:
+    others support it only by their low scores.
     """
     listed = set(why.listed)
     found = sort_largest_first(pair for pair in why.items if pair[0] in listed or not listed)
     return tuple(name for name, value in found[:N_SUPPORTERS] if value > 0)
 
 
-def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, Any]:
+def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, object]:
     """Return the inputs that are shown first, and those that are folded."""
     explained = any(one.supporters for one in inputs)
     first, others = inputs[:FIRST_IMAGES], inputs[FIRST_IMAGES:]

@@ -85,7 +85,7 @@ def render_report(report: Report) -> str:
     )
 
 
-def render_page(template: str, **values: Any) -> str:
+def render_page(template: str, **values: object) -> str:
     """Return the page of a template."""
     found = _make_environment(require_jinja2()).get_template(template)
     page: str = found.render(date=f"{datetime.now(UTC):%Y-%m-%d}", **values)
@@ -142,7 +142,7 @@ def _make_environment(jinja2: Any) -> Any:
 # ---- Comparison
 
 
-def format_comparison(comparison: MethodComparison) -> dict[str, Any]:
+def format_comparison(comparison: MethodComparison) -> dict[str, object]:
     """Return the rows by method, and the best estimate."""
     best = max(row.accuracy.estimate for row in comparison.rows)
     return {"caption": comparison.caption, "methods": comparison.by_method(), "best": best}
@@ -162,12 +162,12 @@ def _format_alternatives(one: ExplainedInput) -> list[Bar]:
     return make_bars(others, format_percent, 1.0)
 
 
-def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
+def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
     """Return the contributions of seen classes, with one scale, and those of the sources."""
     why = one.explanation
     groups = why.group_items()
     longest = max((abs(value) for group in groups for _, value in group.shown), default=0.0)
-    tables = []
+    tables: list[dict[str, object]] = []
     for group in groups:
         heading = shorten(group.heading, 160)
         caption = f"{heading[:1].upper()}{heading[1:]}, together {format_factor(group.total)}"
@@ -181,6 +181,6 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, Any]]:
         bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_factor)
         rest = len(by_size) - len(bars)
         note = f"{rest:,} others would give less." if rest else ""
-        caption = "What each source alone would give"
+        caption = "What each source or rater alone would give"
         tables.append({"caption": caption, "bars": bars, "note": note})
     return tables

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def evaluate_predictions(
     Parameters
     ----------
     truth, predicted : ndarray of str, shape (n,)
-        A rejected input counts as wrong.
+        A rejected input is a wrong prediction.
     proba : ndarray, shape (n, L)
     classes : sequence of str
         The L targets, in the order of the columns of ``proba``.
@@ -290,7 +290,7 @@ def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
     ]
 
 
-def format_overview(overview: PredictionOverview) -> dict[str, Any]:
+def format_overview(overview: PredictionOverview) -> dict[str, object]:
     """Return how many inputs got each class, and how certain these predictions are."""
     bars = make_bars(sort_largest_first(zip(overview.classes, overview.counts, strict=True)))
     bins = [(f"{100 * low:.0f}–{100 * high:.0f}%", n) for low, high, n in overview.confidences]
@@ -304,7 +304,7 @@ def format_overview(overview: PredictionOverview) -> dict[str, Any]:
 # ---- Confusions and classes
 
 
-def format_confusions(evaluation: Evaluation) -> dict[str, Any]:
+def format_confusions(evaluation: Evaluation) -> dict[str, object]:
     """Return the most frequent confusions, and the matrix."""
     names, counts = evaluation.classes, evaluation.confusion
     found = find_largest_confusions(counts, names)
@@ -337,7 +337,7 @@ class ClassLine(NamedTuple):
     times: int
 
 
-def format_classes(evaluation: Evaluation) -> dict[str, Any]:
+def format_classes(evaluation: Evaluation) -> dict[str, list[ClassLine]]:
     """Return a line per class, lowest accuracy first; those after the first are folded."""
     order = sorted(
         range(len(evaluation.classes)),
@@ -362,7 +362,7 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 # ---- Calibration
 
 
-def format_calibration(evaluation: Evaluation) -> dict[str, Any]:
+def format_calibration(evaluation: Evaluation) -> dict[str, object]:
     """Return the reliability diagram, and what it amounts to."""
     bins = evaluation.calibration
     title = "Accuracy against confidence, with one disc per bin"

@@ -6,7 +6,6 @@ The template does no arithmetic: all texts and lengths of bars are computed here
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -58,7 +57,7 @@ def summarize_rankings(
     )
 
 
-def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, Any]:
+def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, object]:
     """Return the summaries, and a note if some are left out."""
     selected, note = summaries, ""
     if len(summaries) > MAX_SUMMARIES:
@@ -70,7 +69,7 @@ def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, Any]:
     return {"summaries": [_format_summary(one) for one in selected], "note": note}
 
 
-def _format_summary(summary: TargetSummary) -> dict[str, Any]:
+def _format_summary(summary: TargetSummary) -> dict[str, object]:
     groups = [place if isinstance(place, tuple) else (place,) for place in summary.order]
     # A tie of two items in the second place is followed by the fourth place.
     numbers = np.cumsum([1, *(len(group) for group in groups)]).tolist()
@@ -128,7 +127,7 @@ def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
     return SimilarClasses(pairs, len(compared), len(consensus), k) if pairs else None
 
 
-def format_similar_classes(found: SimilarClasses) -> dict[str, Any]:
+def format_similar_classes(found: SimilarClasses) -> dict[str, object]:
     """Return the pairs, and a note if some classes were not compared."""
     note = ""
     if found.n_compared < found.n_classes:

@@ -196,8 +196,8 @@ class Routes:
             raise RefusedError(403, "token")
         self._attempts.give_back(address)
         response = RedirectResponse("./", 303)
-        kept = {"path": "/", "max_age": COOKIE_SECONDS, "samesite": "strict"}
-        set_cookie(response, request, self._cookie, self._token, **kept)
+        cookie, token = self._cookie, self._token
+        set_cookie(response, request, cookie, token, max_age=COOKIE_SECONDS, samesite="strict")
         return response
 
     # ---- Data: not by FastAPI's encoder, which visits every value of long lists
@@ -224,7 +224,7 @@ class Routes:
         """Save a new class."""
         return {"name": self._review.add_class(sent.name, sent.ranking)}
 
-    def change_audit(self, sent: SentAudit) -> dict[str, Any]:
+    def change_audit(self, sent: SentAudit) -> dict[str, object]:
         """Open, continue or close the audit."""
         review = self._review
         {

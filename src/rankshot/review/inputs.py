@@ -51,7 +51,7 @@ class ShownInputs:
     place : Path, optional
         A folder of images or sounds; or a file of texts, or of paths below its folder.
     takes : {"texts", "images"}, optional
-        What a file has. By default its columns tell.
+        What a file contains; by default, it is found from the columns.
     versions : mapping of id to str, optional
         The inputs when they were scored; see `find_version`.
     """
@@ -122,7 +122,7 @@ class ShownInputs:
             return "text"
         return "sound" if value.suffix.lower() in SOUNDS else "image"
 
-    def describe(self, row: int) -> dict[str, Any]:
+    def describe(self, row: int) -> dict[str, object]:
         """Return what is shown: of an input without file and text, its largest scores."""
         value = self.values[row]
         text = value[:MOST_CHARACTERS] if isinstance(value, str) else ""

@@ -51,7 +51,7 @@ class Listing:
         self._searched = [text.casefold() for text in texts]
         self._useful: tuple[Any, Rows] = None, np.empty(0, np.intp)
 
-    def find(self, query: Query) -> dict[str, Any]:
+    def find(self, query: Query) -> dict[str, object]:
         """Return one page of inputs, and how many there are."""
         predicted = self._review.predicted
         if query.only:
@@ -94,7 +94,7 @@ class Listing:
             rows = rows[[wanted in self._searched[row] for row in rows.tolist()]]
         return rows
 
-    def describe(self, row: int) -> dict[str, Any]:
+    def describe(self, row: int) -> dict[str, object]:
         """Return what the page shows of an input."""
         review, predicted = self._review, self._review.predicted
         return {

@@ -145,7 +145,7 @@ class Review:
             yield
             self._changed.notify_all()
 
-    def _record(self, **event: Any) -> None:
+    def _record(self, **event: object) -> None:
         """Save an event, and then do what it says."""
         self._journal.append({"at": round(time.time(), 3), **event})
         self._apply(event)
@@ -300,7 +300,7 @@ class Review:
 
     # ---- What the page shows
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """Return the state of the review."""
         with self._lock:
             given = Counter(self.labels.values())

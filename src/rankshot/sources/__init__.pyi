@@ -4,14 +4,20 @@ from .answers import (
     read_answer_files as read_answer_files,
     read_answers as read_answers,
 )
-from .associations import dice as dice, pmi as pmi, ppmi as ppmi, read_hit_counts as read_hit_counts
-from .corpus import Corpus as Corpus
+from .corpus import (
+    Corpus as Corpus,
+    dice as dice,
+    pmi as pmi,
+    ppmi as ppmi,
+    read_hit_counts as read_hit_counts,
+)
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
-from .names.labels import ClassLabels as ClassLabels, read_class_labels as read_class_labels
-from .names.look_up import (
+from .names import (
+    ClassLabels as ClassLabels,
     choose_rehearsed as choose_rehearsed,
     compare_as as compare_as,
     find_misspellings as find_misspellings,
+    read_class_labels as read_class_labels,
     read_look_up as read_look_up,
 )
 from .prompts import make_prompts as make_prompts

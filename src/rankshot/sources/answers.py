@@ -24,7 +24,7 @@ from rankshot.core.errors import (
 )
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
-from rankshot.sources.names.matching import NameMatcher
+from rankshot.sources.names import NameMatcher
 from rankshot.sources.prompts import PROMPT_END, choose_length
 
 MAX_BROKEN_LISTS = 100

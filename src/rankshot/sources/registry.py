@@ -17,7 +17,7 @@ from rankshot.core.errors import RankshotError, suggest_name
 
 if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
-    from rankshot.sources.names.look_up import Compare
+    from rankshot.sources.names import Compare
     from rankshot.sources.similarity import Similarity
 
 ANSWERS, LANGUAGE_MODEL = "answers", "llm"

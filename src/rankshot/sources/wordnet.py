@@ -43,7 +43,7 @@ from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.files import replace_file
 from rankshot.core.tables import open_csv_writer
 from rankshot.core.validation import as_names, require_choice
-from rankshot.sources.names.look_up import CLASS, LOOK_UP
+from rankshot.sources.names import CLASS, LOOK_UP
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet_nouns import (
     CATEGORIES,

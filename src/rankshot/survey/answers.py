@@ -136,7 +136,7 @@ def parse_order(found: Iterable[Any]) -> NamedOrder:
     return tuple(tuple(group) if isinstance(group, list) else group for group in found)
 
 
-def _require(holds: object, key: str, **fields: Any) -> None:
+def _require(holds: object, key: str, **fields: object) -> None:
     """Refuse what a participant sent, with one of the texts for participants."""
     if not holds:
         raise ParticipantError(key, **fields)

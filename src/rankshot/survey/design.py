@@ -42,12 +42,12 @@ def new_study(
         The new classes, and the seen classes. If ``targets`` is None, people order ordinary items;
         then the target of the answers is "all items".
     prompt : str, optional
-        The question, with ``{target}`` in the place of the target. Required without targets.
+        The question, with ``{target}`` in place of the target. Required without targets.
     show : int, optional
         How many items a question shows: by default 10, or all if there are fewer, or no targets.
     pool : int, optional
         How many of the nearest items the questions of a target cover; by default as many as one
-        question shows, or all without targets. From a larger pool, each participant gets other
+        question shows, or all without targets. From a larger pool, each participant gets different
         sets, so that all pairs of items are compared about equally often.
     rankings : Rankings or WordNet, optional
         The source of the nearest items of each target: rankings for all targets,
@@ -93,7 +93,7 @@ def new_study(
         questions_per_participant = min(10, sum(question.n_parts for question in questions))
     consent = (files("rankshot.survey") / "new_consent.txt").read_text(encoding="utf-8")
     return Study(
-        title=title or "Which of these are alike?",
+        title=title or "Which of these are similar?",
         prompt=prompt or DEFAULT_PROMPT,
         consent=consent.strip(),
         items=item_names,

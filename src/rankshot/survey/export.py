@@ -12,19 +12,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rankshot.core.errors import RankshotError, short_repr, suggest_name
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import open_csv_writer
 from rankshot.survey.answers import Answer, is_counted
 from rankshot.survey.overview import Overview, Participant
-from rankshot.survey.quality import Flag, is_right
+from rankshot.survey.quality import Flag, is_correct
 from rankshot.survey.study import Study
 
 SOURCE = "survey"
 TIMES = ("started_at", "seen_at", "finished_at", "withdrawn_at", "excluded_at")
-Record = dict[str, Any]
+Record = dict[str, object]
 # Begins a CSV file: without it, spreadsheets do not read the text as UTF-8.
 MARK = "\ufeff"
 _DANGEROUS = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
@@ -130,7 +130,7 @@ def ranking_records(
 def answer_records(view: Overview) -> Iterator[Record]:
     """Yield one record per answer, skips, repeats, gold questions and excluded raters included.
 
-    ``right`` says whether a gold question was answered rightly, and is null for others; ``screen``
+    ``correct`` is whether a gold question was answered correctly, and null for others; ``screen``
     and ``seen``, the share of the items that were ever on it, are null without scripts.
     """
     answers = [*view.answers, *view.excluded_answers]
@@ -148,7 +148,7 @@ def answer_records(view: Overview) -> Iterator[Record]:
             "repeat": answer.repeat,
             "gold": answer.question.is_gold,
             "first": answer.question.first,
-            "right": is_right(answer) if answer.question.is_gold and answer.order else None,
+            "correct": is_correct(answer) if answer.question.is_gold and answer.order else None,
             "shown_at": _format_time(answer.shown_at),
             "answered_at": _format_time(answer.answered_at),
             "seconds": _round(answer.seconds, 3),
@@ -185,7 +185,7 @@ def wide_records(view: Overview) -> tuple[list[Record], list[Record]]:
     given = [answer for answer in view.answers if is_counted(answer)]
     names = dict.fromkeys([*view.study.items, *(item for a in given for item in a.shown)])
     column = {item: f"item_{number}" for number, item in enumerate(names, 1)}
-    rows = []
+    rows: list[Record] = []
     for answer in given:
         levels = answer.levels
         before = list(levels.values())
@@ -195,9 +195,11 @@ def wide_records(view: Overview) -> tuple[list[Record], list[Record]]:
             *(_round(answer.seconds, 3), [flag.name for flag in view.flags.get(answer.rater, ())]),
             *(len(answer.shown), answer.n_ranked),
         )
-        row = dict(zip(WIDE, beside, strict=True))
-        rows.append(row | {name: places.get(item) for item, name in column.items()})
-    book = [{"column": name, "item": None, "meaning": text} for name, text in WIDE.items()]
+        own = {name: places.get(item) for item, name in column.items()}
+        rows.append({**dict(zip(WIDE, beside, strict=True)), **own})
+    book: list[Record] = [
+        {"column": name, "item": None, "meaning": text} for name, text in WIDE.items()
+    ]
     book += [{"column": name, "item": item, "meaning": PLACE} for item, name in column.items()]
     return rows, book
 
@@ -207,7 +209,7 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
 
     ``answers`` counts neither gold questions nor repeats; ``gold_and_repeats`` counts these. The
     answer to an extra question "age" is ``extra_age``; ``consent`` is the version of the text.
-    ``with_ids`` adds the ids of the platform, which identify people.
+    ``with_ids`` adds the platform ids, which identify people.
     """
     names = [question.name for question in view.study.extra]
     others = {name for person in view.people.values() for name in person.extra} - set(names)
@@ -257,7 +259,7 @@ def payment_records(view: Overview) -> list[Record]:
 
     A record has the id by which the platform pays (None if the ids were erased; without a platform
     the completion code), the decision, its reason, the rater, the code and the id of the
-    submission. The guide on paid studies says who is in which decision.
+    submission. The guide on paid studies describes the decisions.
     """
     has_ids = view.study.platform != "none"
     return [
@@ -294,8 +296,8 @@ def _decide(person: Participant) -> tuple[Decision, str]:
 def compare_submissions(view: Overview, listed: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """Compare the submissions that Prolific lists, as pairs of an id and a status, with ours.
 
-    Return the ids of those who returned the submission or ran out of time; who are missing here;
-    who have submitted without having finished here; and who came here by another way.
+    Return the ids of people who returned the submission or ran out of time; who are missing here;
+    who submitted without finishing here; and who are not on Prolific's list.
     """
     status: dict[str, str] = {}
     for person_id, given in listed:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 from string import Formatter
@@ -34,7 +35,7 @@ class Catalogue:
     direction: Literal["ltr", "rtl"]
     texts: dict[str, Text]
 
-    def isolate(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def isolate(self, fields: Mapping[str, object]) -> dict[str, object]:
         """Return fields so that an English name in an Arabic sentence does not move its words."""
         if self.direction == "ltr":
             return dict(fields)
@@ -82,7 +83,7 @@ def read_catalogue(path: Path) -> Catalogue:
     return catalogue
 
 
-def _folder() -> Any:
+def _folder() -> Traversable:
     return files("rankshot.survey") / "web" / "languages"
 
 

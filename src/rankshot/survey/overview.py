@@ -240,7 +240,7 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
     study : Study
     database : Database
     now : float
-        The Unix time, which says who is idle.
+        The Unix time, which determines who is idle.
     pilot : bool
         Whether to read the participants of the pilot, in place of all others.
 

@@ -67,7 +67,7 @@ def find_flags(answers: Sequence[Answer], rules: QualityRules) -> dict[str, tupl
     A skipped question is not an answer: it is neither fast nor wrong. "distance" and "identical"
     use neither repeated answers nor gold questions; "skips" counts both.
 
-    The guide on surveys says how often the flags are right in simulated studies, which
+    The guide on surveys reports how often the flags are correct in simulated studies, which
     ``tests/survey/test_quality.py`` repeats.
     """
     found: dict[str, list[Flag]] = {answer.rater: [] for answer in answers}
@@ -129,13 +129,13 @@ def _flag_repeats(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
 
 def _flag_gold(answers: Sequence[Answer], rules: QualityRules) -> RaterFlags:
     gold = [answer for answer in answers if answer.question.is_gold and answer.order]
-    wrong = [answer for answer in gold if not is_right(answer)]
+    wrong = [answer for answer in gold if not is_correct(answer)]
     for rater, n, n_gold in _count_by_rater(wrong, gold):
         if n > rules.gold_failures:
             yield rater, Flag("gold", f"{n} of {n_gold} gold questions wrong", n)
 
 
-def is_right(answer: Answer) -> bool:
+def is_correct(answer: Answer) -> bool:
     """Return whether no other item comes before one of the known items."""
     levels, first = answer.levels, answer.question.first
     others = [level for item, level in levels.items() if item not in first]

@@ -88,7 +88,7 @@ _PLACES = {
 LISTED = {"questions": "target", "gold": "target", "images": "name", "extra": "name"}
 # What to do if a field is missing.
 _ADVICE = {
-    "title": 'write one, such as title = "Which animals are alike?"',
+    "title": 'write one, such as title = "Which animals are similar?"',
     "consent": "write what participants agree to before they start",
     "items": "list all items that questions may show",
     "questions": "write at least one, with a target and items",
@@ -172,7 +172,7 @@ def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -
     return f"[{'.'.join(map(str, [name, *rest]))}]{last}"
 
 
-def describe_table(table: str, number: int, name: Any) -> str:
+def describe_table(table: str, number: int, name: object) -> str:
     """Describe a table of a list for a message, by its number from 1 and its target or name."""
     whose = f" ({LISTED[table]} {short_repr(name)})" if name is not None else ""
     return f"[[{table}]] number {number}{whose}"
@@ -229,8 +229,9 @@ class Question:
         is_drawn = 2 <= self.show <= most and not self.first
         require(
             is_drawn if self.show else n <= MOST_ITEMS,
-            f"show is {self.show}, of {n} items: a page has at most {MOST_ITEMS}. From more items, "
-            "draw from 2 to that many, in no gold question; write no show to show all of them",
+            f"show is {self.show}, of {n} items: a page has at most {MOST_ITEMS}. For more items, "
+            "set show to 2 or more, and less than all (not in a gold question); remove show to "
+            "show all of them",
         )
         return self
 
@@ -328,7 +329,7 @@ class ExtraQuestion:
         What participants read.
     type : {"choice", "number", "text"}
     choices : tuple of str
-        Of a choice: from 2 to 50.
+        For a choice: from 2 to 50 texts.
     least, most : float
         The smallest and the largest number.
     required : bool
@@ -358,7 +359,7 @@ class ExtraQuestion:
         n = len(self.choices)
         _require_known("accepted", self.accepted, self.choices, "one of its choices")
         is_open = not self.accepted or len(self.accepted) < n
-        require(is_open, "accepted has all choices, so that everybody may start: name fewer")
+        require(is_open, "accepted has all choices, so that everyone may start: name fewer")
         require(
             n > 1 if self.type == "choice" else n == 0,
             f'type is "{self.type}", with {n} choices: a choice has from 2 to {MOST_ITEMS}, '
@@ -457,8 +458,8 @@ class Study:
     questions : tuple of Question
         The questions to be answered.
     unshown : {"after", "unknown"}, optional
-        Whether the items that a question does not show come after those that it shows, or nothing
-        is known about them. Required unless every question shows all items.
+        Whether items that a question does not show come after those that it shows, or nothing is
+        known about them. Required unless every question shows all items.
     hide_names : bool
         Whether names that have an image are not shown. Screen readers read its description.
     gold : tuple of Question

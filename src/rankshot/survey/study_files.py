@@ -30,7 +30,7 @@ _OWN_TABLES = ("quality", "translations", "conditions", *LISTED)
 def read_study(path: str | Path) -> Study:
     """Read a study from a file such as study.toml.
 
-    If something is wrong, the error names the file, the key and the value, and says what to do.
+    If something is wrong, the error names the file, the key, the value and the remedy.
 
     Parameters
     ----------

@@ -66,13 +66,13 @@ def check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _check_limit(value: Any) -> Any:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    require(is_number and not math.isnan(value), "it must be a number")
+def _check_limit(value: object) -> object:
+    is_number = isinstance(value, (int, float)) and not math.isnan(value)
+    require(is_number and not isinstance(value, bool), "it must be a number")
     return value
 
 
-def _check_rank(value: object) -> Any:
+def _check_rank(value: object) -> object:
     is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
     named = '"any", "all", "best-worst" or a number of items from 1'
     require(is_number or value in ("any", "all", "best-worst"), f"it must be {named}")
@@ -84,7 +84,7 @@ def _check_tag(tag: str) -> str:
     return tag
 
 
-def _find_beside(value: object, info: ValidationInfo) -> Any:
+def _find_beside(value: object, info: ValidationInfo) -> object:
     """Return the path of a file beside the study."""
     if not info.context or not isinstance(value, str):
         return value
@@ -94,7 +94,7 @@ def _find_beside(value: object, info: ValidationInfo) -> Any:
     return path
 
 
-def read_allowed(value: object, info: ValidationInfo) -> Any:
+def read_allowed(value: object, info: ValidationInfo) -> object:
     """Return the ids in a file beside the study."""
     path = _find_beside(value, info)
     return read_names(path) if isinstance(path, Path) else path

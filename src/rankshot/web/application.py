@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
@@ -52,7 +52,7 @@ def create_application(refuse: Refuse, rules: Rules) -> FastAPI:
 
 
 def create_environment(
-    package: str, static: dict[str, File], root: str = "/", **values: Any
+    package: str, static: dict[str, File], root: str = "/", **values: object
 ) -> Environment:
     """Return the templates of a package, and those of all pages; what people wrote is escaped.
 

@@ -59,7 +59,7 @@ class RefusedError(Exception):
         *,
         template: str = "",
         headers: dict[str, str] | None = None,
-        **values: Any,
+        **values: object,
     ) -> None:
         super().__init__(f"{status} {message or template}")
         self.status = status

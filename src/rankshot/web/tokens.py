@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 from starlette.requests import Request
@@ -79,10 +79,21 @@ def require_secret(secret: str) -> str:
     return secret
 
 
-def set_cookie(response: Response, request: Request, name: str, value: str, **options: Any) -> None:
+def set_cookie(
+    response: Response,
+    request: Request,
+    name: str,
+    value: str,
+    *,
+    max_age: int | None = None,
+    path: str = "/",
+    samesite: Literal["lax", "strict"],
+) -> None:
     """Set a cookie that scripts cannot read, and that HTTPS keeps to itself."""
     is_https = request.scope["scheme"] == "https"
-    response.set_cookie(name, value, httponly=True, secure=is_https, **options)
+    response.set_cookie(
+        name, value, max_age, path=path, secure=is_https, httponly=True, samesite=samesite
+    )
 
 
 # ---- Forms

@@ -35,7 +35,7 @@ from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]
 Opinion = Callable[[object], Any]
-"""Returns what another model says of inputs: `Scores` or a data frame of the new classes."""
+"""Returns another model's scores for inputs: `Scores` or a data frame of the new classes."""
 
 
 class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -153,9 +153,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             with others by what the last step of a pipeline sees of them, or by the inputs
             themselves if these are numbers, or else by their scores.
         evidence : inputs and function, optional
-            Inputs as they will be classified, without labels, and a function of inputs that
-            returns what another model says about the new classes, as `Scores` or a data frame; for
-            a `WeightedMean`. `predict` calls it as well, and so does `fit` for X with
+            Inputs as they will be classified, without labels, and a function of inputs that returns
+            another model's scores for the new classes, as `Scores` or a data frame; for a
+            `WeightedMean`. `predict` calls it as well, and so does `fit` for X with
             ``classes="all"``.
         """
         self._check_parameters()

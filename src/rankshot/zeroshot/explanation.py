@@ -116,7 +116,7 @@ class Explanation:
             if group.rest:
                 lines.append(f"    {group.describe_rest()}")
         if self.sources:
-            lines += ["  sources:", *_print(self.sources[:MAX_SHOWN])]
+            lines += ["  sources and raters:", *_print(self.sources[:MAX_SHOWN])]
             if (rest := len(self.sources) - MAX_SHOWN) > 0:
                 lines.append(f"    and {rest} more")
         for what, added in (
@@ -206,7 +206,7 @@ def explain(
       seen classes not in the rankings of cat, together +1.64:
         tram  +1.14
         bus   +0.50
-      sources:
+      sources and raters:
         me   +3.14
         you  +3.06
     """

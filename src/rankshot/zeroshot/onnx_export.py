@@ -17,7 +17,7 @@ from rankshot.core.arrays import Array, largest, log_softmax
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
-from rankshot.sources.names.labels import read_class_labels
+from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns

@@ -78,9 +78,9 @@ class Scores:
         More about each input, such as the last hidden layer of a network: what labelled examples
         of new classes are compared by (see `WeightedMean.fit`).
     evidence : Scores or data frame, optional
-        What another model says about the new classes: log-probabilities, cosines or scores of a
+        Another model's scores for the new classes: log-probabilities, cosines or scores of a
         sentence encoder, of CLIP or of a language model, with one column per new class. Only
-        their differences count.
+        differences matter.
 
     Examples
     --------

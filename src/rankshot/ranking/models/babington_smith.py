@@ -75,7 +75,7 @@ class BabingtonSmith(Estimator):
     log_odds_ : ndarray of shape (C, C)
         2 f, antisymmetric.
     mode_ : tuple of str
-        The most probable full order, found with proof.
+        The most probable full order, proved optimal.
     log_likelihood_ : float
         The log-likelihood of the rankings that were fitted, without the penalty.
 

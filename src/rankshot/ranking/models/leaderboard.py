@@ -92,17 +92,16 @@ def leaderboard(
         model that ``ties`` needs.
     ties : {"outcome", "half", "ignore"}, optional
         What a tie is: an outcome of its own, more likely between items of equal worth
-        (`DavidsonLuce`); half a win of each of two items, as leaderboards of language models have
-        it; or an unknown order, which says nothing about two items. By default an outcome, if there
-        are ties; half a win if all votes are ties.
+        (`DavidsonLuce`); half a win for each item, as LLM leaderboards do; or an unknown order,
+        which contains no information about two items. By default an outcome, if there are ties;
+        half a win if all votes are ties.
     covariates : iterable of str
         Columns of the table of votes that may explain who wins in addition to the worths:
         ``length`` is the column of this name (of the first item minus that of the second), or
-        ``length_a`` minus ``length_b``; ``position`` is what it is worth to be the first of the
-        two.
+        ``length_a`` minus ``length_b``; ``position`` is the advantage of being listed first.
     cluster : str or sequence, optional
-        A second reason why votes may be alike, beside the rater, such as the prompt: a column of
-        the table, or one label per ranking. Errors then hold for both (two-way clusters).
+        A second reason why votes may be correlated, besides the rater, such as the prompt: a column
+        of the table, or one label per ranking. Errors then hold for both (two-way clusters).
     weigh_raters : bool
         Whether votes count by the reliability of their raters, as in Crowd-BT; see
         `rater_reliability`.

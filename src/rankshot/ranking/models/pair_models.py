@@ -43,7 +43,7 @@ class PairLikelihood:
     n_items : int
     X : ndarray of shape (votes, covariates), optional
     has_ties : bool
-        Whether a tie is an outcome; otherwise it is half a win of each.
+        Whether a tie is an outcome; otherwise it is half a win for each item.
     """
 
     def __init__(

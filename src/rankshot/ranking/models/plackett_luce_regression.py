@@ -54,9 +54,9 @@ LARGEST_STD = 10.0
 class PlackettLuceRegression(WorthModel):
     r"""The Plackett-Luce model with log-worths that are linear in features of items.
 
-    So items that were never ranked also have worths. The log-worths are θ = X β + u. The effects
-    u of the items are what the features do not explain: they are normal, with standard deviation
-    σ. Given σ, the fit minimises
+    This gives worths to items that were never ranked. The log-worths are θ = X β + u. The effects u
+    of the items are what the features do not explain: they are normal, with standard deviation σ.
+    Given σ, the fit minimises
 
     .. math:: -\frac{1}{W} \log P(\text{rankings}; X \beta + u) + \frac{\|u\|_2^2}{2 \sigma^2 W} +
         \frac{\alpha}{2} \|\beta\|_2^2
@@ -72,9 +72,9 @@ class PlackettLuceRegression(WorthModel):
         raises if it does not exist, or if features depend on one another. Features are not
         scaled: give them the same scale before you penalise them.
     item_effects : bool
-        Whether items have effects of their own. Without them, features are assumed to explain
-        the worths completely: the errors of coefficients are then far too small if they do not.
-        With as many features as items less one, there are none.
+        Whether items have effects of their own. Without them, features are assumed to explain the
+        worths completely: the errors of coefficients are then far too small if they do not. If
+        there are n - 1 features for n items, item effects are omitted.
     max_iter
         Those of `PlackettLuce`.
 

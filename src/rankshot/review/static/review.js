@@ -291,8 +291,8 @@ function describeAudit() {
   const found = audit ?? last;
   find('audit-open').hidden = Boolean(audit);
   find('audit-close').hidden = !audit;
-  let text = 'Inputs without a label are drawn at random, and you judge their predictions: that tells how many are correct.';
-  let advice = 'Until the audit is closed, predictions stay as they are. You may stop at any time.';
+  let text = 'Inputs without a label are drawn at random, and you judge their predictions: this estimates how many are correct.';
+  let advice = 'Predictions do not change until the audit is closed. You may stop at any time.';
   if (found?.n_checked) {
     const { n_correct: right, n_checked: n, low, high, n_inputs: all } = found;
     text = `${audit ? '' : 'The last audit: '}${percent(right / n)} correct, between ${percent(low)} and ${percent(high)} (95 %), from ${n} checked at random of ${all.toLocaleString('en')}.`;

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -35,6 +35,9 @@ from rankshot.survey.store.sqlite_files import (
     require_file,
 )
 from rankshot.web.tokens import Signer, are_equal
+
+if TYPE_CHECKING:
+    import psycopg
 
 METADATA = sa.MetaData()
 SURVEY = sa.Table(
@@ -244,9 +247,10 @@ class Database:
         try:
             # The URL is not in the message: it may contain a password.
             with name_failures(f"{place}" if isinstance(place, Path) else "the survey's database"):
-                is_file = isinstance(place, Path)
-                opened: Any = self._open_sqlite if is_file else self._open_postgresql
-                survey = opened(place, create=create, read_only=read_only)
+                if isinstance(place, Path):
+                    survey = self._open_sqlite(place, create=create, read_only=read_only)
+                else:
+                    survey = self._open_postgresql(place, create=create, read_only=read_only)
         except BaseException:
             self.close()
             raise
@@ -490,7 +494,7 @@ def _create_postgresql_engine(url: str) -> sa.Engine:
     return engine
 
 
-def _check_postgresql(connection: Any, _record: Any, _proxy: Any) -> None:
+def _check_postgresql(connection: psycopg.Connection, _record: object, _proxy: object) -> None:
     """Connect again after a restart of the server.
 
     A server that ends says so, and then the socket has something to read. To look costs less than

@@ -168,7 +168,7 @@ def reset(database: Database, *, pilot_only: bool) -> int:
 
 
 def forget_ids(database: Database) -> int:
-    """Erase the ids of the platform, after everybody was paid; return of how many people."""
+    """Erase the platform ids, after all payments; return how many people had one."""
     with database.begin_assignment() as connection:
         erased = connection.execute(
             PARTICIPANT.update()

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
@@ -128,9 +127,9 @@ def _add_readiness(app: FastAPI, database: Database) -> None:
     """Add the address that a proxy or a service manager asks whether all is well."""
 
     @app.get("/ready")
-    def ready(response: Response) -> dict[str, Any]:
+    def ready(response: Response) -> dict[str, object]:
         """Say whether the survey can store answers, and its state, if that is known."""
-        found: dict[str, Any] = {"ready": False, "state": None}
+        found: dict[str, object] = {"ready": False, "state": None}
         with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
             with database.begin_read() as connection:
                 state = read_state(connection)

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from jinja2.utils import htmlsafe_json_dumps
@@ -31,6 +31,11 @@ from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import ItemImage, Study
 from rankshot.web.application import File, create_environment
 from rankshot.web.guards import SENT, RefusedError
+
+if TYPE_CHECKING:
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+    from markdown_it.utils import EnvType, OptionsDict
 
 # The refusals after which the same request may succeed.
 TEMPORARY = ("outage", "failed")
@@ -99,7 +104,7 @@ class Pages:
         status: int = 200,
         *,
         reader: HTTPConnection | None = None,
-        **values: Any,
+        **values: object,
     ) -> HTMLResponse:
         """Return a page in the language of a participant; without a reader, in English."""
         texts = self.texts(reader)
@@ -107,7 +112,7 @@ class Pages:
         headers = {"content-language": texts.tag, "vary": "accept-language"}
         return HTMLResponse(self._render(template, texts, **values), status, headers)
 
-    def _render(self, template: str, texts: PageTexts, **values: Any) -> Markup:
+    def _render(self, template: str, texts: PageTexts, **values: object) -> Markup:
         values |= {"texts": texts, "t": texts.translate, "own": texts.own}
         found = self._environment.get_template(template)
         return Markup(found.render(lang_of=texts.mark_language, **values))  # noqa: S704 (escaped)
@@ -128,7 +133,7 @@ class Pages:
                 # The database may be what fails.
                 reader.state.language = None
             texts, key = self.texts(reader), f"refused.{error.message}"
-            said: dict[str, Any] = {"heading": texts.translate(f"{key}_heading")}
+            said: dict[str, object] = {"heading": texts.translate(f"{key}_heading")}
             said |= {"link": self.way_back(reader, error.link)}
             said |= {"again": error.message in TEMPORARY and reader.url}
             sent = reader.scope.get(SENT, b"").decode("latin-1")
@@ -233,9 +238,11 @@ class SafeMarkdown(MarkdownIt):
         return url.lower().startswith(("https://", "mailto:"))
 
 
-def _open_link(renderer: Any, tokens: Any, index: int, options: Any, _env: Any) -> str:
+def _open_link(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+) -> str:
     tokens[index].attrs |= {"target": "_blank", "rel": "noopener noreferrer"}
-    return str(renderer.renderToken(tokens, index, options, _env))
+    return renderer.renderToken(tokens, index, options, env)
 
 
 _MARKDOWN = SafeMarkdown()

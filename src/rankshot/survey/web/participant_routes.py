@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlencode
 
 from anyio import CapacityLimiter
@@ -310,13 +310,15 @@ class ParticipantRoutes:
         sent, values, errors = _read_extra(self._screening, form, self._study.id_names)
         language = form.language if form.language in self._pages.languages.offered else None
         request.state.language = language
-        own: Any = {"form": form.form, "owned": self._find_owned(request)}
-        if self._participation.find_own(name, **own) is None:
+        owned = self._find_owned(request)
+        if self._participation.find_own(name, form.form, owned) is None:
             if errors:
                 return self._ask_consent(request, form, sent, errors)
             self._require_pace(request)
         consent = self._pages.texts(request).own.consent
-        rater = self._participation.start(name, who.columns, language, consent, values, **own)
+        rater = self._participation.start(
+            name, who.columns, language, consent, values, form=form.form, owned=owned
+        )
         link = self._identity.link(rater)
         response = RedirectResponse(f"/p/{link}/instructions", 303)
         if who.participant:
@@ -324,8 +326,7 @@ class ParticipantRoutes:
             others = [other for other in self._read_cookie(request) if other != link]
             links = ".".join([link, *others][:MOST_LINKS])
             # It is also sent to who follows a link of the platform.
-            kept: Any = {"max_age": COOKIE_SECONDS, "samesite": "lax"}
-            set_cookie(response, request, COOKIE, links, **kept)
+            set_cookie(response, request, COOKIE, links, max_age=COOKIE_SECONDS, samesite="lax")
         return response
 
     def _read_cookie(self, request: Request) -> list[str]:
@@ -516,6 +517,6 @@ class ParticipantRoutes:
             raise RefusedError(403, "page_form", visit.home)
 
     def _render(
-        self, template: str, visit: Visit, status: int = 200, **values: Any
+        self, template: str, visit: Visit, status: int = 200, **values: object
     ) -> HTMLResponse:
         return self._pages.render(template, status, reader=visit.request, home=visit.home, **values)

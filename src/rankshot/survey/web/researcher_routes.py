@@ -28,7 +28,7 @@ from rankshot.survey.export import (
     wide_records,
 )
 from rankshot.survey.overview import Overview, read_overview
-from rankshot.survey.quality import is_right
+from rankshot.survey.quality import is_correct
 from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import Pages
@@ -105,9 +105,6 @@ def format_duration(seconds: float | None) -> str:
     return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
 
 
-_FORMATS: dict[str, Any] = {"format_time": format_time, "format_duration": format_duration}
-
-
 class ResearcherRoutes:
     """The routes of a study's researcher, who has the token.
 
@@ -127,7 +124,7 @@ class ResearcherRoutes:
     def router(self) -> APIRouter:
         """Return the router with all routes."""
         router = APIRouter(prefix=HOME)
-        locked: Any = [Depends(self.require_session)]
+        locked = [Depends(self.require_session)]
         # Without a login, this is the page that asks for the token.
         router.get("")(self.page)
         router.post("/login")(self.log_in)
@@ -169,8 +166,9 @@ class ResearcherRoutes:
         # It needs the token and the survey's secret key. So a cookie is invalid after a change of
         # the token, and a guessed token can only be tested by sending it to the server.
         cookie = self._identity.timed_token(time.time(), "login", self._token)
-        kept: Any = {"path": HOME, "max_age": LOGIN_SECONDS, "samesite": "strict"}
-        set_cookie(response, request, COOKIE, cookie, **kept)
+        set_cookie(
+            response, request, COOKIE, cookie, max_age=LOGIN_SECONDS, path=HOME, samesite="strict"
+        )
         return response
 
     def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
@@ -207,7 +205,8 @@ class ResearcherRoutes:
             people=people,
             id_heading="Code" if self._study.platform == "none" else self._study.id_names[0],
             at=time.time(),
-            **_FORMATS,
+            format_time=format_time,
+            format_duration=format_duration,
         )
 
     def _read(self, *, pilot: bool) -> Overview:
@@ -221,8 +220,15 @@ class ResearcherRoutes:
             text = "There is no participant with this name, or the participant was deleted."
             _refuse(404, "No such participant", text)
         answers = [a for a in (*view.answers, *view.excluded_answers) if a.rater == rater]
-        values: Any = {"view": view, "person": view.people[rater], "answers": answers}
-        return self._pages.render("participant.html", is_right=is_right, **values, **_FORMATS)
+        return self._pages.render(
+            "participant.html",
+            view=view,
+            person=view.people[rater],
+            answers=answers,
+            is_correct=is_correct,
+            format_time=format_time,
+            format_duration=format_duration,
+        )
 
     def file(self, name: FileName, query: Annotated[FileQuery, Query()]) -> Response:
         """Return the rankings, every answer, every participant, or who is to be paid."""

@@ -41,7 +41,7 @@ from rankshot.core.tables import (
     require_numbers,
 )
 from rankshot.core.validation import as_names, require_choice, require_whole_number
-from rankshot.sources.names.labels import read_class_labels
+from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.scores import (
     KINDS,
     LARGEST_SCORE,

@@ -34,14 +34,14 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
 
     .. math:: z(x) = \arg\min_z d_K(\pi(x), \pi_z)
 
-    π(x) orders the seen classes by their scores. One-vs-one, it orders them by the number of
-    pairs that each class wins, and classes with equal numbers by the sums of their scores. The
-    distance is Kendall's distance of top-K rankings (equations 4 and 5); for ties it is the mean
-    over the strict rankings that the ties allow (`mean_kendall_distance`). To a subset ranking it
-    is the distance of π(x) restricted to the items that were compared. It is scaled so that its
-    mean over all orders of the items is that of a top-K ranking: otherwise classes with subset
-    rankings would be closer to any input. Distances are mostly whole numbers and often equal:
-    then new classes are equally probable, and `predict` answers the first by name.
+    π(x) orders the seen classes by their scores. With one-vs-one scores, it orders them by the
+    number of pairs that each class wins, and classes with equal numbers by the sums of their
+    scores. The distance is Kendall's distance of top-K rankings (equations 4 and 5); for ties it is
+    the mean over the strict rankings that the ties allow (`mean_kendall_distance`). To a subset
+    ranking it is the distance of π(x) restricted to the items that were compared. It is scaled so
+    that its mean over all orders of the items is that of a top-K ranking: otherwise classes with
+    subset rankings would be closer to any input. Distances are mostly whole numbers and often
+    equal: then new classes are equally probable, and `predict` returns the alphabetically first.
 
     The method itself defines no probabilities. Here they are those of Mallows models with one
     spread around the rankings of the new classes, P(z|x) ∝ exp(-λ d).

@@ -202,7 +202,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
       Nothing is merged. Classes compare on equal terms even if a source does not rank all of them:
-      there, such a class gets what the classes that the source ranks get on average. The time per
+      for that source, such a class gets the average of the classes that it does rank. The time per
       input grows with the number of rankings: with 100 for each class, it is 10 times that of
       ``"consensus"``, and 20 times that of `WeightedMean`, which merges them when it is fitted.
     - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a new class
@@ -254,7 +254,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         For each source that does not rank all new classes, those that it lacks; see above. Empty
         unless ``posterior="mean"``.
     unused_ : tuple of str
-        The sources that rank one of several new classes: they compare no classes.
+        The sources that rank only one of several new classes: such sources are not used.
 
     Examples
     --------

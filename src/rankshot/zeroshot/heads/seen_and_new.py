@@ -191,8 +191,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
       input, and scaled so that the default gate fits.
     - With a reference, they are the largest log-posterior of a new class and the largest score of
       a seen class. The log-posteriors of each class, the scores of each class, and then both
-      features are standardised over the reference. These features count as far as the reference
-      covers the seen classes, by the square of ``coverage_``; what remains are the features
+      features are standardised over the reference. These features are weighted by the coverage of
+      the reference, the square of ``coverage_``; the remaining weight is that of the features
       without a reference.
 
     Parameters

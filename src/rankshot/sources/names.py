@@ -1,0 +1,777 @@
+"""Names of classes: labels as they come, the one matcher of spellings, and words to look up.
+
+Label files differ: ``tench``, ``tench, Tinca tinca``, ``n01440764``, ``n01440764 tench``,
+``["n01440764", "tench"]``. All of them become one readable name, a synset if it is known, and
+synonyms. Plain names stay as they are. `NameMatcher` finds the class that a name means: it knows
+normalised spellings, plurals, lists of synonyms, WordNet senses and ids, and misspellings. Where a
+class name is not a word, the user can say which words a source should look up instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankshot.core.errors import (
+    RankshotError,
+    format_count,
+    join_some,
+    prefix_errors,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
+from rankshot.core.files import decode_lines, iterate_names
+from rankshot.core.tables import read_batches
+from rankshot.core.validation import as_names, require_whole_number, shuffle_names
+from rankshot.sources.similarity import Similarity
+from rankshot.sources.wordnet_nouns import is_sense, load_nouns, suggest_noun
+
+WITH_ID = re.compile(r"(n\d{8})(?:[\s,:;_-]+(\S.*))?", re.IGNORECASE | re.DOTALL)
+"""A WordNet id, alone or with words."""
+_ENUMERATION = re.compile(r"(^|\s)(and|or|&)\s")
+"""What the last part of "arts, culture and sports" has: such a name is not a list of synonyms."""
+_SEPARATOR = re.compile(r"[_\s]|(?<=\w)[-+](?=\w)")
+"""What may stand between the words of a name. The signs of "C++" and "-1" are not separators."""
+
+
+def reduce_name(name: str) -> str:
+    """Return the letters of a name: without case and separators."""
+    return _SEPARATOR.sub("", name.casefold())
+
+
+class NameMatcher:
+    """Finds the class that is meant by a name in another spelling.
+
+    Case, and what separates the words of a name, count only if classes differ by nothing else. A
+    name that fits several classes equally well is not decided.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        given: Sequence[str] | None = None,
+        synonyms: Sequence[Sequence[str]] | None = None,
+        synsets: Sequence[str | None] = (),
+    ) -> None:
+        self.names = tuple(names)
+        self._has_labels = synonyms is not None
+        self._given = self.names if given is None else given
+        self._synonyms = synonyms or [(name,) for name in self.names]
+        self._synsets = synsets
+        self._by_synset = _index([synset] if synset else [] for synset in synsets)
+        self._exact = [
+            _index([text] for text in self._given),
+            _index([name] for name in self.names),
+            _index({words[0], ", ".join(words)} for words in self._synonyms),
+        ]
+
+    def match(self, name: str) -> list[str]:
+        """Return the class that a name means; none, or several, if that cannot be said."""
+        return [self.names[row] for row in self.find_rows(name)]
+
+    def match_misspelt(self, name: str) -> list[str]:
+        """Return the class that a misspelt name may mean; see `find_misspellings`."""
+        noun = suggest_noun(load_nouns(), name)
+        return [] if noun is None else self.match(noun)
+
+    def find_rows(self, name: str) -> list[int]:
+        """Return the numbers of the classes that a name may mean."""
+        for index in self._exact:
+            if rows := index.get(name):
+                return rows
+        return self._find_label(name) if self._has_labels else self._find_plural(name)
+
+    def _find_label(self, name: str) -> list[int]:
+        label = parse_label(name)
+        words = [name, *label.words]
+        if label.synset is not None:
+            if rows := self._by_synset.get(label.synset):
+                return rows
+            words += describe_synset(label.synset)[1]
+        letters = dict.fromkeys(map(reduce_name, words))
+        for index in (self._by_letters, self._by_other_synonym):
+            for text in letters:
+                rows = index.get(text, [])
+                if label.synset is not None:
+                    rows = [row for row in rows if self._synsets[row] is None]
+                if rows:
+                    return rows
+        return []
+
+    def _find_plural(self, name: str) -> list[int]:
+        letters = reduce_name(name)
+        return (
+            self._by_letters.get(letters)
+            or [row for form in _singulars(name) for row in self._by_letters.get(form, [])]
+            or self._by_singular.get(letters, [])
+        )
+
+    @cached_property
+    def _by_letters(self) -> dict[str, list[int]]:
+        """The classes by their names, labels and first synonyms."""
+        return _index(
+            set(map(reduce_name, (name, given, words[0], ",".join(words))))
+            for name, given, words in zip(self.names, self._given, self._synonyms, strict=True)
+        )
+
+    @cached_property
+    def _by_other_synonym(self) -> dict[str, list[int]]:
+        return _index(set(map(reduce_name, words[1:])) for words in self._synonyms)
+
+    @cached_property
+    def _by_singular(self) -> dict[str, list[int]]:
+        return _index(map(_singulars, self.names))
+
+
+def _index(texts_of_rows: Iterable[Iterable[str]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for row, texts in enumerate(texts_of_rows):
+        for text in texts:
+            found[text].append(row)
+    return dict(found)
+
+
+def _singulars(name: str) -> list[str]:
+    return list(dict.fromkeys(map(reduce_name, load_nouns().singulars(name.casefold()))))
+
+
+# ---- One label
+
+
+class Label(NamedTuple):
+    """A label as given, the synset that it names, and its words.
+
+    A plain name is its only word; so is the name of a sense, such as ``crane.n.05``.
+    """
+
+    given: str
+    synset: str | None
+    words: tuple[str, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the label is a name that stays as it is."""
+        is_exact = self.synset is None or is_sense(self.given)
+        return is_exact and self.words == (self.given,)
+
+    def describe(self) -> tuple[str, tuple[str, ...]]:
+        """Return a readable name, and all words for the class."""
+        if self.synset is None:
+            return self.words[0], self.words
+        own_name, own_words = describe_synset(self.synset)
+        if self.is_plain:
+            return self.given, own_words
+        own = {reduce_name(own_name), reduce_name(own_words[0])}
+        is_own = not self.words or reduce_name(self.words[0]) in own
+        # "crane (bird)" is a name, but not a word that sources could look up.
+        words = [word for word in self.words if word != own_name or word in own_words]
+        spelling: dict[str, str] = {}
+        for word in (*words, *own_words):
+            spelling.setdefault(reduce_name(word), word)
+        return own_name if is_own else self.words[0], tuple(spelling.values())
+
+
+def parse_label(text: str) -> Label:
+    """Return what a text names: an id, a sense, synonyms, or a plain name."""
+    if found := WITH_ID.fullmatch(text):
+        synset = found[1].lower()
+        if synset in load_imagenet() or load_nouns().has_id(synset):
+            return Label(text, synset, split_label(found[2]) if found[2] else ())
+    elif is_sense(text):
+        nouns = load_nouns()
+        lemma, _, number = text.lower().rpartition(".n.")
+        if lemma in nouns and 1 <= int(number) <= len(nouns.senses(lemma)):
+            return Label(text, nouns.id(nouns.synset(text)), (text,))
+    elif "," in text:
+        return Label(text, None, split_label(text))
+    return Label(text, _load_qualified().get(text), (text,))
+
+
+def split_label(text: str) -> tuple[str, ...]:
+    """Return the synonyms in a text, with spaces for underscores."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts or _ENUMERATION.search(parts[-1]) or re.search(r"\d,\d", text):
+        parts = [text]
+    return tuple(part.replace("_", " ").strip() or part for part in parts)
+
+
+def describe_synset(synset: str) -> tuple[str, tuple[str, ...]]:
+    """Return the readable name of a synset, and its words."""
+    if synset in load_imagenet():
+        return load_imagenet()[synset]
+    nouns = load_nouns()
+    words = [word.replace("_", " ") for word in nouns.words(nouns.synset(synset))]
+    return words[0], tuple(words)
+
+
+@lru_cache(maxsize=1)
+def load_imagenet() -> Mapping[str, tuple[str, tuple[str, ...]]]:
+    """Return the name and the synonyms of ImageNet's 1,000 classes, by their synsets, in order.
+
+    The name of a class is its first synonym, except where two classes would have the same one.
+    """
+    path = files("rankshot.sources") / "data" / "imagenet_classes.tsv"
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    return {synset: (name, tuple(words.split(", "))) for synset, name, words in rows}
+
+
+@lru_cache(maxsize=1)
+def _load_qualified() -> dict[str, str]:
+    """Return the synsets of ImageNet's names that are not words, such as crane (bird)."""
+    return {name: synset for synset, (name, _) in load_imagenet().items() if name.endswith(")")}
+
+
+# ---- The classes of a classifier
+
+IMAGENET = "imagenet-1k"
+_ID = re.compile(r"n\d{8}")
+_PLACEHOLDER = re.compile(r"LABEL_\d+")
+
+
+@dataclass(frozen=True)
+class ClassLabels:
+    """The classes of a classifier in the order of its outputs; see `read_class_labels`.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Readable names, all different.
+    synsets : tuple of str or None
+        The WordNet 3.0 synset of each class, such as ``n02012849``, where it is known.
+    synonyms : tuple of tuples of str
+        All words for each class, at least one.
+    given : tuple of str
+        The labels as they were given.
+    changes : tuple of str
+        Sentences on what was changed or is remarkable; empty if all labels are plain names.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> labels = rs.sources.read_class_labels("imagenet-1k")
+    >>> labels.names[134], labels.synsets[134], labels.synonyms[134]
+    ('crane (bird)', 'n02012849', ('crane',))
+    >>> for name in ("great_white_shark", "n01484850", "Carcharodon carcharias", "crane.n.05"):
+    ...     print(labels.match(name))
+    ['great white shark']
+    ['great white shark']
+    ['great white shark']
+    ['crane (bird)']
+    >>> labels.match("crane")
+    ['crane (bird)', 'crane (machine)']
+    """
+
+    names: tuple[str, ...]
+    synsets: tuple[str | None, ...]
+    synonyms: tuple[tuple[str, ...], ...]
+    given: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_names(cls, names: tuple[str, ...]) -> ClassLabels:
+        """Return classes of which nothing but the ``names`` is known."""
+        return cls(names, (None,) * len(names), tuple((name,) for name in names), names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def senses(self) -> dict[str, str]:
+        """The synsets that are known, by name: what `WordNet` takes as ``senses``."""
+        pairs = zip(self.names, self.synsets, strict=True)
+        return {name: synset for name, synset in pairs if synset is not None}
+
+    @property
+    def words(self) -> dict[str, str]:
+        """The synonyms, where they say more than the name: what `compare_as` takes."""
+        found = {}
+        for name, words in zip(self.names, self.synonyms, strict=True):
+            # Sources that take the first word they know should try the name first. They read the
+            # name of a sense as its word.
+            ordered = sorted(words, key=name.__ne__)
+            if ordered != [name] and not is_sense(name):
+                found[name] = ", ".join(ordered)
+        return found
+
+    def match(self, name: str) -> list[str]:
+        """Return the class that ``name`` means; none, or several, if that cannot be said.
+
+        The name may be written as in ``names``, ``given`` or ``synonyms``, as the whole list of
+        synonyms, as a synset or as the name of a WordNet sense. Case, underscores, hyphens and
+        spaces count only if classes differ by nothing else. A class's own name, and its first
+        synonym, come before the other synonyms of other classes.
+        """
+        return self.matcher.match(name)
+
+    def match_all(self, names: Iterable[str]) -> dict[str, str]:
+        """Return the given label of the class that each name means.
+
+        Names that mean no class, or several, are left out. The names are read as a list of labels
+        as well, so that the cranes of ImageNet's list are distinguished by their places.
+        """
+        name_of: dict[int, str] = {}
+        names = tuple(names)
+        for name, readable in zip(names, read_class_labels(names).names, strict=True):
+            rows = self.matcher.find_rows(name)
+            if len(rows) != 1:
+                rows = self.matcher.find_rows(readable)
+            if len(rows) == 1:
+                other = name_of.setdefault(rows[0], name)
+                if other != name:
+                    raise RankshotError(
+                        f"{other!r} and {name!r} both mean the class {self.given[rows[0]]!r}"
+                    )
+        return {name: self.given[row] for row, name in name_of.items()}
+
+    @cached_property
+    def matcher(self) -> NameMatcher:
+        """Finds the class that a name means."""
+        return NameMatcher(self.names, self.given, self.synonyms, self.synsets)
+
+
+def read_class_labels(
+    source: str | Path | Sequence[Any] | Mapping[Any, Any] | ClassLabels,
+) -> ClassLabels:
+    """Read the classes of a classifier, in the order of its outputs, from labels as they come.
+
+    Labels that are lists of synonyms separated by commas (``tench, Tinca tinca``), WordNet ids
+    (``n01440764``), or ids with words (``n01440764 tench``, ``["n01440764", "tench"]``) get a
+    readable name; ``changes`` says so. Plain names stay as they are, underscores included. Labels
+    that are ImageNet's 1,000 classes in their order are recognised, and get the names and synsets
+    of ``imagenet-1k``.
+
+    Parameters
+    ----------
+    source : str, Path, sequence or mapping
+        One of
+
+        - ``"imagenet-1k"``, the 1,000 classes of ImageNet;
+        - a text file with one label per line (``#`` begins a comment);
+        - a JSON file with a list, with an object from index to label or from label to index, or a
+          ``config.json`` from transformers (or its folder), of which ``id2label`` is used;
+        - such a list or mapping itself, or the `ClassLabels` that an earlier call returned.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> labels = rs.sources.read_class_labels({"0": "tench, Tinca", "1": "n02012849", "2": "bus"})
+    >>> labels.names
+    ('tench', 'crane (bird)', 'bus')
+    >>> print(*labels.changes)
+    2 labels now have readable names: 'tench, Tinca' is 'tench', 'n02012849' is 'crane (bird)'
+    """
+    if isinstance(source, ClassLabels):
+        return source
+    if isinstance(source, str) and source == IMAGENET:
+        return load_imagenet_labels()
+    raw, where = _list_labels(source)
+    with prefix_errors(where):
+        return _build([_as_label(label, i) for i, label in enumerate(raw)])
+
+
+@lru_cache(maxsize=1)
+def load_imagenet_labels() -> ClassLabels:
+    """Return ImageNet's 1,000 classes, with synsets and synonyms.
+
+    The name of a class is its first synonym, except where two classes would have the same one.
+    """
+    names, synonyms = zip(*load_imagenet().values(), strict=True)
+    return ClassLabels(names, tuple(load_imagenet()), synonyms, names)
+
+
+# ---- Files and objects that list labels
+
+
+def _list_labels(source: Any) -> tuple[list[Any], str]:
+    """Return the labels of a file or an object, in order, and what to call it in messages."""
+    content, where = source, "class labels"
+    if isinstance(source, (str, Path)):
+        path = Path(source) / "config.json" if Path(source).is_dir() else Path(source)
+        if path.name == source and not path.exists() and not path.suffix:
+            raise RankshotError(
+                f"{source!r} is neither a file nor a list that is built in"
+                f"{suggest_name(source, [IMAGENET])}; built in: {IMAGENET!r}"
+            )
+        content, where = _read_structure(path), str(path)
+    is_ordered = isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset))
+    labels = list(content) if is_ordered else []
+    if isinstance(content, Mapping) and labels:
+        labels = _list_mapping(content, where)
+    if not labels:
+        raise RankshotError(
+            f"{where}: no labels in it; expected a file, a sequence or a mapping of labels, not "
+            f"{short_repr(content)}"
+        )
+    return labels, where
+
+
+def _read_structure(path: Path) -> Any:
+    """Return the list or the object in a file; a text file is a list of its lines."""
+    with path.open("rb") as stream:
+        text = "".join(line for _, line in decode_lines(stream, path))
+    is_json = path.suffix.lower() == ".json"
+    if is_json or text.lstrip()[:1] in {"[", "{"}:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError) as error:
+            problem = error
+        try:
+            # The list of ImageNet's classes that is copied most is a dictionary of Python.
+            return ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            if is_json:
+                raise RankshotError(f"{path}: not JSON: {problem}") from None
+    return [name for _, name in iterate_names(path)]
+
+
+def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
+    """Return the labels of a mapping from index to label or from label to index, by index."""
+    for field in ("id2label", "label2id"):
+        if isinstance(mapping.get(field), Mapping):
+            return _list_mapping(mapping[field], f"{where}: {field}")
+    if "model_type" in mapping or "architectures" in mapping:
+        raise RankshotError(
+            f"{where}: has no id2label, so the model has no class names: give a list of them"
+        )
+    keys, values = list(mapping), list(mapping.values())
+    if all(map(_is_index, values)) and not all(type(key) is int for key in keys):
+        keys, values = values, keys
+    label_of = {int(key): label for key, label in zip(keys, values, strict=True) if _is_index(key)}
+    wanted = range(len(mapping))
+    if missing := [index for index in wanted if index not in label_of]:
+        odd = [key for key in keys if not _is_index(key) or int(key) not in wanted]
+        raise RankshotError(
+            f"{where}: {len(mapping)} labels must have the indices 0 to {len(mapping) - 1}, each "
+            f"once; missing: {quote_names(missing, 4)}; found instead: {quote_names(odd, 4)}"
+        )
+    return [label_of[index] for index in wanted]
+
+
+def _is_index(value: object) -> bool:
+    return isinstance(value, (int, str)) and str(value).isascii() and str(value).isdecimal()
+
+
+def _as_label(raw: Any, number: int) -> Label:
+    """Return a label; ``number`` is that of the output, for messages."""
+    if isinstance(raw, (list, tuple)) and len(raw) == 2 and _ID.fullmatch(str(raw[0])):
+        # Keras lists pairs of a synset and a name.
+        raw = f"{raw[0]} {raw[1]}"
+    if isinstance(raw, int) and not isinstance(raw, bool):
+        raw = str(raw)
+    if not isinstance(raw, str) or not raw.strip():
+        raise RankshotError(f"label {number} must be text, not {short_repr(raw)}")
+    return parse_label(str(raw).strip())
+
+
+# ---- From labels to classes
+
+
+def _build(labels: Sequence[Label]) -> ClassLabels:
+    labels, remarks = _recognise_imagenet(labels)
+    named = [label.describe() for label in labels]
+    synonyms = tuple(words for _, words in named)
+    names = _tell_apart([name for name, _ in named], synonyms, labels)
+    return ClassLabels(
+        names,
+        tuple(label.synset for label in labels),
+        synonyms,
+        tuple(label.given for label in labels),
+        (*remarks, *_describe_changes(labels, names)),
+    )
+
+
+def _recognise_imagenet(labels: Sequence[Label]) -> tuple[Sequence[Label], list[str]]:
+    """Give labels that name ImageNet's classes, in ImageNet's order, their synsets.
+
+    More than half of the labels must be at their places. The others keep their own names.
+    """
+    imagenet = load_imagenet()
+    first = len(labels) - len(imagenet)
+    if first not in {0, 1} or all(label.synset for label in labels[first:]):
+        return labels, []
+    found = [
+        label.synset is None
+        and not {*map(reduce_name, (*words, name))}.isdisjoint(map(reduce_name, label.words))
+        for label, (name, words) in zip(labels[first:], imagenet.values(), strict=True)
+    ]
+    if sum(found) <= len(imagenet) / 2:
+        return labels, []
+    recognised = [
+        Label(label.given, synset, split_label(label.given)) if is_here else label
+        for label, synset, is_here in zip(labels[first:], imagenet, found, strict=True)
+    ]
+    remarks = [f"{format_count(sum(found), 'label')} are classes of {IMAGENET}, with known synsets"]
+    return [*labels[:first], *recognised], remarks
+
+
+def _tell_apart(
+    names: Sequence[str], synonyms: Sequence[tuple[str, ...]], labels: Sequence[Label]
+) -> tuple[str, ...]:
+    """Return names that differ: those of several classes get a word in parentheses.
+
+    Plain names that differ by case or separators alone were written so, and stay.
+    """
+    found = list(names)
+    more = [
+        _distinguish(name, words, label.synset)
+        for name, words, label in zip(names, synonyms, labels, strict=True)
+    ]
+    while shared := _find_shared(found, labels):
+        words = {i: word for i in shared if (word := next(more[i], None)) is not None}
+        if not words:
+            break
+        for i, word in words.items():
+            found[i] = f"{names[i]} ({word})"
+    if len(set(found)) < len(found):
+        name = Counter(found).most_common(1)[0][0]
+        same = [i for i, other in enumerate(found) if other == name]
+        raise RankshotError(
+            f"{labels[same[0]].given!r} is listed more than once (names "
+            f"{' and '.join(str(i + 1) for i in same)} of {len(found)}), and nothing distinguishes "
+            "the classes: give each its own name, or its WordNet id, as in 'n02012849 crane'"
+        )
+    return tuple(found)
+
+
+def _find_shared(names: Sequence[str], labels: Sequence[Label]) -> list[int]:
+    exact, letters = Counter(names), Counter(map(reduce_name, names))
+    return [
+        i
+        for i, (name, label) in enumerate(zip(names, labels, strict=True))
+        if exact[name] > 1 or (letters[reduce_name(name)] > 1 and not label.is_plain)
+    ]
+
+
+def _distinguish(name: str, words: tuple[str, ...], synset: str | None) -> Iterator[str]:
+    """Yield words that tell a class from others of its name, first what it is a kind of."""
+    if synset is not None:
+        nouns = load_nouns()
+        parents = nouns.parents(nouns.synset(synset))
+        yield from (nouns.word(parent).replace("_", " ") for parent in parents[:1])
+    yield from (word for word in words if reduce_name(word) != reduce_name(name))
+    if synset is not None:
+        yield synset
+
+
+def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator[str]:
+    """Yield what was changed, with a few examples, and what is remarkable."""
+    pairs = [(label.given, name) for label, name in zip(labels, names, strict=True)]
+    if changed := [f"{given!r} is {name!r}" for given, name in pairs if given != name]:
+        verb = "has a readable name" if len(changed) == 1 else "have readable names"
+        yield f"{format_count(len(changed), 'label')} now {verb}: {join_some(changed, 3)}"
+    if odd := [label.given for label in labels if _PLACEHOLDER.fullmatch(label.given)]:
+        yield (
+            f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, stand for names that the "
+            "model does not have: no source knows them. Give the real names"
+        )
+    if odd := [
+        label.given for label in labels if label.synset is None and _ID.fullmatch(label.given)
+    ]:
+        yield f"WordNet 3.0 has no noun {quote_names(odd, 4)}: kept as names"
+
+
+# ---- Words to look up
+
+Compare = Callable[[tuple[str, ...], tuple[str, ...]], Similarity]
+"""The ``similarity`` of a source: from the names of targets and items to their similarities."""
+CLASS, LOOK_UP = "class", "look_up"
+"""The columns of a file of words to look up."""
+FEWEST_RANKED = 2
+"""Seen classes that must be left when others are rehearsed: fewer cannot be ranked."""
+_QUALIFIER = re.compile(r"(?<=\S)\s*\([^()]*\)$")
+"""What tells two classes of the same word apart, as in crane (bird)."""
+
+
+def compare_as(
+    compare: Compare, targets: Iterable[object], items: Iterable[object], look_up: Mapping[str, str]
+) -> Similarity:
+    """Compare classes by other words than their names; the table keeps the names.
+
+    Parameters
+    ----------
+    compare : callable
+        The ``similarity`` of a source, such as ``WordNet().similarity``.
+    targets, items : iterables of names
+        The classes to compare.
+    look_up : mapping of name to words
+        The words that the source gets in place of a name. Other names are looked up as they are.
+        Two classes may have the same words; then they have the same similarities.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.sources import compare_as
+    >>> words = {"water_lilly": "water lily", "T9": "tank"}
+    >>> compare_as(rs.WordNet().similarity, ["water_lilly"], ["T9", "daisy"], words).to_rankings()
+    Rankings: 1 ranking of 2 items, 1 target, 1 source
+      water_lilly: daisy > T9
+    """
+    target_names, item_names = as_names(targets, "targets"), as_names(items)
+    if odd := set(look_up) - {*target_names, *item_names}:
+        name = min(odd)
+        hint = suggest_name(name, target_names + item_names)
+        raise RankshotError(f"words to look up: no class {name!r}{hint}")
+    words = [[look_up.get(name, name) for name in names] for names in (target_names, item_names)]
+    # Each text is looked up once, also where two classes share it.
+    rows, columns = ({text: i for i, text in enumerate(dict.fromkeys(some))} for some in words)
+    table = compare(tuple(rows), tuple(columns))
+    cells = np.ix_([rows[text] for text in words[0]], [columns[text] for text in words[1]])
+    values = table.values[cells]
+    return Similarity(values, target_names, item_names, table.source, table.notes)
+
+
+def split_synonyms(name: str) -> list[str]:
+    """Return the words that a class name consists of, for a source that knows words only."""
+    if is_sense(name):
+        word, _, _ = name.lower().rpartition(".n.")
+        if word:
+            return [word]
+        nouns = load_nouns()
+        return nouns.words(nouns.synset(name)) if nouns.has_id(name) else [name]
+    words = [_QUALIFIER.sub("", word.strip()) for word in name.split(",") if word.strip()]
+    return words or [name]
+
+
+def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
+    r"""Read the words to look up for some classes from a CSV file with these two columns.
+
+    Parameters
+    ----------
+    path : str or Path
+        The first line is ``class,look_up``. The others are such as ``water_lilly,water lily``, or
+        ``seal,seal.n.09`` with a sense of WordNet. Other columns are ignored.
+    classes : iterable of names
+        All classes; the file may name some of them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.sources import read_look_up
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "names.csv")
+    ...     _ = path.write_text("class,look_up\nwater_lilly,water lily\n")
+    ...     read_look_up(path, ["rose", "water_lilly"])
+    {'water_lilly': 'water lily'}
+    """
+    path = Path(path)
+    known = as_names(classes, "classes")
+    look_up: dict[str, str] = {}
+    rows = (
+        (batch.where(row), *cells)
+        for batch in read_batches(path, [CLASS, LOOK_UP], strip=True)
+        for row, cells in enumerate(zip(*batch.texts, strict=True))
+    )
+    for where, name, words in rows:
+        if not name and not words:
+            # Spreadsheets write such lines for empty rows.
+            continue
+        problem = ""
+        if name not in known:
+            problem = f"no class {name!r}{suggest_name(name, known)}"
+        elif name in look_up:
+            problem = f"the class {name!r} occurs twice"
+        elif not words:
+            problem = f"the class {name!r} has no words to look up"
+        elif is_sense(words):
+            with prefix_errors(where):
+                load_nouns().synset(words)
+        if problem:
+            raise RankshotError(f"{where}: {problem}")
+        look_up[name] = words
+    return look_up
+
+
+# ---- Spelling
+
+
+def find_misspellings(names: Iterable[object]) -> dict[str, str]:
+    """Return the names that may be misspelt, each with a noun of WordNet that may be meant.
+
+    A name may be misspelt if WordNet does not have it, in the singular or the plural, but has a
+    noun that differs by one letter: one too many, one missing, another one, or two neighbours
+    exchanged. In a name of several words, each word that WordNet does not have may differ so. A
+    number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
+    synonyms separated by commas are never reported.
+
+    Parameters
+    ----------
+    names : iterable of names
+
+    Examples
+    --------
+    >>> from rankshot.sources import find_misspellings
+    >>> find_misspellings(["water_lilly", "sea_horses", "maple_tree", "labradore_retreiver"])
+    {'water_lilly': 'water_lily', 'labradore_retreiver': 'labrador_retriever'}
+    """
+    nouns = load_nouns()
+    suggestions = {name: suggest_noun(nouns, name) for name in as_names(names, "names")}
+    return {name: noun for name, noun in suggestions.items() if noun is not None}
+
+
+def describe_unknown(names: Sequence[str], words: Mapping[str, str]) -> str:
+    """Return what a message says of classes that no source knows; ``words`` are looked up."""
+    near = find_misspellings([words.get(name, name) for name in names])
+    hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
+    return f"no source knows {'; '.join([quote_names(names), *hints])}"
+
+
+# ---- Rehearsal
+
+
+def choose_rehearsed(
+    classes: Iterable[object], which: int | Iterable[object], seed: int = 0
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Choose seen classes to hold out, and return them and the others.
+
+    The choice depends on the names and the seed alone: it is the same on every machine, for all
+    sources, and in whatever order the classes are listed. The first 10 of 20 are the 10 that are
+    chosen with the same seed.
+
+    Parameters
+    ----------
+    classes : iterable of names
+        The seen classes.
+    which : int or iterable of names
+        How many are rehearsed, or which.
+    seed : int
+        Another seed chooses others.
+
+    Examples
+    --------
+    >>> from rankshot.sources import choose_rehearsed
+    >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], 2)
+    (('seal', 'bus'), ('tiger', 'wolf', 'tram'))
+    >>> choose_rehearsed(["tiger", "wolf", "seal", "bus", "tram"], ["bus"])
+    (('bus',), ('tiger', 'wolf', 'seal', 'tram'))
+    """
+    names = as_names(classes, "classes")
+    if isinstance(which, Iterable):
+        chosen = set(as_names(which, "the classes to rehearse"))
+        if odd := sorted(chosen - set(names)):
+            raise RankshotError(f"rehearse: no seen class {odd[0]!r}{suggest_name(odd[0], names)}")
+        number = len(chosen)
+    else:
+        number = require_whole_number("the number of rehearsed classes", which)
+        seed = require_whole_number("seed", seed, least=0)
+        chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
+    if number > len(names) - FEWEST_RANKED:
+        raise RankshotError(
+            f"{number} of {len(names)} seen classes cannot be rehearsed: too few are left to be "
+            "ranked. Choose a third of them, and at least 5 where possible"
+        )
+    return (
+        tuple(name for name in names if name in chosen),
+        tuple(name for name in names if name not in chosen),
+    )
