@@ -55,7 +55,7 @@ def explain(
 ) -> None:
     """Explain why inputs were given their classes.
 
-    For each input, the output says how much the eight most important seen classes, the rest of
+    For each input, the output shows how much the eight most important seen classes, the rest of
     them, and each source contribute. A contribution of +0.7 doubles the odds of the class.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
@@ -282,12 +282,12 @@ def _build_page(outcomes: Outcomes) -> pages.Report:
     predicted, proba, labels, classes = outcomes
     if labels is None:
         page = pages.Report(TITLE, overview=pages.count_predictions(predicted, proba, classes))
-        note = "Rejected inputs have no predicted class, but their confidence counts."
+        note = "Rejected inputs have no predicted class, but their confidence is included."
     else:
         page = pages.Report(
             TITLE, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
         )
-        note = "A rejected input counts as wrong, but is not in the confusion matrix."
+        note = "A rejected input is a wrong prediction, but is not in the confusion matrix."
     if rejected := outcomes.rejected.sum():
         page = replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
     return page
