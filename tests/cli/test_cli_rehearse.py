@@ -62,7 +62,7 @@ def made(tmp_path_factory):
         write_labels(folder / "truth.csv", NEW_IDS, NEW_LABELS)
         (folder / "seen.txt").write_text("\n".join(SEEN), encoding="utf-8")
         (folder / "new.txt").write_text("\n".join(NEW), encoding="utf-8")
-        sources = "--source wordnet --source wordnet:lin"
+        sources = "--source wordnet --source wordnet:wup"
         run_well(f"rank --seen seen.txt --rehearse {N_PLAYERS} {sources} -o rehearsal.jsonl")
         run_well(f"rank --seen seen.txt --new new.txt {sources} -o rankings.jsonl")
         out = run_well(WHOLE)

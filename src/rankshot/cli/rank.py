@@ -100,8 +100,7 @@ def rank(
         The question for a language model. images: which seen classes would an image classifier
         predict most often? text: the same for a text classifier. any: the same for other inputs,
         which follow a colon, as in 'any:sound recordings' (optional for the other questions).
-        contrast: which would it predict more often than for the other new classes? similar: which
-        are most similar? Or a text file with a template that has {target}, {items} and {k}.
+        contrast: which would it predict more often than for the other new classes?
     raters
         How often llm:MODEL is asked about each new class. The number of tokens is printed first.
         The answers are kept next to the output (.answers.jsonl), so that an interrupted run can
