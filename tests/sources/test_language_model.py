@@ -262,7 +262,7 @@ def test_the_log_tells_all_and_is_a_file_of_rankings(make, oracle, log):
     "other",
     [
         *({"model": "n"}, {"k": 2}, {"seed": 1}, {"temperature": 0.5}, {"items": ITEMS[1:]}),
-        *({"question": "contrast"}, {"inputs": "drawings"}),
+        {"inputs": "drawings"},
     ],
 )
 def test_only_answers_to_the_same_question_are_used(make, oracle, log, other):

@@ -70,10 +70,9 @@ def rank(
         The new classes: a file as for --seen, or names separated by commas. Required without
         --rehearse.
     source : <source>
-        Where the rankings come from; may be repeated. One of {sources}. The key of llm:MODEL is in
-        the
-        environment variable OPENAI_API_KEY, and the address of an endpoint other than OpenAI's in
-        OPENAI_BASE_URL, such as http://localhost:8080/v1. The default is wordnet.
+        Where the rankings come from; may be repeated. One of {sources}. For llm:MODEL, set the
+        environment variable OPENAI_API_KEY to your key and, for an endpoint other than OpenAI's,
+        OPENAI_BASE_URL to its address, such as http://localhost:8080/v1. The default is wordnet.
     names_out
         Write the WordNet senses of all classes (.csv), the most doubtful first. Correct the file,
         and give it to --names.

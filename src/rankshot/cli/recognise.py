@@ -417,10 +417,8 @@ def _print_end(
     if network[0].endswith(".onnx"):
         export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
     page = ["report", run.path, "-o", "report.html"]
-    say(
-        "to check and correct the predictions on a page, for a report, to see what would help most,"
-    )
-    say("why an input got its class, which ones to label, and to use the head elsewhere:")
+    say("next, you can check and correct the predictions on a page, write a report, see what helps")
+    say("most, explain a prediction, choose inputs to label, or use the head elsewhere:")
     for words in (["review", run.path], page, ["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 
