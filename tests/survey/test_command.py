@@ -1,10 +1,11 @@
 """The command ``rankshot survey``, and what its export is good for."""
 
 import re
+import resource
+import signal
 import socket
-import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from math import comb
 
@@ -177,14 +178,17 @@ def test_placeholders_are_for_pilots(folder, monkeypatch):
     assert rankshot(f"survey serve {path} --port 0").status == 0
 
 
-FULL_DISK = """
-import resource, signal, sys
-from rankshot.cli import main
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop()),) * 2)
-sys.argv[0] = "rankshot"
-main()
-"""
+@contextmanager
+def largest_file(size):
+    """Let files grow to some bytes only, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
 
 
 # The first size is too small for a new database, the second for the questions of the study.
@@ -195,12 +199,10 @@ def test_a_full_disk_at_the_start_is_one_line(folder, size):
     (folder / "items.txt").write_text("\n".join(names))
     words = f"--items {folder}/items.txt --prompt Best? --show 10"
     assert rankshot(f"survey new {folder}/study.toml {words}").status == 0
-    words = ["survey", "serve", f"{folder}/study.toml", "--pilot", "--port", "0", str(size)]
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, *words], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert re.fullmatch(r"rankshot: cannot open .*: disk I/O error\n", done.stderr)
+    with largest_file(size):
+        done = rankshot(f"survey serve {folder}/study.toml --pilot --port 0")
+    assert done.status == 2
+    assert re.fullmatch(r"rankshot: cannot open .*: disk I/O error\n", done.err)
 
 
 def test_serve_prints_the_address_for_phones_of_the_same_network(folder, monkeypatch):
