@@ -34,7 +34,7 @@ CASES = [
     (
         CLASSIFY.replace("scores.csv", "pairs.npz") + " --score-type one-vs-rest-logits",
         {},
-        "one column per pair of classes, which the score type one-vs-rest-logits does not fit",
+        "one column per pair of classes, which does not match the score type one-vs-rest-logits",
     ),
     # Rankings and similarities
     (CLASSIFY.replace("--rankings rankings.jsonl", ""), {}, "--head weighted-mean needs --rank"),
@@ -73,7 +73,7 @@ CASES = [
         CLASSIFY + " --head probabilistic --set prior=mallows",
         {},
         (
-            "rankshot: the prior merges rankings, which posterior='mean' does not: use "
+            "rankshot: posterior='mean' does not merge rankings, so it needs no prior: use "
             "posterior='consensus' or 'sum', or leave out the prior"
         ),
     ),

@@ -214,7 +214,7 @@ WRONG = [
     (
         WITH_EVIDENCE,
         table("id,cat,dgo", *(f"{name},1,2" for name in IDS)),
-        "evidence.csv: evidence: there is no column of 'dog', 'truck' (did you mean 'dgo'?)",
+        "evidence.csv: evidence: there is no column for 'dog', 'truck' (did you mean 'dgo'?)",
     ),
     (
         WITH_EVIDENCE,

@@ -182,7 +182,7 @@ def test_a_plot_is_written(folder, name, begin):
         (
             BOARD,
             {"votes.csv": VOTES.replace("model_a,ann", "0,ann").replace("model_b,bob", "1,bob")},
-            "say which with --column outcomes=index or --column outcomes=score",
+            "choose with --column outcomes=index or --column outcomes=score",
         ),
         (
             "consensus b.csv --layout scores",

@@ -196,7 +196,7 @@ BAD_FILES = {
     "no labels": ({"labels.csv": "id,label\n"}, "labels.csv: the table has no rows"),
     "labels of no class": (
         {"labels.csv": "id,label\n" + "".join(f"{i},tigre\n" for i in SEEN_IDS)},
-        "no input has a class that is ranked",
+        "none of the inputs belongs to a ranked class",
     ),
     "too few classes": (
         {"rehearsal.jsonl": FOUR},

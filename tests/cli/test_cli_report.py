@@ -86,7 +86,7 @@ def test_explain_says_what_python_says(folder, options, how):
     head = rs.WeightedMean().fit(rankings())
     notes = (
         "scores.csv: the scores are interpreted as logits (see --score-type)\n"
-        "the source 'web' has no ranking of 'dog', 'truck': there the other sources decide\n"
+        "the source 'web' has no ranking of 'dog', 'truck': for these, the other sources decide\n"
     )
     assert out == notes + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)

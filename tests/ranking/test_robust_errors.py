@@ -253,7 +253,7 @@ def test_a_single_rater_cannot_say_what_others_would(rng, tied, how):
     if how == "covariates":
         options = {"covariates": ["length"]}
     wanted = rs.leaderboard(table, **options)
-    with pytest.warns(UserWarning, match="all rankings are of one rater"):
+    with pytest.warns(UserWarning, match="all rankings are by one rater"):
         board = rs.leaderboard(table.assign(judge="ann"), **options)
     assert board.covariance == pytest.approx(wanted.covariance)
     assert board.standard_errors.min() > 0.1
@@ -427,7 +427,7 @@ def test_bad_covariates_are_refused(styled):
     with pytest.raises(rs.RankshotError, match="covariate 'zero' is 0 in all votes"):
         rs.leaderboard(styled.assign(zero=0.0), covariates="zero")
     with pytest.raises(
-        rs.RankshotError, match="covariates 'length', 'words' cannot be told apart:"
+        rs.RankshotError, match="covariates 'length', 'words' cannot be distinguished:"
     ):
         rs.leaderboard(
             styled.assign(words=2 * (styled["length_a"] - styled["length_b"])),
@@ -437,5 +437,7 @@ def test_bad_covariates_are_refused(styled):
         item: number for number, item in enumerate(sorted({*styled["left"], *styled["right"]}))
     }
     sizes = styled["left"].map(strength) - styled["right"].map(strength)
-    with pytest.raises(rs.RankshotError, match="covariates 'size' cannot be told apart from the"):
+    with pytest.raises(
+        rs.RankshotError, match="covariates 'size' cannot be distinguished from the"
+    ):
         rs.leaderboard(styled.assign(size=sizes), covariates=["size"])

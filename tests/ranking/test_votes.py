@@ -113,7 +113,7 @@ def test_the_winner_has_many_spellings(tmp_path, word):
         (
             "a,b,winner\nleft,x,b\nx,left,left\n",
             {},
-            "votes.csv:3: 'winner' is 'left', the name of one",
+            "votes.csv:3: 'winner' is 'left', which is the name of one",
         ),
         ("a,b,winner\nx,y\n", {}, "votes.csv:2: 2 cells, but the first line names 3 columns"),
     ],

@@ -88,8 +88,8 @@ HEADS = [
     ),
     bad(
         lambda: DR().fit(lists([["leopard", "fox"], ["bus"]], kind="subset")),
-        "the rankings of 'truck' prefer no seen class to another: each compares a single one, or "
-        "ties all that it compares",
+        "the rankings of 'truck' do not order any seen classes: each lists a single one, or ties "
+        "all that it lists",
     ),
     bad(
         lambda: DS().fit(Similarity([[-0.1, -0.5]], ["cat"], ["bus", "fox"])),

@@ -119,7 +119,7 @@ WRONG = {
     "rows": (lambda s: replace(s, evidence=s.evidence[:9]), "160 inputs, not 9"),
     "columns": (
         lambda s: replace(s, evidence=s.evidence.select(["a", "b"])),
-        "no column of 'c', 'd'",
+        "no column for 'c', 'd'",
     ),
     "none": (lambda s: rs.Scores(s.values, ITEMS), "these inputs have none"),
     "an array": (lambda s: s.values, "evidence must be Scores"),

@@ -200,7 +200,7 @@ def test_data_frames_are_matched_by_name(rng, frame):
     with pytest.raises(RankshotError, match=r"not in the rankings: 'ee' \(did you mean 'e'\?\)"):
         head.predict(frame(columns | {"ee": columns["a"]}))
     del columns["e"]
-    with pytest.raises(RankshotError, match="no scores of 'e'"):
+    with pytest.raises(RankshotError, match="no scores for 'e'"):
         head.predict(frame(columns))
 
 

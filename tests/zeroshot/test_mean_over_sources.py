@@ -83,7 +83,7 @@ def test_a_source_that_ranks_one_class_changes_nothing(rng):
         more.predict_log_proba(values), plain.predict_log_proba(values), atol=1e-12
     )
     (remark,) = describe_missing(more)
-    assert remark == "the source 'poor' ranks only 'q': it compares no classes, and is unused"
+    assert remark == "the source 'poor' ranks only 'q', so it is not used"
 
 
 def test_sources_without_a_common_class_are_compared_as_they_are(rng):
@@ -158,12 +158,13 @@ def test_what_a_source_lacks_is_known():
     head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
     assert head.missing_ == {"two": ["r"]}
     assert describe_missing(head) == [
-        "the source 'two' has no ranking of 'r': there the other sources decide"
+        "the source 'two' has no ranking of 'r': for these, the other sources decide"
     ]
     nameless = [(z, None if source == "two" else source, o) for z, source, o in COMPLETE[:-1]]
     (remark,) = describe_missing(rs.ProbabilisticRanking().fit(rankings(nameless)))
     assert (
-        remark == "the part without a source has no ranking of 'r': there the other sources decide"
+        remark
+        == "the part without a source has no ranking of 'r': for these, the other sources decide"
     )
     assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
     by_people = rankings(COMPLETE[:-1], raters="somebody")

@@ -392,7 +392,7 @@ REFUSED = {
     "'none of these' was not rehearsed": lambda: rehearse().fit_head(
         ranked(NEW, SEEN), classes="all", none=True
     ),
-    "evidence: there is no column of 'c12', 'c14'": lambda: rehearse(
+    "evidence: there is no column for 'c12', 'c14'": lambda: rehearse(
         given=(ODD_EVIDENCE, Y, RANKED)
     ),
     "rankings must be Rankings": lambda: rehearse(given=(SCORES, Y, [["a"]])),
@@ -402,7 +402,9 @@ REFUSED = {
     "only .*% of the inputs of other seen classes .*row by row": lambda: rehearse(
         given=(SCORES, np.roll(Y, 120), RANKED)
     ),
-    "no input has a class that is ranked": lambda: rehearse(given=(SCORES, Y, ranked(NEW, SEEN))),
+    "none of the inputs belongs to a ranked class": lambda: rehearse(
+        given=(SCORES, Y, ranked(NEW, SEEN))
+    ),
     "the rankings list 'c13', which the scores do not have": lambda: rehearse(given=IN_PART),
     "'kk' is not a parameter of WeightedMean": lambda: rehearse(grid={"kk": [1]}),
 }

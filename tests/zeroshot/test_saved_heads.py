@@ -279,7 +279,10 @@ def npy(array, **options):
 HUGE = npy(np.zeros((4, 5))).replace(b"(4, 5), }        ", b"(4, 999999999), }")
 WRONG_FILES = {
     "format": ({"format": "rankshot settings 2"}, "is not a saved head"),
-    "newer": ({"version": 4, "provenance": {"rankshot": "9.1"}}, r"another rankshot \('9\.1', fo"),
+    "newer": (
+        {"version": 4, "provenance": {"rankshot": "9.1"}},
+        r"version of rankshot \('9\.1', fo",
+    ),
     "head": ({"head": []}, "'head' must be a dict"),
     "classes": ({"seen_classes": ["a", "b"]}, "unknown item"),
     "sums": ({"members": {}}, "its members are not those that head.json lists"),

@@ -215,7 +215,7 @@ REFUSED = {
     ),
     "a seen class of the head": (
         lambda: rs.SeenAndNew(rs.WeightedMean().fit(SEEN_TOO)).fit(),
-        "'a' would be seen and new at once",
+        "'a' would be both seen and new",
     ),
     "none without a reference": (lambda: both(none=True), "no coefficients for 'none of these'"),
     "no rankings": (lambda: both(rs.ConSE().fit(SIMILARITY)), "ConSE has no rankings, so a ref"),

@@ -73,7 +73,7 @@ def test_pairs_of_classes(problem):
 
 @pytest.mark.parametrize(
     ("n", "labelled", "message"),
-    [(0, (), "n must be"), (2, range(100), "no inputs without a label")],
+    [(0, (), "n must be"), (2, range(100), "all inputs have a label")],
 )
 def test_what_cannot_be_suggested(problem, n, labelled, message):
     head, values, _ = problem

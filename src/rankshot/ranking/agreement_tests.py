@@ -42,25 +42,28 @@ class Agreement:
     concordance : float
         Kendall's W, as `concordance` returns it.
     interval : tuple of float
-        Of W of as many other raters, from a jackknife over raters.
+        The confidence interval of W for as many other raters, from a jackknife over raters.
     level : float
-        The probability that the interval contains it.
+        The confidence level of the interval.
     chance : float
-        W of unrelated raters, on average.
+        The expected W if raters are unrelated.
     chi_square, degrees : float, int
-        Friedman's statistic, corrected for ties; Durbin's for incomplete blocks. It has about a
-        chi-square distribution with this many degrees of freedom if raters are unrelated.
+        Friedman's statistic, corrected for ties; Durbin's for incomplete blocks. If raters are
+        unrelated, it approximately follows a chi-square distribution with this many degrees of
+        freedom.
     p_value : float
-        The probability of as much agreement among unrelated raters.
+        The probability of at least this much agreement if raters are unrelated.
     method : {"permutation", "chi-square"}
-        Where the p-value is from: random orders of the items of each rater, or the distribution.
+        How the p-value is computed: by random permutations of each rater's items, or from the
+        chi-square distribution.
     mean_correlation : float
-        The mean of Kendall's correlation of two raters: of the pairs of items that both order, the
-        share in the same order less the share in opposite orders. It is 0 for unrelated raters.
+        The mean of Kendall's correlation over pairs of raters: among the pairs of items that both
+        raters order, the share in the same order minus the share in opposite orders. It is 0 for
+        unrelated raters.
     raters : tuple of str
-        The raters; a ranking without a rater has its number.
+        The names of the raters; a ranking without a rater is named by its number.
     correlations : ndarray
-        The same correlation of each rater with the others; NaN if they order no pair in common.
+        The mean correlation of each rater with the others; NaN if they order no pair in common.
 
     Examples
     --------
@@ -98,18 +101,18 @@ class Agreement:
 def agreement(
     rankings: Rankings, *, level: float = 0.95, n_resamples: int = 1999, random_state: Seed = 0
 ) -> Agreement:
-    """Measure how much raters agree, and test whether it is more than by chance.
+    """Measure how much raters agree, and test whether they agree more than by chance.
 
     Parameters
     ----------
     rankings : Rankings
-        All rankings of a rater together count as one; a ranking without a rater, of weight w,
-        counts as w raters.
+        All rankings by one rater are combined into one; a ranking without a rater and with weight
+        w counts as w raters.
     level : float
-        The probability that the interval contains the W of as many other raters.
+        The confidence level of the interval.
     n_resamples : int
-        How often the items of each rater are permuted. The items of a rater who ranked different
-        sets keep their order, or have the opposite one.
+        The number of random permutations of each rater's items. If a rater ranked several
+        different sets of items, the order is either kept or reversed.
     random_state : int or numpy.random.Generator, optional
 
     Examples

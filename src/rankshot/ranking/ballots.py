@@ -249,8 +249,8 @@ class _WideTable:
             self._refuse(what, odd)
         if not places and self._is_inferred:
             raise RankshotError(
-                f"{self._table}: the columns {quote_names(cells)} do not say which place they are. "
-                "If they are places, from the best on the left, give layout='orders'. For one "
+                f"{self._table}: the columns {quote_names(cells)} are not named after places. If "
+                "they are places, with the best on the left, pass layout='orders'. For one "
                 f"column per item, the cells must be numbers. {OTHER_TABLES}"
             )
         self._refuse_columns()
@@ -349,7 +349,7 @@ class _WideTable:
                 least, most = np.nanmin(np.delete(low, j)), np.nanmax(np.delete(high, j))
                 odd += [j] if max(low[j] - most, least - high[j]) > most - least else []
         if odd:
-            what = f"the numbers in {names[odd[0]]!r} are unlike those in all other columns"
+            what = f"the numbers in {names[odd[0]]!r} differ from those in all other columns"
             self._refuse(f"{what}: it may be an item, or something else", [names[odd[0]]])
 
     def _refuse_codes(self, numbers: NDArray[np.float64]) -> None:
@@ -405,8 +405,8 @@ def _read_long(
         )
     if not groups:
         raise RankshotError(
-            f"{table}: each row has one item, {item!r}, and its {value!r}: name the column "
-            "that says whose ranking it belongs to with rater= or target="
+            f"{table}: each row has one item, {item!r}, and its {value!r}: name the column that "
+            "identifies the ranking with rater= or target="
         )
     items, cells = table.read_texts([item, value])
     numbers, is_text = table.parse_numbers(cells)
@@ -428,7 +428,7 @@ def _read_long(
     def describe_copy(row: int) -> str:
         words = quote_names([labels.text(row) for labels in groups.values()])
         twice = f"item {items.text(row)!r} is listed more than once"
-        return f"{twice} by {words} (name what tells rankings apart with target=)"
+        return f"{twice} by {words} (distinguish a rater's rankings with target=)"
 
     checks.check(again, describe_copy)
     # Groups in the order in which they begin.

@@ -200,9 +200,9 @@ def warn_of_votes(entries: Entries, names: tuple[str, ...]) -> None:
     sizes = entries.sizes
     if len(sizes) > 1 and sizes.min() >= 2 and 2 * sizes.max() < len(names):
         warnings.warn(
-            f"these lists name at most {sizes.max()} of {len(names)} items, and different ones. "
-            "The items that a list does not name are placed after it. If they were not compared, "
-            'give kind="subset"; if they were, name all items with items=',
+            f"these lists name at most {sizes.max()} of {len(names)} items, and not the same "
+            "ones. Items that a list does not name are placed after it. If they were not compared, "
+            'pass kind="subset"; if they were, name all items with items=',
             stacklevel=3,
         )
 
@@ -436,7 +436,7 @@ def encode_pairs(
         values = ties
         if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
             values = _require_length(cast("Iterable[Any]", ties), n, "ties")
-            rule = "a tie is True or False, not {}"
+            rule = "a tie must be True or False, not {}"
             refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, describe_pair)
         tied = np.array(values, bool)
     return names, stack_pairs(pairs[0], pairs[1], tied)
@@ -482,7 +482,7 @@ def _read_counts(
     names, table = read_item_table(values, items, what, square=True)
     for bad, rule in (
         (~(np.isfinite(table) & (table >= 0)), "a count must be a finite number of 0 or more"),
-        (np.diag(np.diag(table)) != 0, "an item is not compared with itself"),
+        (np.diag(np.diag(table)) != 0, "an item cannot be compared with itself"),
         ((table != table.T) & (what == "ties"), "the table must be symmetric"),
     ):
         if bad.any():

@@ -38,9 +38,9 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
 
     .. math:: d(a, b) = |U| + \max(|S|, |T|),
 
-    with U the pairs in opposite orders, S those tied in a alone, T those tied in b alone
+    where U are the pairs in opposite orders, S those tied only in a, and T those tied only in b
     (Critchlow 1985; Fagin et al. 2006). The items that a top-K list leaves out are tied after its
-    last item, so lists may have different lengths. For two lists of one length the value is
+    last item, so lists may have different lengths. For two lists of equal length, the value is
     Critchlow's top-K distance: the paper's equation 5 with its misprint corrected (``D`` is the
     set of items that only the *second* list names).
 
@@ -50,8 +50,8 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
         Over the same items; ``b`` is ``a`` by default. Subset rankings raise an error: the
         distance to a ranking of other items is undefined.
     k : int, optional
-        Compare only the first k of each; a tie that k cuts is kept whole. For another k in each
-        ranking, give ``rankings.top(k)``.
+        Compare only the first k items of each ranking; a tie that k cuts is kept whole. To use a
+        different k for each ranking, pass ``rankings.top(k)``.
 
     Returns
     -------
@@ -210,11 +210,11 @@ def _count_tied(rankings: Rankings) -> Floats:
 def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
     r"""Return the matrix of mean top-k Kendall distances between rankings of ``a`` and of ``b``.
 
-    A tie stands for every strict order of its items, and each is equally likely; the items that
-    a list leaves out are tied after its last item. The distance is the mean of `kendall_distance`
-    over the strict top-k lists that the two rankings allow, drawn independently. Without ties it
-    equals that distance. With ties the two differ: the Hausdorff distance takes the worst case,
-    so that a ranking with large ties is far from every strict one.
+    A tie means that every strict order of its items is equally likely; the items that a list
+    leaves out are tied after its last item. The distance is the mean of `kendall_distance` over
+    the strict top-k lists that the two rankings allow, drawn independently. Without ties, the two
+    distances are equal. With ties they differ: the Hausdorff distance is a worst case, so a
+    ranking with large ties is far from every strict ranking.
 
     Between strict top-k lists the distance counts pairs of items in opposite orders, and pairs
     that the first list leaves out and the second does not. Its mean needs only the probabilities
@@ -225,7 +225,7 @@ def mean_kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None 
     a, b : Rankings
         Over the same items; ``b`` is ``a`` by default. Subset rankings raise an error.
     k : int, optional
-        Compare the first k; all by default.
+        Compare only the first k items; all by default.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rankings in parts: what consensus, models and agreement need of more rankings than fit in memory.
+"""Rankings in parts: consensus, models and agreement for more rankings than fit in memory.
 
 All of them are computed from sums over rankings. So they are written once, as functions of one
 part, and `reduce_parts` adds up the results: `Rankings` are a single part, and `RankingParts`,
@@ -233,7 +233,8 @@ def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or raise with a hint how to make `Rankings`."""
     if isinstance(value, RankingParts):
         raise RankshotError(
-            "rankings in parts are not taken here; if they fit in memory, give rankings.compute()"
+            "rankings in parts are not accepted here; if they fit in memory, pass "
+            "rankings.compute()"
         )
     if not isinstance(value, Rankings):
         raise RankshotError(

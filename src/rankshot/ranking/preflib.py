@@ -2,7 +2,8 @@
 
 A file has the number and the names of its alternatives in lines that begin with #, then orders
 with their counts, ``3: 1,{2,4},3``. The endings mean strict (s) or with ties (t), complete (c) or
-incomplete (i). What comes of the alternatives that an incomplete order leaves out is not said.
+incomplete (i). The format does not define how the alternatives that an incomplete order leaves out
+are interpreted.
 """
 
 from __future__ import annotations

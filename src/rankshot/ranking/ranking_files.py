@@ -81,11 +81,11 @@ def read_rankings(
     Parameters
     ----------
     path : str, Path, data frame, list of dict or dict of lists
-        In JSON lines, one ranking per line, such as
-        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
-        ``target``, ``source``, ``rater``, ``weight`` and ``kind`` (``"top"``, the default, or
-        ``"subset"``) are optional; other fields are ignored. ``k`` says that only the first k
-        of the listed items count, which is needed where k cuts a tie.
+        In JSON lines, one ranking per line, such as ``{"target": "cat", "ranking": ["leopard",
+        ["tiger", "lion"], "fox"], "weight": 1}``. ``target``, ``source``, ``rater``, ``weight``
+        and ``kind`` (``"top"``, the default, or ``"subset"``) are optional; other fields are
+        ignored. ``k`` means that only the first k of the listed items are ordered; it is needed
+        where k cuts a tie.
 
         A Parquet file has the same fields as columns: ``ranking`` is a list of names or, with
         ties, a list of lists of names. Null means that a field is left out; a weight must be a
@@ -97,29 +97,30 @@ def read_rankings(
         rater and one column per place (``first``, ``2nd``, ``rank3``) or per item; or long, with
         the columns ``rater``, ``item`` and ``rank`` or ``score``. Columns of raters (``rater``,
         ``judge``, ``user_id``, ``name``, ...), ``target``, ``weight`` and ``count`` are optional.
-        NA, NaN, null and the like are missing cells. What could be read in two ways is an error
-        that names the argument which decides.
+        NA, NaN, null and the like are missing cells. An ambiguous table raises an error that names
+        the argument to pass.
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted. PrefLib files, and Parquet files of
         `write_rankings`, name all their items; these are the default then. From a table of places
         or scores, only the columns of these items are read.
     kind : {"top", "subset"}, optional
-        What a ranking is for which the file does not say it, as PrefLib's files never do: a top-K
-        ranking, the default, or one of a subset of the items.
+        The kind of rankings for which the file does not specify one, as is always so in PrefLib:
+        top-K rankings (the default) or subset rankings.
     layout : {"votes", "orders", "places", "scores"}, optional
-        What a table has: votes; ballots with the items in order, best first; or one column per item
-        with its place (1 is best, 0 or empty is not listed) or its score (the highest is best,
-        empty is not compared). Numbers in columns of items may be both: then it is needed.
+        The content of a table: votes; ballots with the items in order, best first; or one column
+        per item with its place (1 is best, 0 or empty is not listed) or its score (the highest is
+        best, empty is not compared). It is needed if numbers in the columns of items could be
+        either places or scores.
     ignore : str or list of str, optional
-        Columns of ballots that are neither places nor items. An empty text means that all others
-        are, whatever their names.
+        Columns of ballots that are neither places nor items. An empty string means that all
+        columns are, whatever their names.
     missing : str or list of str, optional
-        Further cells that are missing, such as "-99". An empty text means that there are none.
+        Further values of missing cells, such as "-99". An empty string means that there are none.
     on_error : {"stop", "skip"}
-        What happens to rows of a table, or lines of rankings, that cannot be read: an error, or a
-        warning that counts them and shows the first. What may be read in two ways is an error in
-        any case.
+        What to do with rows of a table, or lines of rankings, that cannot be read: raise an error,
+        or skip them with a warning that counts them and shows the first. Ambiguous tables always
+        raise an error.
     **columns : str
         The names of the columns of a table, if they are not the usual ones: those of
         `Rankings.from_votes`; and for ballots ``rater``, ``target``, ``weight``, ``count``, and
@@ -254,14 +255,14 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     The file is written under another name and then renamed, so that it is never incomplete. A JSON
     lines file names only the items that are listed: to read the same rankings back, give
     `read_rankings` the same ``items``. Parquet files are the fastest to read, and hold everything
-    about a ranking and all items. A PrefLib file also names all items, but has no targets (there
-    may be at most one), sources and raters; they are left out.
+    about a ranking and all items. A PrefLib file also names all items, but cannot hold targets (at
+    most one is allowed), sources or raters; these are left out.
 
     Parameters
     ----------
     rankings : Rankings
     path : str or Path
-        Its ending decides the format.
+        The file to write; its ending determines the format.
 
     Examples
     --------
@@ -384,8 +385,8 @@ def _require_kinds(records: list[dict[str, Any]], items: set[str], where: Where)
         if "kind" not in record and type(shown) is list and not items <= {*map(str, shown)}:
             raise RankshotError(
                 f'{where(row)}: "shown" does not have all items. The others may come after the '
-                "ranking (kind='top') or may not have been compared (kind='subset'): say which, "
-                'there or with a field "kind" in the file'
+                "ranking (kind='top') or may not have been compared (kind='subset'): pass "
+                'kind=, or add a field "kind" to the file'
             )
 
 

@@ -37,11 +37,12 @@ class Rankings:
     Build one with `from_orders`, `from_positions`, `from_scores` or `from_pairs`, or read a file
     with `read_rankings`. The arrays are read-only; every method returns a new value.
 
-    A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in no
-    order. A *subset* ranking compares only the items it lists and says nothing about the others. A
-    *tie* means that the order of its items is unknown, and every order is equally likely. A tie
-    that K cuts (two of three tied items belong to the first K, but it is unknown which) is kept
-    whole, and ``lengths`` says how many of the listed items count.
+    A *top-K* ranking orders its first K items and puts all others of ``items`` after them, in
+    unspecified order. A *subset* ranking compares only the items that it lists and contains no
+    information about the others. A *tie* means that the order of its items is unknown, and every
+    order is equally likely. A tie that K cuts (two of three tied items belong to the first K, but
+    it is unknown which) is kept whole, and ``lengths`` is the number of items that belong to the
+    first K.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class Rankings:
     is_subset : ndarray of bool
         True for a subset ranking.
     weights : ndarray
-        How often each ranking counts.
+        The weight of each ranking.
     targets, sources, raters : ndarray of str or None
         What each ranking describes, where it came from, who gave it.
 
@@ -110,16 +111,16 @@ class Rankings:
         orders : iterable of lists
             For example ``[["leopard", ["tiger", "lion"], "fox"]]``.
         items : iterable of names, optional
-            All items that could be ranked. By default those that occur, sorted by name: then
-            an item that no ranking lists does not exist.
+            All items that could be ranked. By default those that occur, sorted by name; items that
+            no ranking lists are then unknown.
         targets, sources, raters : list of str, or one str for all, optional
             What each ranking describes, where it came from, who gave it.
         weights : array-like, optional
-            How often each ranking counts; 1 by default.
+            The weight of each ranking; 1 by default.
         kind : {"top", "subset"}, or one for each ranking
             Whether items that are not listed come after the listed ones, or were not compared.
         where : callable, optional
-            ``where(i)`` is how an error message names row ``i``.
+            ``where(i)`` returns the name of row ``i`` for error messages.
         """
         names, entries = construction.encode_orders(list(orders), items, where)
         if items is None and targets is None and kind == "top":
@@ -140,7 +141,7 @@ class Rankings:
         weights: ArrayLike | None = None,
         kind: Kind | Sequence[Kind] = "top",
     ) -> Rankings:
-        """Build from ``positions`` of items: 1 is best, equal ones tie, 0 or nan is not listed.
+        """Build from ``positions``: 1 is best, equal ones are tied, 0 or NaN is not listed.
 
         Examples
         --------
@@ -171,10 +172,11 @@ class Rankings:
         weights: ArrayLike | None = None,
         kind: Kind | Sequence[Kind] = "top",
     ) -> Rankings:
-        """Rank the items of each row of ``scores``, largest first; equal scores tie.
+        """Rank the items of each row of ``scores``, largest first; equal scores are tied.
 
-        ``k`` keeps the first k, as `top` does. With ``kind="subset"``, nan is not compared. The
-        columns of a data frame are matched with ``items`` by name, and are the items by default.
+        ``k`` keeps the first k items, as in `top`. With ``kind="subset"``, items with NaN were not
+        compared. The columns of a data frame are matched with ``items`` by name, and are the items
+        by default.
 
         Examples
         --------
@@ -199,9 +201,9 @@ class Rankings:
     def from_item_numbers(
         cls, lists: NDArray[np.integer], *, items: Iterable[object], trusted: bool = False
     ) -> Rankings:
-        """Build from ``lists``, a matrix of item numbers, best first, as computations make them.
+        """Build from ``lists``, a matrix of item numbers, best first.
 
-        ``trusted`` skips the checks, for lists that are known to be right.
+        ``trusted`` skips the checks, for lists that are known to be valid.
 
         Examples
         --------
@@ -231,9 +233,9 @@ class Rankings:
     ) -> Rankings:
         """Build from comparisons of two items: subset rankings, one for each pair.
 
-        Each of the ``winners`` was preferred to its one of the ``losers``. Where ``ties`` is true
-        the two items are tied, and it does not matter which is called the winner. ``items`` are by
-        default those that occur, sorted by name.
+        Each of the ``winners`` was preferred to the corresponding one of the ``losers``. Where
+        ``ties`` is true, the two items are tied, and it does not matter which of them is listed as
+        the winner. ``items`` are by default those that occur, sorted by name.
 
         Examples
         --------
@@ -268,10 +270,10 @@ class Rankings:
     ) -> Rankings:
         r"""Build from a table of votes between two items: subset rankings, one for each vote.
 
-        A row names two items and who won, or the winner and the loser (a column ``tie`` may then
-        say whether they tied). The winner is given by the name of its column, by its own name, as
+        A row names two items and who won, or the winner and the loser (an optional column ``tie``
+        marks ties). The winner is given by the name of its column, by its own name, as
         ``a``/``b``, ``left``/``right`` or ``first``/``second``; a tie as ``tie``, ``draw``,
-        ``both_bad`` and the like. Names of columns count in any case, with blanks or signs:
+        ``both_bad`` and the like. Case, blanks and punctuation in column names are ignored:
         ``Model A`` is ``model_a``. Blanks around names are ignored.
 
         Parameters
@@ -286,25 +288,27 @@ class Rankings:
             ``item_2``, ``left`` and ``right`` and the like, with ``winner``, ``outcome``,
             ``preference`` and the like; or ``winner`` and ``loser``.
         rater : str, optional
-            The column of who voted; by default ``rater``, ``judge``, ``voter``, ``annotator``,
+            The column of raters; by default ``rater``, ``judge``, ``voter``, ``annotator``,
             ``user_id``, ``session`` and the like.
         category : str, optional
             A column whose values become the targets of the rankings.
         weight : str, optional
-            The column of how important a vote is; ``weight`` by default. Only ratios count: the
-            weights are divided by their mean.
+            The column of weights; ``weight`` by default. Only their ratios matter: the weights are
+            divided by their mean.
         count : str, optional
-            The column of how often a vote was given: whole numbers; ``count`` by default.
+            The column of counts, whole numbers that state how often a vote was given; ``count`` by
+            default.
         id : str, optional
-            The column of the id of each vote. Votes with the same id as an earlier one are counted
-            in a warning. By default ``id``; then copies also have the same items and winner.
+            The column of vote ids. A warning counts votes with the same id as an earlier one. By
+            default ``id``; votes are then copies only if their items and winner are the same, too.
         outcomes : {"name", "side", "index", "score"}, optional
-            What the winner is, where it can be read in two ways: the name of an item; the side
-            (``a`` or ``left``); which of the two items won (0 and 1, or 1 and 2); or the score of
-            the first item (1 if it won). Needed for 0 and 1, and for items called ``a`` and ``b``.
+            How the winner is encoded, if this is ambiguous: by the name of an item; by the side
+            (``a`` or ``left``); by the index of the item that won (0 and 1, or 1 and 2); or by the
+            score of the first item (1 if it won). Needed for 0 and 1, and for items called ``a``
+            and ``b``.
         on_error : {"stop", "skip"}
-            What happens to rows that cannot be read, and to copies: an error, or a warning that
-            counts them and shows the first.
+            What to do with rows that cannot be read, and with copies: raise an error, or skip them
+            with a warning that counts them and shows the first.
 
         Raises
         ------
@@ -328,7 +332,7 @@ class Rankings:
 
     @classmethod
     def of_votes(cls, votes: Votes) -> Rankings:
-        """Return votes that are read already as rankings."""
+        """Return validated votes as rankings."""
         n = votes.outcome.size
         sources = np.broadcast_to(np.array(None, object), n)
         labels = votes.categories, sources, votes.raters
@@ -345,9 +349,9 @@ class Rankings:
     ) -> Rankings:
         """Build from tables of counts: ``wins[i, j]`` is how often item i was preferred to j.
 
-        ``ties[i, j]``, equal to ``ties[j, i]``, is how often the two tied. Each count that is not
-        zero becomes one pair of that weight. The columns of a data frame, and the pandas index,
-        are matched with ``items`` by name, and are the items by default.
+        ``ties[i, j]``, equal to ``ties[j, i]``, is how often the two tied. Each nonzero count
+        becomes one pair with that weight. The columns of a data frame, and the pandas index, are
+        matched with ``items`` by name, and are the items by default.
 
         Examples
         --------
@@ -369,17 +373,17 @@ class Rankings:
 
     @property
     def n_listed(self) -> NDArray[np.int64]:
-        """How many items each ranking lists, those of a cut tie included."""
+        """The number of items that each ranking lists, including all items of a cut tie."""
         return self.lists.sizes
 
     @property
     def has_ties(self) -> bool:
-        """Whether any items share a place."""
+        """Whether any ranking has ties."""
         return bool(self.rows_with_ties.any())
 
     @property
     def rows_with_ties(self) -> NDArray[np.bool_]:
-        """In which rankings any items share a place."""
+        """Which rankings have ties."""
         return np.asarray(self.places[self.starts[1:] - 1] + 1 < self.n_listed)
 
     @property
@@ -478,7 +482,7 @@ class Rankings:
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
     ) -> Rankings:
-        """Keep the rankings of a ``target``, a ``source`` and a ``rater``, where given."""
+        """Keep the rankings with the given ``target``, ``source`` and ``rater``."""
         keep = np.ones(len(self), bool)
         for what, wanted in (("target", target), ("source", source), ("rater", rater)):
             if wanted is None:
@@ -497,8 +501,8 @@ class Rankings:
     def top(self, k: int | NDArray[np.int64]) -> Rankings:
         """Keep the first ``k`` items of each ranking; a tie that k cuts is kept whole.
 
-        The later items of a subset ranking stay, tied last: they were compared, and came after.
-        ``k`` may be an array with one number per ranking.
+        The later items of a subset ranking are kept, tied last, because they were compared. ``k``
+        may be an array with one number per ranking.
 
         Examples
         --------
@@ -515,8 +519,8 @@ class Rankings:
     def unique(self) -> Rankings:
         """Merge equal rankings of the same target and add their weights.
 
-        Sources and raters are dropped, as a merged ranking can have many. The order is that of
-        the first of each set of equal rankings.
+        Sources and raters are dropped, because a merged ranking can have several. Rankings are in
+        the order of their first occurrence.
 
         Examples
         --------
@@ -542,7 +546,7 @@ class Rankings:
             return self
         if missing := sorted(set(names) - set(self.items)):
             raise RankshotError(
-                f"these rankings are not over {quote_names(missing)}: "
+                f"these rankings do not have {quote_names(missing)}: "
                 "give them the same items= when they are built or read"
             )
         if odd := sorted(set(self.items) - set(names)):
@@ -552,8 +556,8 @@ class Rankings:
     def change_items(self, items: tuple[str, ...], where: Where = describe_row) -> Rankings:
         """Return the same lists over other items, which must include all that are listed.
 
-        This changes what a top-K ranking says: it then places its items before other items than
-        it did. `with_items` changes only the order in which the items are numbered.
+        This changes the meaning of a top-K ranking: it now places its items before other items.
+        `with_items` changes only the order in which the items are numbered.
         """
         if items == self.items:
             return self

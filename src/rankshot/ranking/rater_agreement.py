@@ -59,27 +59,28 @@ DEFAULT_K = 10
 def concordance(rankings: AnyRankings) -> float | None:
     r"""Return Kendall's W over the items that the rankings compare, corrected for ties and lengths.
 
-    1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if
-    they compare only some of the items: `agreement` says how much. All rankings of a
-    rater together count as one.
+    1 is full agreement. Unrelated raters have about 1/m, where m is their number, and more if they
+    compare only some of the items; `agreement` returns the exact value. All rankings by one rater
+    are combined into one.
 
     - If all rankings order the same number of items, W = 12 S / (m² (n³ - n) - m ΣT). S is the sum
       of squared deviations of the items' total places from their mean, n the number of items, and
       T = Σ (t³ - t) over the ties of a ranking. The items after its first K are one tie.
-    - Items that no ranking has among its first K do not count.
-    - Rankings of different lengths agree fully if they agree as far as the shorter one goes: in
-      the denominator, the longer one is cut there.
+    - Items that no ranking has among its first K are ignored.
+    - Rankings of different lengths agree fully if they agree up to the length of the shorter one:
+      in the denominator, the longer one is cut there.
     - Rankings of different subsets (incomplete blocks): W is Durbin's statistic, in the form of
-      Benard and van Elteren for any sets and ties, divided by what it is if every ranking has its
-      items in the order of `kemeny`. In balanced designs this is Durbin's W.
+      Benard and van Elteren for any sets and ties, divided by its value if every ranking followed
+      the order of `kemeny`. In balanced designs this is Durbin's W.
 
-    W is 1 if no ranking orders anything. It is None if there are fewer than two raters, or if no
-    rankings of subsets can contradict one another.
+    W is 1 if no ranking orders any items. It is None if there are fewer than two raters, or if the
+    subset rankings cannot contradict one another.
 
     Parameters
     ----------
     rankings : Rankings
-        In memory or in parts. A ranking without a rater, of weight w, counts as w raters.
+        The rankings, in memory or in parts. A ranking without a rater and with weight w counts as
+        w raters.
 
     References
     ----------
@@ -99,16 +100,17 @@ def concordance(rankings: AnyRankings) -> float | None:
 
 
 def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
-    """Return Krippendorff's alpha: 1 is full agreement, 0 that of chance.
+    """Return Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
 
     Parameters
     ----------
     values : Rankings or array-like of shape (raters, units)
-        Numbers, one row per rater and NaN where there is none. Of `Rankings`, the units are the
-        pairs of items, and the values "before", "tied" and "after", in equal steps; the metric has
-        no part in it.
+        Numbers, one row per rater and NaN where there is none. For `Rankings`, the units are the
+        pairs of items, and the values are "before", "tied" and "after", in equal steps; the metric
+        is not used.
     metric : {"nominal", "ordinal", "interval"}
-        What two different numbers are: different, apart in rank, or apart by their difference.
+        How two numbers are compared: equal or not, by the difference of their ranks, or by their
+        difference.
 
     References
     ----------
@@ -375,38 +377,38 @@ def _count_comparisons(rankings: Rankings, sizes: Ints) -> float:
 class TargetSummary:
     """A summary of the rankings of one target.
 
-    Distances are those of the first k places, over the items that two rankings compare: 0 is
-    agreement, 1 is the opposite order. With ties they are means over the orders that the ties
-    allow. Items that are in none of the first k places do not count.
+    Distances are computed over the first k places and the items that both rankings compare: 0 is
+    the same order, 1 is the opposite order. With ties, they are means over the orders that the
+    ties allow. Items that are never in the first k places are ignored.
 
     Attributes
     ----------
     target : str or None
-        None if the rankings name no target.
+        The target, or None if the rankings have none.
     n_rankings : int
-        How many there are; a ranking of weight 2 is one of them.
+        The number of rankings, regardless of their weights.
     model : PlackettLuce, Mallows, BabingtonSmith or None
         The model, fitted to the first k places of the rankings.
     order : tuple
         The first k places of the consensus; a tie is a tuple inside it. The
         order of all items is ``model.mode_``.
     k : int
-        How many places count, at most the length of the longest ranking.
+        The number of places that are used, at most the length of the longest ranking.
     concordance : float or None
-        Kendall's W of all places of the rankings, whatever k is: 1 if all raters agree as far as
-        they go, about 1/m if m raters are unrelated. If it is None, ``note`` says why.
+        Kendall's W of all places, whatever k is: 1 if all rankings agree on the items they share,
+        about 1/m if m raters are unrelated. If it is None, ``note`` states why.
     mean_distance : float or None
-        Mean distance of the rankings to the consensus; None for a single one, which is its own
-        consensus.
+        The mean distance of the rankings to the consensus; None for a single ranking, which is its
+        own consensus.
     disagreement : tuple of (str, float)
-        The same for each rater (or source, for rankings without a rater), the largest first.
+        The mean distance for each rater (or source, for rankings without a rater), largest first.
     note : str
         Why there is no W; otherwise empty.
     consensus : Rankings or None
         The consensus as a ranking of all items.
     n_open_pairs : int
-        How many pairs of the items that somebody ranked were never compared, as in votes between
-        two items and other subset rankings: Kemeny's order says little about them.
+        The number of pairs of ranked items that were never compared, as in votes between two items
+        and other subset rankings. Kemeny's method hardly determines the order of such pairs.
 
     Examples
     --------
@@ -440,8 +442,8 @@ def summarize(
     """Summarize the rankings of every target.
 
     The consensus is the one that a zero-shot head with the same ``k`` and prior uses. It has as
-    many places as the longest top-K list: three for ballots of three; and all items of subset
-    rankings. The order of all items is ``model.mode_`` of a summary, or that of `borda` or
+    many places as the longest top-K list (three for ballots with three places), or all items of
+    subset rankings. The order of all items is ``model.mode_`` of a summary, or that of `borda` or
     `kemeny`.
 
     Parameters
@@ -450,11 +452,11 @@ def summarize(
         If no ranking names a target, all are interpreted as rankings of one target.
     model : PlackettLuce, Mallows, BabingtonSmith or "kemeny", optional
         The model that merges the rankings; `PlackettLuce` by default. A copy is fitted to each
-        target. ``"kemeny"`` is the Kemeny order of all items that somebody ranked, in which
-        neighbours are tied that equally many rankings prefer, as in a survey.
+        target. ``"kemeny"`` is the Kemeny order of all ranked items; neighbours that equally many
+        rankings prefer are tied, as in a survey.
     k : int or None
-        The number of places of each ranking that count in the consensus and in distances; all for
-        None. In distances, a shorter list is compared as far as it goes. W counts all places.
+        The number of places of each ranking that are used for the consensus and for distances;
+        None means all. A shorter list is compared up to its own length. W uses all places.
 
     Examples
     --------

@@ -122,7 +122,7 @@ def find_raters(table: ColumnReader, further: Iterable[str] = ()) -> list[str]:
     if len(found) > 1:
         warnings.warn(
             f"{table}: raters are those of the column {found[0]!r}; {quote_names(found[1:])} may "
-            "name them as well: choose with rater=",
+            "contain raters as well: choose with rater=",
             stacklevel=4,
         )
     return found
@@ -295,8 +295,8 @@ def _find_outcomes(
         text = column.text(row)
         other = "index" if text in values else "side"
         return (
-            f"{name!r} is {short_repr(text)}, the name of one of the two items, and a word for the "
-            f"other: say which with outcomes='name' or outcomes='{other}'"
+            f"{name!r} is {short_repr(text)}, which is the name of one item, but also denotes "
+            f"the other item: choose with outcomes='name' or outcomes='{other}'"
         )
 
     checks.check(contradicts, describe)
@@ -317,7 +317,7 @@ def _read_numbers(
         raise RankshotError(
             f"{table}: {name!r} is {quote_names([*values], 4)}. It may be the number of "
             f"the item that won (the lowest is {first!r}) or the score of {first!r} (1 if it "
-            "won): say which with outcomes='index' or outcomes='score', or write names of items"
+            "won): choose with outcomes='index' or outcomes='score', or write names of items"
         )
     return readings[0] if readings else {}
 
@@ -393,8 +393,9 @@ def _check_copies(
         return
     row = int(np.argmax(is_copy))
     warnings.warn(
-        f"{format_count(int(is_copy.sum()), 'vote')} of {is_copy.size:,} have the id of an earlier "
-        f"vote, and count again ({table.where(row)}: {describe(row)}). on_error='skip' leaves them "
+        f"{format_count(int(is_copy.sum()), 'vote')} of {is_copy.size:,} have the id of an "
+        f"earlier vote, and are counted again ({table.where(row)}: {describe(row)}). "
+        "on_error='skip' leaves them "
         "out",
         stacklevel=4,
     )

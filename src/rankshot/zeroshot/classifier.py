@@ -39,7 +39,7 @@ Opinion = Callable[[object], Any]
 
 
 class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Recognise classes that a classifier was not trained on, by its scores for those it was.
+    """Predict new classes from the scores of a classifier that was not trained on them.
 
     Parameters
     ----------
@@ -50,23 +50,24 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Turns scores into a decision over the classes; by default a `WeightedMean`. A copy is
         fitted.
     rankings : Rankings, dict or Similarity
-        What the head is fitted to: for each new class, rankings of (or similarities to) the
-        classes of the estimator. A dict has one list per new class, most similar first. Rankings
-        that name only some of these, as read from a file, are top-K rankings of all of them.
+        The rankings that the head is fitted to: for each new class, rankings of (or similarities
+        to) the classes of the estimator. A dict has one list per new class, most similar first.
+        Rankings that list only some of these classes, as read from a file, are treated as top-K
+        rankings of all of them.
     classes : {"new", "all"}
-        What `predict` may answer: the new classes only, or the new and the seen classes
-        (generalised zero-shot classification). In the second case the head becomes a
-        `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
+        The classes that `predict` may return: the new classes only, or the new and the seen
+        classes (generalised zero-shot classification). In the second case, the head is wrapped in
+        a `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
         head, and a gate decides between the two. Rankings of seen classes are not used.
     gate, seen_temperature, none
         Parameters of this `SeenAndNew`. With ``none=True`` and new classes only, inputs of seen
-        classes and of no class are "none of these".
+        classes and of unknown classes are labelled "none of these".
     calibration : float
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
     batch : bool
-        Whether the inputs of each call of `predict` are classified jointly, by a `BatchRefinement`.
-        Only for ``classes="new"``.
+        Whether all inputs of a call of `predict` are classified jointly, by a `BatchRefinement`.
+        Only available with ``classes="new"``.
     reject_below : float, optional
         `predict` returns "rejected" where no class has at least this probability.
 
@@ -121,7 +122,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.reject_below = reject_below
 
     def set_params(self, **params: object) -> ZeroShotClassifier:
-        """Set ``params``; ``head__…`` sets those of the head, also of the default head."""
+        """Set ``params``; ``head__…`` sets parameters of the head, including the default head."""
         if self.head is None and any(name.startswith("head__") for name in params):
             self.head = WeightedMean()
         super().set_params(**params)
@@ -140,19 +141,19 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X, y
-            Inputs and their classes, to train the estimator. With a frozen estimator they are
-            not needed. With ``classes="all"``, the scores of X are the reference of the gate and
-            of a head that can use one, so for a frozen estimator X is best held-out data. For an
-            estimator that is trained here they are training inputs, which worked equally well.
+            Inputs and their classes, to train the estimator. They are not needed for a frozen
+            estimator. With ``classes="all"``, the scores of X are the reference of the gate, and
+            of the head if it can use one. For a frozen estimator, X should therefore be held-out
+            data. For an estimator that is trained here, X are training inputs, which worked
+            equally well.
         examples : inputs and labels, optional
-            Some inputs of new classes, and their classes, for a `WeightedMean`. They are compared
-            with others by what the last step of a pipeline sees of them, or by the inputs
-            themselves if these are numbers, or else by their scores.
+            Some inputs of new classes, and their classes, for a `WeightedMean`. Inputs are
+            compared with them by the input of the last step of a pipeline, or by the inputs
+            themselves if these are numbers, and otherwise by their scores.
         evidence : inputs and function, optional
-            Inputs as they will be classified, without labels, and a function of inputs that returns
-            another model's scores for the new classes, as `Scores` or a data frame; for a
-            `WeightedMean`. `predict` calls it as well, and so does `fit` for X with
-            ``classes="all"``.
+            Unlabelled inputs like those to be classified, and a function from inputs to another
+            model's scores for the new classes, as `Scores` or a data frame; for a `WeightedMean`.
+            `predict` also calls this function, and so does `fit` for X with ``classes="all"``.
         """
         self._check_parameters()
         _check_more(examples, evidence)
@@ -264,7 +265,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         target: str | None = None,
         against: str | None = None,
     ) -> list[Explanation]:
-        """Explain by seen classes and by sources why each input was assigned its class.
+        """Explain the prediction for each input by seen classes and by sources.
 
         Parameters
         ----------

@@ -32,13 +32,13 @@ def scores_of(estimator: Estimator, X: object, *, features: bool = False) -> Sco
     Parameters
     ----------
     estimator : estimator
-        A fitted classifier; inside a ``Pipeline``, a ``FrozenEstimator`` or a search
-        (``GridSearchCV``) if needed. It is not changed.
+        A fitted classifier, possibly inside a ``Pipeline``, a ``FrozenEstimator`` or a search
+        (``GridSearchCV``). It is not changed.
     X : array-like
-        Inputs, as its ``predict`` takes them.
+        Inputs, as for its ``predict``.
     features : bool
-        Whether the scores have features: what the last step of a pipeline gets of each input, and
-        other classifiers themselves. Inputs that are not a table of numbers have none.
+        Whether to include features: the input of the last step of a pipeline, or the input of any
+        other classifier. Inputs that are not a table of numbers have none.
 
     Returns
     -------
@@ -159,7 +159,7 @@ def _logistic(estimator: Estimator, X: object, items: Items) -> Scores:
 def _one_vs_rest_classifier(estimator: Estimator, X: object, items: Items) -> Scores:
     if estimator.multilabel_:
         raise RankshotError(
-            "this OneVsRestClassifier is multilabel: scores need classes that exclude one another"
+            "this OneVsRestClassifier is multilabel: the classes must be mutually exclusive"
         )
     values = np.column_stack([_log_odds(each, X) for each in estimator.estimators_])
     if len(items) == 2:

@@ -1,4 +1,4 @@
-"""Evidence of another model, whose weight follows from how often the two models agree."""
+"""Evidence from another model, weighted by how often the two models agree."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ def word_evidence(
 ) -> Scores:
     """Compare the words of texts with the names of classes.
 
-    The similarity is the cosine of TF-IDF vectors of words, pairs of words, and two to five
-    characters within words. Underscores in names are spaces.
+    The similarity is the cosine of TF-IDF vectors of words, pairs of words, and character
+    sequences (two to five characters) within words. Underscores in names are treated as spaces.
 
     Parameters
     ----------
@@ -159,8 +159,8 @@ def word_evidence(
     classes : iterable of names
         The new classes.
     corpus : sequence of str
-        More texts of the same kind, such as those that the classifier was trained on: they show
-        which words are frequent.
+        More texts of the same kind, such as those that the classifier was trained on, to estimate
+        word frequencies.
 
     Examples
     --------

@@ -35,10 +35,10 @@ MAX_SHOWN = 8
 class Explanation:
     """The evidence for and against one class, usually a new class.
 
-    A contribution is a difference of log-probabilities: how much a seen class or a source raises
-    the explained class above the average class, or above ``against``. A contribution of 0.7 doubles
-    the odds. The contributions of the seen classes add up to the whole difference. The contribution
-    of a source is what this source alone would give.
+    A contribution is a difference of log-probabilities: how much a seen class or a source favours
+    the explained class over the average class, or over ``against``. A contribution of 0.7 doubles
+    the odds. The contributions of the seen classes add up to the total difference. The
+    contribution of a source is the difference that this source alone would give.
 
     Attributes
     ----------
@@ -54,21 +54,21 @@ class Explanation:
     alternatives : tuple of (str, float)
         The most probable classes, with their probabilities.
     listed : tuple of str
-        The seen classes that the rankings of the explained class list, as far as they count.
-        Empty for a head without rankings.
+        The seen classes in the rankings of the explained class, up to the number of places that
+        the head uses. Empty for a head without rankings.
     gate : tuple of (str, float)
-        Only of `SeenAndNew`: the terms of the log-odds of new against seen classes. They decide
-        between the two groups. ``items`` and ``sources`` compare new classes, so they are empty
-        if the explained class is not one of these.
+        Only for `SeenAndNew`: the terms of the log-odds of new versus seen classes, which decide
+        between the two groups. ``items`` and ``sources`` compare new classes, so they are empty if
+        the explained class is not one of these.
     examples : float or None
-        What labelled examples add to what the rankings say, if the head was fitted to any.
+        The contribution of labelled examples, if the head was fitted to any.
     evidence : float or None
-        What the evidence of another model adds, if the head was fitted to any.
+        The contribution of evidence from another model, if the head was fitted to any.
     by_rankings : tuple of str and float, or None
-        With examples, evidence or a batch: the most probable class by the rankings alone, and its
-        probability. (With a batch, by the head of a single input.)
+        With examples or evidence: the most probable class by the rankings alone, and its
+        probability. With a batch: that of the head for this input alone.
     batch : float or None
-        Only of `BatchRefinement`: what the other inputs of the batch add.
+        Only for `BatchRefinement`: the contribution of the other inputs of the batch.
 
     Examples
     --------
@@ -181,7 +181,8 @@ def explain(
     Parameters
     ----------
     head : WeightedMean, or a SeenAndNew or BatchRefinement of one
-        Its log-posteriors are sums over the seen classes; those of other heads are not.
+        A head whose log-posteriors are sums over the seen classes. Other heads cannot be
+        explained.
     scores : Scores or array-like
         Scores of a few inputs.
     target : str, optional

@@ -80,7 +80,7 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]
 
 
 def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Return the mean of `per_class_accuracy`: a rare class counts as much as a common one.
+    """Return the mean of `per_class_accuracy`, in which all classes have equal weight.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class GeneralizedAccuracy(NamedTuple):
     Attributes
     ----------
     new, seen : float
-        The mean class accuracies of new and of seen classes that compete.
+        The mean class accuracies of new and of seen classes, where both may be predicted.
     harmonic : float
         Their harmonic mean.
 
@@ -150,11 +150,11 @@ class GeneralizedAccuracy(NamedTuple):
 def generalized_accuracy(
     y_true: ArrayLike, y_pred: ArrayLike, seen: Iterable[object]
 ) -> GeneralizedAccuracy:
-    """Return the mean class accuracy of the new and of the seen classes, and its harmonic mean.
+    """Return the mean class accuracies of new and of seen classes, and their harmonic mean.
 
     This is the protocol of Xian, Schiele and Akata (2017), who write U for the accuracy on new
-    classes and S for that on seen classes: H = 2 U S / (U + S). Every
-    class that is not seen is a new class.
+    classes and S for that on seen classes: H = 2 U S / (U + S). Every class that is not in
+    ``seen`` is a new class.
 
     Parameters
     ----------
@@ -177,7 +177,8 @@ def generalized_accuracy(
         kind = "new" if of_seen else "seen"
         raise RankshotError(
             f"y_true has no {kind} class, only {quote_names(shares)}; the seen classes are "
-            f"{quote_names(sorted(trained))}. For classes of one kind use mean_class_accuracy"
+            f"{quote_names(sorted(trained))}. If all classes are new or all are seen, use "
+            "mean_class_accuracy"
         )
     U, S = float(np.mean(of_new)), float(np.mean(of_seen))
     return GeneralizedAccuracy(U, S, 2 * U * S / (U + S) if U + S > 0 else 0.0)
@@ -232,9 +233,9 @@ def wilson_interval(correct: float, n: float) -> Interval:
     Parameters
     ----------
     correct : float
-        The number of hits; fractional where a tie counts as part of a hit.
+        The number of correct predictions; fractional if a tie counts as partly correct.
     n : float
-        The number of inputs, or the number of equally weighted ones that is as informative.
+        The number of inputs, or the effective sample size if inputs are weighted.
 
     Examples
     --------
@@ -266,7 +267,7 @@ def reliability(
     """Compare the largest probability of each row (its confidence) with the accuracy.
 
     If m classes share the largest probability and the true class is one of them, the input counts
-    1/m.
+    as 1/m correct.
 
     Parameters
     ----------
@@ -494,9 +495,9 @@ class Bootstrap:
         Parameters
         ----------
         values : array-like of shape (n,)
-            1 where a prediction is right and 0 where it is wrong, for example.
+            For example, 1 for a correct prediction and 0 for a wrong one.
         weights : array-like of shape (n,), optional
-            The weight of each input, above 0. With `class_weights` all classes count the same.
+            Positive weights, one per input. With `class_weights`, all classes have equal weight.
         """
         n = self._counts.shape[1]
         numbers = np.asarray(values, np.float64)
@@ -515,8 +516,8 @@ class Bootstrap:
 def class_interval(y_true: ArrayLike, right: ArrayLike) -> Interval:
     """Return the mean class accuracy, with an interval from resamples of *classes*.
 
-    It is for statements about classes in general: a few classes differ more from one another
-    than the inputs of one class do.
+    Use it for statements about classes in general: classes differ more from one another than the
+    inputs of one class do.
     """
     _, code = np.unique(np.asarray(y_true).astype(str), return_inverse=True)
     by_class = np.bincount(code, np.asarray(right, np.float64)) / np.bincount(code)

@@ -56,11 +56,13 @@ class Exported(NamedTuple):
         The graph.
     from_probabilities : bool
         Whether the network ends with a softmax (for binary classifiers, a sigmoid), so that the
-        head takes the logarithms (the log-odds) of its output.
+        head uses the logarithms (the log-odds) of its output.
     difference : float
-        The largest difference of a probability from the head in Python, for random inputs.
+        The largest difference between a probability of the graph and of the head in Python, for
+        random inputs.
     n_features : int
-        How many columns the input ``features`` has: features, then evidence. 0 if it is not there.
+        The number of columns of the input ``features``: features, then evidence. 0 if there is no
+        such input.
 
     Examples
     --------
@@ -88,8 +90,8 @@ def export_onnx(
 
     The outputs are ``probabilities``, with one column per class, and ``label``, the number of the
     most probable class of each input. The names of the classes are in the metadata, as JSON under
-    ``classes``. The graph is the head's own formula, in single precision. Before it is written, it
-    runs on random inputs, and its probabilities must be those of the head.
+    ``classes``. The graph computes the head's formula in single precision. Before the file is
+    written, the graph is run on random inputs, and its probabilities must agree with the head's.
 
     Parameters
     ----------
@@ -100,16 +102,16 @@ def export_onnx(
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
         The kind of the scores.
     network : str or Path, optional
-        An ONNX file whose output are the scores of the seen classes, in the order of
-        ``head.items_``; if its metadata names its classes, this is checked. The inputs of the new
-        file are those of the network. By default the input is ``scores``. The features that a head
-        needs are the input of the network's last layer; if that is not found, or without a
-        network, they are an input ``features``, as evidence is.
+        An ONNX file that outputs the scores of the seen classes, in the order of ``head.items_``;
+        the order is checked if the metadata names the classes. The new file has the inputs of the
+        network. Without a network, its input is ``scores``. If the head needs features, they are
+        taken from the input of the network's last layer; if that layer is not found, or without a
+        network, they are an additional input ``features``. Evidence is always such an input.
     output : str, optional
         The output of the network to use. By default the only one with as many columns as there are
         scores.
     metadata : mapping of str to str, optional
-        More entries for the metadata of the file, in addition to those of the network.
+        Additional entries for the metadata of the file.
 
     Examples
     --------
@@ -195,7 +197,7 @@ class _Graph:
             outputs = self._spox.inline(network)(**self._inputs)
         except Exception as error:  # noqa: BLE001 (errors of several libraries)
             problem = str(error).strip().partition("\n")[0]
-            raise RankshotError(f"{path}: no head can be attached to it: {problem}") from None
+            raise RankshotError(f"{path}: a head cannot be attached to it: {problem}") from None
         scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
         # The network may not say how many outputs it has.
         self._scores = self._xp.reshape(scores, (-1, self._columns))

@@ -1,4 +1,4 @@
-"""`Plan`: how to decide, and the one way from what is known, or from a file, to a fitted head."""
+"""`Plan`: settings for prediction, and how they or a file become a fitted head."""
 
 from __future__ import annotations
 
@@ -63,17 +63,17 @@ def build_head(described: Mapping[str, object], *inner: BaseHead) -> BaseHead:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Plan:
-    """How to decide: which head with which parameters, and which classes may be predicted.
+    """Settings for prediction: the head with its parameters, and the classes that may be predicted.
 
     Attributes
     ----------
     head : head
         A head over new classes with its parameters; not fitted.
     reference : bool, optional
-        Whether the head is fitted with the reference. By default it is, if it can be.
+        Whether the head is fitted with the reference. By default, it is if the head supports this.
     source_weights : dict of str to float, optional
-        How much the rankings of each source count; "" for rankings without a source. A source with
-        the weight 0, or that is not named, counts only for classes that no other ranks.
+        The weight of each source; "" stands for rankings without a source. A source that has
+        weight 0 or is not named is used only for classes that no other source ranks.
     classes : {"new", "all"}
         Whether seen classes may be predicted as well, by a `SeenAndNew`.
     none : bool
@@ -112,7 +112,7 @@ class Plan:
 
     @property
     def has_gate(self) -> bool:
-        """Whether something else than new classes may be predicted."""
+        """Whether seen classes or "none of these" may be predicted."""
         return self.classes == "all" or self.none
 
     @property
@@ -127,7 +127,7 @@ class Plan:
         examples: Examples | None = None,
         evidence: Scores | None = None,
     ) -> BaseHead:
-        """Return a head that predicts what the plan allows.
+        """Return a fitted head that predicts the classes that the plan allows.
 
         Parameters
         ----------
@@ -165,7 +165,7 @@ class Plan:
 
     @classmethod
     def from_head(cls, head: BaseHead) -> Plan:
-        """Return the plan that a head was fitted with, as far as the head knows it."""
+        """Return the plan that a head was fitted with, as far as the head stores it."""
         inner = head.innermost
         gate = head.head if isinstance(head, BatchRefinement) else head
         more: dict[str, Any] = {}
@@ -239,13 +239,13 @@ def _require_object(name: str, value: object) -> dict[str, Any]:
 def load_head(path: str | Path) -> BaseHead:
     """Read a fitted head that ``head.save`` or ``rankshot fit`` wrote.
 
-    It gives the same answers and explanations as the head that was saved, and can be saved again.
-    ``head.provenance_`` says how it was made.
+    It gives the same predictions and explanations as the saved head, and can be saved again.
+    ``head.provenance_`` describes how it was made.
 
     Parameters
     ----------
     path : str or Path
-        The folder or file that was written.
+        The folder or file to read.
 
     Examples
     --------
@@ -302,4 +302,4 @@ def _try_head(head: BaseHead) -> None:
     scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
     scores = scores._with_columns(np.zeros((1, head.n_features_)), head)
     if not np.isclose(head.predict_proba(scores).sum(), 1):
-        raise RankshotError("its numbers do not give probabilities")
+        raise RankshotError("its numbers do not define probabilities")

@@ -1,4 +1,4 @@
-"""How accurate new classes will be, from how accurate held-out seen classes were.
+"""Predict the accuracy on new classes from the accuracy on held-out seen classes.
 
 A model with two parts. An input has one decision value per new class; over the reference these
 values have mean 0, variance 1 and the correlations K. For an input of class z they are shifted by

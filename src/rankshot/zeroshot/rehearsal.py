@@ -1,4 +1,4 @@
-"""`Rehearsal`: seen classes are held out, to choose settings, to calibrate and to predict.
+"""`Rehearsal`: hold out seen classes to choose settings, calibrate, and predict accuracy.
 
 The first part chooses and calibrates, the second one holds classes out.
 """
@@ -84,19 +84,20 @@ USUAL_FOLDS = 5
 
 
 class Rehearsal(BaseEstimator):
-    """Hold out some seen classes, to see how new classes will be recognised.
+    """Hold out some seen classes to estimate how well new classes will be recognised.
 
-    The scores of the held-out classes are left out, and the head has to recognise their inputs by
-    their rankings, like inputs of new classes. So it needs labelled scores of seen inputs, and
-    rankings of seen classes by the same sources that rank the new classes
-    (``rankshot rank --rehearse labels.csv``); nothing of the new classes. It
+    The scores of the held-out classes are removed, and the head has to recognise their inputs by
+    their rankings, as if they were new classes. This requires labelled scores of inputs of seen
+    classes, and rankings of seen classes by the same sources that rank the new classes (``rankshot
+    rank --rehearse labels.csv``). It requires no data of the new classes. It
 
-    - chooses how much each source counts, ``k``, ``decay`` and whether to use a reference. A change
-      is made only if the accuracy gains more than its standard error over the classes; twice that
-      for weights of sources, of which more are tried;
-    - finds the temperature with which the probabilities are calibrated, and the weight of the
-      evidence of another model, if the scores have evidence of the held-out classes;
-    - finds how much labelled examples count: some inputs of the held-out classes serve as these;
+    - chooses the weights of the sources, ``k``, ``decay`` and whether to use a reference. A change
+      is made only if the accuracy increases by more than its standard error over the classes
+      (twice the standard error for source weights, because more of them are tried);
+    - finds the temperature that calibrates the probabilities, and the weight of evidence from
+      another model, if the scores have evidence for the held-out classes;
+    - finds the weight of labelled examples, for which some inputs of the held-out classes are
+      used;
     - predicts how accurate the new classes will be (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be predicted
       (`SeenAndNew`), and "none of these": half of the held-out classes serve as new ones, and
@@ -107,17 +108,17 @@ class Rehearsal(BaseEstimator):
     head : head, optional
         The head whose settings are chosen; by default a `WeightedMean`.
     grid : dict of str to list, optional
-        The values of its parameters to try, all combinations. By default some values of ``k`` and
+        The parameter values to try, in all combinations. By default some values of ``k`` and
         ``decay``.
     estimator : classifier, optional
-        If given, `fit` takes inputs instead of scores, and the classifier is trained again without
-        the held-out classes. That is more faithful: a trained classifier has also learned from
-        inputs of the held-out classes.
+        If given, `fit` takes inputs instead of scores, and the classifier is retrained without the
+        held-out classes. This is more realistic, because a trained classifier has already learned
+        from inputs of the held-out classes.
     n_folds : int, optional
-        If the rankings list classes that are themselves rehearsed, the rehearsed classes are
-        divided at random into this number of groups, which are held out in turn. Otherwise all are
-        held out together. A group has at least two classes: the default is 5, and half the number
-        of classes if there are fewer than 10.
+        If the rankings list rehearsed classes, these are divided at random into this number of
+        groups, which are held out in turn. Otherwise, all are held out together. A group has at
+        least two classes: the default is 5, and half the number of classes if there are fewer than
+        10.
     verbose : bool
         Show the progress on standard error.
 
@@ -130,8 +131,7 @@ class Rehearsal(BaseEstimator):
     head_ : head
         A copy of the head with these settings; not fitted.
     trials_ : list of Trial
-        Everything that was tried, in this order, each once; the first is the head with its own
-        settings.
+        All trials, in order; the first is the head with its own settings.
     accuracy_ : Interval
         The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
         from resamples of classes.
@@ -139,11 +139,11 @@ class Rehearsal(BaseEstimator):
         The expected calibration error on the rehearsed classes, with the default temperature and
         with the chosen one, which was fitted to the same inputs.
     together_ : GeneralizedAccuracy or None
-        The accuracies of the rehearsed and of the other seen classes with this gate, where both
-        may be predicted, and their harmonic mean; on the inputs that the gate was fitted to.
+        The accuracies on the rehearsed and on the other seen classes if both may be predicted, and
+        their harmonic mean. They are measured on the inputs that the gate was fitted to.
     other_share_ : float
-        The largest share of inputs of other classes that this gate finds in a group of held-out
-        classes, where there are none; 1 without a gate.
+        The largest share of inputs of other classes that this gate estimates in a group of
+        held-out classes, although there are none; 1 without a gate.
     classes_ : ndarray of str
         The rehearsed classes.
     estimator_ : classifier
@@ -190,10 +190,10 @@ class Rehearsal(BaseEstimator):
         ----------
         X : Scores, or inputs of the ``estimator``
             Scores of inputs of seen classes that the classifier was not trained on: of the
-            rehearsed classes, and of others for the reference. The rehearsed classes need no
-            columns. Evidence of another model needs columns of the rehearsed classes. With an
-            ``estimator``: its training inputs. It is trained here on a part of them, and never on
-            the inputs that it is tried on.
+            rehearsed classes, and of others for the reference. The scores need no columns for the
+            rehearsed classes; evidence from another model does. With an ``estimator``: its
+            training inputs. It is trained on a part of them, and never evaluated on inputs that it
+            was trained on.
         y : array-like of names
             Their classes.
         rankings : Rankings or Similarity
@@ -290,15 +290,16 @@ class Rehearsal(BaseEstimator):
         classes: Literal["new", "all"] = "new",
         none: bool = False,
     ) -> BaseHead:
-        """Return the chosen head, fitted to the new classes: with sources and reference.
+        """Return the chosen head, fitted to the new classes.
 
         Parameters
         ----------
         rankings : Rankings or Similarity
-            Of the new classes, by the same sources. Those of seen classes are left out.
+            Rankings of the new classes by the same sources. Rankings of seen classes are ignored.
         reference : Scores, optional
-            Scores of seen inputs by the classifier that will be used. By default those of `fit`;
-            with an ``estimator``, these are training inputs, and held-out inputs are better.
+            Scores of inputs of seen classes by the classifier that will be used. By default the
+            scores passed to `fit`. With an ``estimator``, these are scores of training inputs, and
+            scores of held-out inputs are better.
         examples, evidence : optional
             Labelled examples of new classes, and scores with evidence of another model, as in
             `WeightedMean.fit`.
@@ -319,22 +320,23 @@ class Rehearsal(BaseEstimator):
     ) -> Interval | None:
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
 
-        It depends on how well the rehearsed classes were recognised, most of all those with similar
-        rankings, on the number of new classes, and on how similar their rankings are to each other.
+        The prediction depends on the accuracies of the rehearsed classes, especially those with
+        similar rankings, on the number of new classes, and on how similar the rankings of the new
+        classes are to each other.
 
         Parameters
         ----------
         rankings, reference
             As for `fit_head`.
         trial : Trial, optional
-            One of ``trials_``, such as a source alone; by default what was chosen.
+            One of ``trials_``, such as a single source; by default the chosen settings.
 
         Returns
         -------
         Interval or None
-            None if all rankings that count are without raters, as those of WordNet and of word
-            vectors. Such tables rank some kinds of classes well and others badly. On held-out
-            seen classes, the intervals then contained the accuracy less often than they claim.
+            None if no ranking in use has a rater, as with WordNet and word vectors. Such tables
+            rank some kinds of classes well and others badly: on held-out seen classes, the
+            coverage of the intervals was below their nominal level.
         """
         check_is_fitted(self, "plan_")
         tried = self._chosen if trial is None else trial
@@ -383,8 +385,9 @@ def describe_prediction(
         classes = format_count(n_new, "new class")
         text = (
             f"no accuracy is predicted for the {classes}: tables without raters, such as WordNet, "
-            "rank some kinds of classes well and others badly, so held-out classes tell too little "
-            "about new ones. If people or language models made these rankings, name the raters"
+            "rank some kinds of classes well and others badly, so held-out classes cannot "
+            "predict the accuracy on new ones. If people or language models made these rankings, "
+            "name the raters"
         )
         if predicted is not None:
             text = (
@@ -423,7 +426,7 @@ def _require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
     known = np.isin(targets, there)
     if not known.any():
         raise RankshotError(
-            f"no input has a class that is ranked: the rankings are of "
+            "none of the inputs belongs to a ranked class: the rankings are of "
             f"{quote_names(np.unique(targets).tolist(), 4)}, the inputs are of "
             f"{quote_names(there.tolist(), 4)}. A rehearsal needs rankings of seen classes"
         )

@@ -92,10 +92,11 @@ def describe_missing(head: BaseHead) -> list[str]:
         ranked = head.rankings_[sources_of(head.rankings_) == source].target_names
         who = f"the source {source!r}" if source else "the part without a source"
         if source in head.unused_:
-            remarks.append(f"{who} ranks only {ranked[0]!r}: it compares no classes, and is unused")
+            remarks.append(f"{who} ranks only {ranked[0]!r}, so it is not used")
         else:
             remarks.append(
-                f"{who} has no ranking of {quote_names(classes)}: there the other sources decide"
+                f"{who} has no ranking of {quote_names(classes)}: for these, the other sources "
+                "decide"
             )
     return remarks
 
@@ -136,8 +137,8 @@ def describe_reference(reference: Scores) -> str:
     n_classes = int((counts > 0).sum())
     return (
         f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
-        f"{n / n_classes:.0f} each on average; the fewer of a class, the less its scores are "
-        "standardised"
+        f"{n / n_classes:.0f} each on average; with fewer inputs of a class, its scores are "
+        "standardised less"
     )
 
 

@@ -66,21 +66,21 @@ class Scores:
     ----------
     values : array-like of shape (n, C) or (n, C (C - 1) / 2)
         One column per class. One-vs-one scores have one column per pair of classes, in the order
-        (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive where the
-        first class of the pair is preferred. float32 stays float32. A torch, CuPy or JAX array
-        stays where it is, and its values are not checked.
+        (0, 1), (0, 2), …, (1, 2), … (as in ``numpy.triu_indices``); they are positive if the first
+        class of the pair is preferred. float32 stays float32. A torch, CuPy or JAX array stays
+        where it is, and its values are not checked.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
-        How the classifier was trained. The softmax of multiclass scores and the sigmoid of
-        one-vs-rest scores are probabilities.
+        How the classifier was trained. Probabilities are the softmax of multiclass scores, and the
+        sigmoid of one-vs-rest scores.
     features : array-like or sparse matrix of shape (n, d), optional
-        More about each input, such as the last hidden layer of a network: what labelled examples
-        of new classes are compared by (see `WeightedMean.fit`).
+        Features of each input, such as the last hidden layer of a network, by which labelled
+        examples of new classes are compared (see `WeightedMean.fit`).
     evidence : Scores or data frame, optional
-        Another model's scores for the new classes: log-probabilities, cosines or scores of a
-        sentence encoder, of CLIP or of a language model, with one column per new class. Only
-        differences matter.
+        Another model's scores for the new classes, with one column per new class:
+        log-probabilities, cosines, or scores from a sentence encoder, CLIP or a language model.
+        Only differences within a row matter.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class Scores:
     def concatenate(cls, parts: Sequence[Scores]) -> Scores:
         """Return the scores of ``parts``, which have the same classes, as one table.
 
-        They keep features, and evidence if all have some.
+        Features are kept, and so is evidence if all parts have it.
 
         Examples
         --------
@@ -162,9 +162,9 @@ class Scores:
         """Make scores from probabilities ``proba``: logarithms if multiclass, log-odds otherwise.
 
         Multiclass probabilities add up to one in every row. One-vs-rest and one-vs-one
-        probabilities are those of separate binary classifiers. A probability of 0 is replaced
-        by a millionth, or by less where the row has other values as small; for log-odds the
-        same holds for a probability of 1.
+        probabilities come from separate binary classifiers. A probability of 0 is replaced by a
+        millionth, or by less if the row has other values as small. For log-odds, a probability of
+        1 is treated in the same way.
 
         Examples
         --------
@@ -215,7 +215,7 @@ class Scores:
         code = {name: i for i, name in enumerate(self.items)}
         if missing := [name for name in names if name not in code]:
             raise RankshotError(
-                f"there are no scores of {quote_names(missing)}"
+                f"there are no scores for {quote_names(missing)}"
                 f"{suggest_name(missing[0], self.items)}"
             )
         index = np.array([code[name] for name in names])
@@ -262,12 +262,12 @@ class Scores:
         """Return the evidence of some new ``classes``, with one column for each."""
         if self.evidence is None:
             raise RankshotError(
-                "the head was fitted with evidence of another model, but these inputs have none: "
+                "the head was fitted with evidence from another model, but these inputs have none: "
                 "pass Scores(values, items, evidence=...)"
             )
         if missing := [name for name in classes if name not in self.evidence.items]:
             raise RankshotError(
-                f"evidence: there is no column of {quote_names(missing)}"
+                f"evidence: there is no column for {quote_names(missing)}"
                 f"{suggest_name(missing[0], self.evidence.items)}"
             )
         return self.evidence.select(classes).values

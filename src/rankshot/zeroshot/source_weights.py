@@ -1,4 +1,4 @@
-"""Trust in sources: how much the rankings of each source count, and which only fill in."""
+"""Weights of sources, and which sources are used only to fill gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which inputs to label next: a few that differ, each of which stands for many others."""
+"""Which inputs to label next: a few diverse inputs that each represent many others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.floating]
 
 
 class Suggestions(NamedTuple):
-    """Inputs to label next, those that represent most others first.
+    """Inputs to label next, starting with the one that represents most others.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Suggestions(NamedTuple):
     labels : ndarray of str, shape (n,)
         Their most probable classes.
     proba : ndarray of shape (n,)
-        The probabilities of these.
+        The probabilities of these classes.
 
     Examples
     --------
@@ -49,22 +49,22 @@ def suggest(
 ) -> Suggestions:
     """Suggest the inputs whose labels help most, as examples for `WeightedMean.fit`.
 
-    K-means divides the inputs into n clusters: by their features, centred and of unit length, if
+    K-means divides the inputs into n clusters: by their features (centred, with unit length) if
     the scores have any, and otherwise by scores with mean 0 and variance 1 per input. The input
-    nearest to the mean of each cluster is suggested. On held-out seen classes of three data
-    sets, this was better than inputs chosen at random, and than those of which the head is least
-    certain.
+    nearest to the mean of each cluster is suggested. On held-out seen classes of three data sets,
+    this was better than choosing inputs at random, and better than choosing those of which the
+    head is least certain.
 
     Parameters
     ----------
     head : head
-        A fitted head, which makes the guesses.
+        A fitted head, which predicts the classes.
     scores : Scores or array-like
         Scores of inputs without labels.
     n : int
-        How many inputs to suggest. There are fewer suggestions if fewer inputs differ.
+        The number of inputs to suggest. Fewer are suggested if there are fewer distinct inputs.
     labelled : array-like of int
-        The rows of inputs that have a label already: they are left out.
+        The rows of inputs that already have a label; they are not suggested.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def suggest(
     table = as_scores(scores, head.items_)
     left = np.delete(np.arange(len(table)), np.asarray(labelled, np.intp))
     if not left.size:
-        raise RankshotError("there are no inputs without a label")
+        raise RankshotError("all inputs have a label already")
     rows = choose_diverse(table, left, require_whole_number("n", n))
     best = head.top(table[rows], 1)
     return Suggestions(rows, best.labels[:, 0], best.proba[:, 0])

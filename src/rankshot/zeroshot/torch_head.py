@@ -17,12 +17,12 @@ from rankshot.zeroshot.scores import Kind, require_columns
 
 
 class TorchHead(torch.nn.Module):
-    """From scores to the log-probabilities of the classes of a fitted head.
+    """A fitted head as a torch module, from scores to log-probabilities of the classes.
 
     The module has the constants of the head as buffers and no parameters. It is differentiable.
-    Scores in half precision are computed in single precision; so `half` and `bfloat16` change the
-    device of the buffers only, not their precision. ``items`` are the seen classes, in the order
-    of the columns of the scores, and ``classes`` those of the result.
+    Half-precision scores are converted to single precision, and `half` and `bfloat16` do not
+    change the precision of the buffers. ``items`` are the seen classes, in the order of the
+    columns of the scores, and ``classes`` those of the result.
     """
 
     def __init__(self, head: FittedHead, kind: Kind) -> None:
@@ -42,7 +42,7 @@ class TorchHead(torch.nn.Module):
     def forward(self, scores: torch.Tensor, features: torch.Tensor | None = None) -> torch.Tensor:
         """Return log P(z|x): one row per input, one column per class.
 
-        A head that was fitted to examples with features needs those of the inputs as well.
+        A head that was fitted to examples with features also needs the features of the inputs.
         """
         require_columns(tuple(scores.shape), len(self.items), self._kind)
         f = scores.to(cast("torch.Tensor", self.temperature).dtype)

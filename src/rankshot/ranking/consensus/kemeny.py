@@ -58,13 +58,13 @@ class Consensus:
         rankings. For full rankings it is the sum of their Kendall distances to the order. A
         pair that the order ties counts half.
     bound : float
-        No order has a smaller score than this.
+        A lower bound: no order has a smaller score.
     optimal : bool
         Whether the bound proves that no order is better.
 
     Notes
     -----
-    Rules that need no score, such as `borda`, compute it when it is first read.
+    Methods that do not need the score, such as `borda`, compute it on first access.
 
     Examples
     --------
@@ -109,14 +109,14 @@ class Consensus:
 def borda(rankings: AnyRankings) -> Consensus:
     """Order the items by their average place.
 
-    Tied items share the mean of their places, and so do the items that a top-K list leaves out.
-    In a subset ranking the places count as fractions of its length. Items of equal average stay
-    tied, and items that no ranking lists are tied at the end.
+    Tied items share the mean of their places, and so do the items that a top-K list leaves out. In
+    a subset ranking, places are fractions of its length. Items with equal averages are tied, and
+    items that no ranking lists are tied at the end.
 
     Parameters
     ----------
     rankings : Rankings
-        Of any kind, in memory or in parts; their weights count.
+        Rankings of any kind, in memory or in parts; their weights are used.
 
     Examples
     --------
@@ -158,12 +158,12 @@ def kemeny(
 ) -> Consensus:
     """Find the order with the smallest sum of Kendall distances to the rankings.
 
-    Top-K lists, ties and subset rankings count the pairs that they put in order, and no others.
+    Top-K lists, rankings with ties and subset rankings contribute only the pairs that they order.
 
     Parameters
     ----------
     rankings : Rankings or PartitionedRankings
-        What to merge; weights count.
+        The rankings to merge; their weights are used.
     method : {"adjacent", "insertion", "exact"}
         ``"adjacent"`` is the paper's search: from the average ranking, swap the neighbours
         that lower the score most, at most 1,000 times. ``"insertion"`` moves single items to any
@@ -171,22 +171,23 @@ def kemeny(
         finds an optimum. ``"exact"`` proves optimality by linear and, where needed, integer
         programming.
     time_limit : float, optional
-        Seconds that ``"exact"`` may take; then it returns the best order and bound so far, which
-        is that of ``"insertion"`` at least, as far as this fits in the limit.
+        The time limit of ``"exact"`` in seconds. When it is reached, the best order and bound so
+        far are returned; the order is at least as good as that of ``"insertion"``, if that search
+        finishes within the limit.
     verbose : bool
         Show progress.
 
     Returns
     -------
     Consensus
-        ``optimal`` says whether the bound proves that no order is better; with fractional weights,
-        to within one part in a million of the score.
+        ``optimal`` is true if the bound proves that no order is better; with fractional weights,
+        the proof holds to within one part in a million of the score.
 
     Notes
     -----
-    If several orders are best, neighbours that the rankings do not distinguish are in the order of
-    their average places, then of their names. Items at the same level in every ranking, such as
-    those that no ranking lists, are moved together and sorted by name.
+    If several orders are best, neighbours that the rankings do not distinguish are sorted by
+    average place, then by name. Items at the same level in every ranking, such as those that no
+    ranking lists, are moved together and sorted by name.
 
     Examples
     --------
@@ -201,8 +202,8 @@ def kemeny(
     if n_open := count_open_pairs(rankings):
         C = rankings.n_items
         warnings.warn(
-            f"{n_open:,} of {C * (C - 1) // 2:,} pairs of items were never compared, and rankings "
-            "say little about their order: use the worths of PlackettLuce, or leaderboard",
+            f"{n_open:,} of {C * (C - 1) // 2:,} pairs of items were never compared, so the "
+            "rankings hardly determine their order: use the worths of PlackettLuce, or leaderboard",
             stacklevel=2,
         )
     return find_order(rankings, method, deadline, verbose=verbose)

@@ -1,8 +1,8 @@
 """Rules of social choice: Copeland, Schulze, ranked pairs, Condorcet winner, Smith set.
 
-They need only `precedence`: i beats j if the rankings that place i
-before j have more weight than those that place j before i. Ties, top-K lists and subset rankings
-count the pairs that they put in order. Items that no ranking lists lose against all others.
+They need only `precedence`: i beats j if the rankings that place i before j have more weight than
+those that place j before i. Rankings with ties, top-K lists and subset rankings contribute only
+the pairs that they order. Items that no ranking lists lose to all others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 def copeland(rankings: AnyRankings) -> Consensus:
     """Order the items by how many others they beat, minus how many beat them.
 
-    Items of equal numbers are tied.
+    Items with equal numbers are tied.
 
     Parameters
     ----------
@@ -49,10 +49,10 @@ def schulze(rankings: AnyRankings) -> Consensus:
     """Order the items by Schulze's method: the strongest paths of majorities.
 
     A path is as strong as its weakest majority, and a majority is as strong as the weight of the
-    rankings that agree with it ("winning votes"). An item is better than another if its strongest
-    path to it is stronger than the one back. This is a partial order. The items are sorted by how
-    many are better than they are, and those with equal numbers are tied. So the first group has
-    Schulze's winners.
+    rankings that agree with it ("winning votes"). Item i is better than item j if the strongest
+    path from i to j is stronger than the strongest path from j to i. This is a partial order.
+    Items are sorted by the number of items that are better, and items with equal numbers are tied.
+    So the first group contains Schulze's winners.
 
     Parameters
     ----------
@@ -85,15 +85,16 @@ def schulze(rankings: AnyRankings) -> Consensus:
 def ranked_pairs(rankings: AnyRankings) -> Consensus:
     """Order the items by Tideman's ranked pairs: majorities are locked in, the strongest first.
 
-    A majority that would close a cycle of stronger ones is left out. Of majorities of equal
-    strength (the weight of the rankings that agree), all are locked in that close no cycle
-    together, so that no name decides. Items that this does not order are sorted by how many are
-    better; those with equal numbers are tied.
+    A majority that would close a cycle with stronger ones is skipped. The strength of a majority
+    is the weight of the rankings that agree with it. Majorities of equal strength are locked in
+    together, except those that would close a cycle, so the result does not depend on names. Items
+    that remain unordered are sorted by the number of items that are better; items with equal
+    numbers are tied.
 
     Parameters
     ----------
     rankings : Rankings
-        What to merge, in memory or in parts; weights count.
+        The rankings to merge, in memory or in parts; their weights are used.
 
     References
     ----------

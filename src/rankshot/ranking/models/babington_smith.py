@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_SUBSETS = 5_000_000
 """The most subsets of one size that are summed over: 4 of 100 items have 3.9 million."""
-NO_SUBSETS = "Babington-Smith has no probability for it. Use PlackettLuce"
+NO_SUBSETS = "the Babington-Smith model does not define its probability. Use PlackettLuce"
 
 
 class BabingtonSmith(Estimator):
@@ -50,10 +50,10 @@ class BabingtonSmith(Estimator):
 
     .. math:: P(\pi; v) = \frac{1}{\psi(v)} \prod_{i=1}^K \prod_{j>i} v_{\pi^{-1}(i) \pi^{-1}(j)}
 
-    The normaliser ψ is computed exactly, by summing over subsets, as long as no more than five
-    million subsets of one size are needed (K = 4 of 100 items, or all of 24 items). Beyond that
-    `log_prob`, `sample` and `fit` raise. `log_weight`, which leaves ψ out, always works, and its
-    differences between lists of one length are exact.
+    The normaliser ψ is computed exactly, by summing over subsets, if at most five million subsets
+    of one size are needed (K = 4 of 100 items, or all of 24 items). Otherwise `log_prob`, `sample`
+    and `fit` raise an error. `log_weight`, which omits ψ, always works, and its differences
+    between lists of equal length are exact.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class BabingtonSmith(Estimator):
         Stop when no derivative of the penalised log-likelihood, as a mean over the rankings,
         exceeds this.
     max_iter : int
-        The largest number of iterations; a warning says if they were not enough.
+        The maximum number of iterations; a warning is issued if the fit has not converged by then.
 
     Attributes
     ----------
@@ -78,9 +78,10 @@ class BabingtonSmith(Estimator):
 
     Notes
     -----
-    The paper's form counts v_ij once for every pair in order, and v_ji = 1 / v_ij for the others:
-    two full rankings that differ by one swap have odds v_ij². With f, half the log-odds, it is the
-    original model, which counts probabilities α_ij with log-odds log(α_ij / α_ji).
+    In the paper's form, a pair placed in the order i, j contributes the factor v_ij, and a pair in
+    the opposite order v_ji = 1 / v_ij, so two full rankings that differ by one swap have odds
+    v_ij². Because f is half the log-odds, this is the original model, whose factors are the
+    probabilities α_ij with log-odds log(α_ij / α_ji).
 
     Subset rankings raise an error: the model has no probability for them.
 
@@ -113,7 +114,7 @@ class BabingtonSmith(Estimator):
 
     @classmethod
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[object]) -> BabingtonSmith:
-        """Return a model; ``log_odds[i, j]`` are those that item i of ``items`` precedes item j."""
+        """Return a model of ``items``; ``log_odds[i, j]`` are the log-odds that i precedes j."""
         names = as_names(items)
         _, table = read_item_table(log_odds, names, "log_odds", square=True)
         wrong = ~(np.isfinite(table) & np.isclose(table, -table.T, rtol=1e-9, atol=1e-9))
@@ -121,8 +122,8 @@ class BabingtonSmith(Estimator):
             i, j = np.argwhere(wrong)[0]
             raise RankshotError(
                 f"log_odds of {names[i]!r} over {names[j]!r} is {table[i, j]}, and of "
-                f"{names[j]!r} over {names[i]!r} {table[j, i]}: both must be finite (that of "
-                "probabilities of 0 and 1 is not), and one minus the other"
+                f"{names[j]!r} over {names[i]!r} {table[j, i]}: both must be finite "
+                "(probabilities must not be 0 or 1), and one must be minus the other"
             )
         return cls()._with_log_odds(names, (table - table.T) / 2)
 
@@ -132,7 +133,7 @@ class BabingtonSmith(Estimator):
         Parameters
         ----------
         rankings : Rankings
-            Full or top-K and without ties; their weights count.
+            Full or top-K rankings without ties; their weights are used.
         """
         require_number("regularization", self.regularization, above=0, below=np.inf)
         require_number("tol", self.tol, least=0, below=np.inf)
@@ -257,7 +258,7 @@ class BabingtonSmith(Estimator):
         return result
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` top-``k`` rankings (full by default), exactly; ``random_state``: a seed."""
+        """Draw ``n`` exact top-``k`` samples (full by default), with the seed ``random_state``."""
         check_is_fitted(self)
         k = require_sample_length(n, k, len(self.items_))
         require_affordable(len(self.items_), k)
@@ -272,8 +273,8 @@ def require_affordable(n_items: int, k: int) -> None:
     largest = max(comb(n_items, s) for s in range(1, k + 1))
     if largest > MAX_SUBSETS:
         raise RankshotError(
-            f"the normaliser for {k} of {n_items} items needs {largest:.1e} subsets: too many. "
-            "Use smaller k, or log_weight, which leaves the normaliser out"
+            f"the normaliser for {k} of {n_items} items needs {largest:.1e} subsets, which is "
+            "too many. Use a smaller k, or log_weight, which omits the normaliser"
         )
 
 

@@ -31,7 +31,7 @@ FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Comparison(NamedTuple):
-    """What is known about the difference between two items.
+    """The difference between the ratings of two items, and how certain it is.
 
     Attributes
     ----------
@@ -40,13 +40,14 @@ class Comparison(NamedTuple):
         log-worths, these are the log-odds that the first is placed before the second.
     standard_error : float
     interval : tuple of float
-        Two numbers that the difference lies between, at the level of the leaderboard.
+        The confidence interval of the difference, at the level of the leaderboard.
     certainty : float
-        The probability that the first item really has the larger worth, if the difference is
-        normal. It is too cautious for an item that won or lost nearly all its votes.
+        The probability that the first item has the larger worth, if the error of the difference is
+        normal. It is conservative for an item that won or lost nearly all its votes.
     p_value : float
-        Of equal worths, adjusted by Holm's method for all pairs of the leaderboard. Interval and
-        certainty are for two items that were chosen before the votes were seen.
+        The p-value of the hypothesis that the worths are equal, adjusted by Holm's method for all
+        pairs of the leaderboard. Interval and certainty are for two items that were chosen before
+        the votes were seen.
 
     Examples
     --------
@@ -90,21 +91,21 @@ class Standing(NamedTuple):
     Attributes
     ----------
     rank : int
-        From 1; items of equal worth share the best of their ranks.
+        The rank, from 1; items of equal worth share the best of their ranks.
     item : str
     rating, low, high : float
-        The log-worth, or the Elo points, with its comparison interval.
+        The log-worth or the Elo rating, with its comparison interval.
     best_rank, worst_rank : int
-        The interval of the rank.
+        The ends of the confidence interval of the rank.
     better_than : int
-        How many items it is clearly better than, all comparisons together.
+        The number of items that it is significantly better than, adjusted for all comparisons.
     votes : float
-        The rankings that compare the item with others, by weight.
+        The total weight of the rankings that compare the item with others.
     wins, ties, share : float
-        How often it came before, or tied with, another item; and the share of wins among all
-        comparisons, a tie as half a win.
+        How often it came before another item, how often it tied, and the share of wins among all
+        comparisons, where a tie is half a win.
     standard_error : float
-        That of the rating.
+        The standard error of the rating.
 
     Examples
     --------
@@ -135,42 +136,42 @@ class Leaderboard:
     """Items sorted by worth, best first, with intervals; `leaderboard` makes one.
 
     ``len``, iteration and ``board["item"]`` give its rows (`Standing`). Rows, `compare`,
-    `votes_needed` and what is printed have the scale of the leaderboard; all arrays are of
+    `votes_needed` and the printed table use the scale of the leaderboard; all arrays are
     log-worths.
 
     Attributes
     ----------
     items : tuple of str
-        Best first. All arrays have this order.
+        The items, best first. All arrays have this order.
     log_worths : ndarray of shape (C,)
-        They add up to zero.
+        The log-worths; they add up to zero.
     covariance : ndarray of shape (C, C)
         The covariance of the log-worths.
     degrees : ndarray of shape (C,)
-        The degrees of freedom of Student's distribution, for the intervals of each item.
+        The degrees of freedom of Student's t distribution for the intervals of each item.
     votes : ndarray of shape (C,)
-        The rankings that compare each item with others, by weight.
+        The total weight of the rankings that compare each item with others.
     wins, ties : ndarray of shape (C, C)
-        How often the item of the row came before that of the column, and how often the two tied.
+        How often the row's item came before the column's item, and how often the two tied.
     weight : float
         The number of rankings, or the sum of their weights.
     counted : {"vote", "ranking"}
-        What ``weight`` counts: votes between two items, or other rankings.
+        What is counted by ``weight``: votes between two items, or other rankings.
     n_raters : int
         The number of raters, if intervals treat the rankings of one rater as dependent; otherwise
         0.
     tie_parameter : float
-        δ of `DavidsonLuce` for ties of two items; 0 where a tie is not an outcome.
+        δ of `DavidsonLuce` for ties of two items; 0 if ties are not modelled as an outcome.
     effects : dict
         The coefficient of each covariate in the log-odds, as an `Estimate`.
     thin : dict
-        The items that have too few votes to be ranked, with their votes.
+        The items with too few votes to be ranked, and their numbers of votes.
     level : float
         The level of all intervals, such as 0.95.
     scale : {"log-worth", "elo"}
         The scale of ratings and their differences.
     n_draws, seed : int
-        For intervals of ranks.
+        The number of draws for the rank intervals, and their seed.
     origin : float
         The rating of a log-worth of 0.
 
@@ -225,17 +226,17 @@ class Leaderboard:
 
     @property
     def standard_errors(self) -> Floats:
-        """The standard errors of log-worths that add up to zero."""
+        """The standard errors of the log-worths, which add up to zero."""
         return np.sqrt(np.diag(self.covariance))
 
     @property
     def intervals(self) -> Floats:
-        """Intervals of the log-worths, which are relative to the mean, of shape (C, 2)."""
+        """Confidence intervals of the log-worths (relative to their mean), of shape (C, 2)."""
         return self._around_log_worths(self.standard_errors)
 
     @cached_property
     def rank_intervals(self) -> NDArray[np.int64]:
-        """The best and the worst rank that each item may really have, of shape (C, 2)."""
+        """Confidence intervals of the ranks: the best and the worst rank, of shape (C, 2)."""
         rng = np.random.default_rng(self.seed)
         errors = draw_errors(self.covariance, self.n_draws, rng)
         return find_rank_intervals(self._scores, self.covariance, errors, self.level)
@@ -246,7 +247,7 @@ class Leaderboard:
 
     @cached_property
     def p_values(self) -> Floats:
-        """Of equal worths of two items, of shape (C, C), for all pairs together (Holm 1979)."""
+        """P-values of equal worths, of shape (C, C), adjusted for all pairs (Holm 1979)."""
         pairs = np.triu_indices(len(self), 1)
         p = np.ones((len(self), len(self)))
         p[pairs] = adjust_holm(2 * ndtr(-np.abs(self._scores[pairs])))
@@ -254,10 +255,10 @@ class Leaderboard:
 
     @property
     def clearly_better(self) -> NDArray[np.bool_]:
-        """Whether the item of the row is clearly better than that of the column.
+        """Whether the row's item is significantly better than the column's item.
 
-        If ``level`` is 0.95, a board has a false one among all of these with a probability of at
-        most 5 %, however many items it has.
+        If ``level`` is 0.95, the probability of any false positive in the whole matrix is at most
+        5 %, however many items there are.
         """
         ahead = self.log_worths[:, None] > self.log_worths
         return np.asarray(ahead & (self.p_values < 1 - self.level))
@@ -266,7 +267,8 @@ class Leaderboard:
     def pair_degrees(self) -> Floats:
         """The degrees of freedom of each difference, of shape (C, C).
 
-        The mean of the two items, weighted by their variances: the less certain item decides.
+        They are the mean of the two items' degrees, weighted by their variances, so that the less
+        certain item dominates.
         """
         variances = np.maximum(np.diag(self.covariance), np.finfo(float).tiny)
         both = np.add.outer(variances, variances)
@@ -274,17 +276,18 @@ class Leaderboard:
 
     @cached_property
     def quasi_variances(self) -> Floats:
-        """One variance per item, such that differences have about the sum of two of them."""
+        """One variance per item; the variance of a difference is approximately the sum of two."""
         return find_quasi_variances(self.covariance)
 
     @property
     def comparison_intervals(self) -> Floats:
-        """Intervals from quasi-variances, of shape (C, 2), for comparisons by eye.
+        """Intervals from quasi-variances, of shape (C, 2), for visual comparison.
 
-        Table and plot show them. They are for two items that were chosen beforehand; among many
-        items, some intervals do not overlap by chance, and `clearly_better` says which differ. The
-        intervals of items that differ may overlap a little: `compare` takes the covariance of the
-        two. A quasi-variance can be negative; such an item has the interval of its standard error.
+        Tables and plots show them. They are valid for two items chosen in advance; among many
+        items, some intervals do not overlap by chance, and `clearly_better` shows which items
+        differ. The intervals of items that differ may overlap slightly, whereas `compare` uses the
+        covariance of the two. A quasi-variance can be negative; such an item has the interval of
+        its standard error.
         """
         variances = self.quasi_variances
         shown = np.where(variances > 0, variances, np.diag(self.covariance))
@@ -292,9 +295,9 @@ class Leaderboard:
 
     @property
     def unclear_runs(self) -> list[tuple[int, int]]:
-        """The first and the last place of neighbours of which none is clearly better than another.
+        """Runs of neighbours of which none is clearly better than another: first and last place.
 
-        Only the longest runs: none is a part of another one.
+        Only maximal runs are listed: none is part of another.
         """
         clear, runs = self.clearly_better, [(0, -1)]
         for first in range(len(self)):
@@ -308,9 +311,9 @@ class Leaderboard:
     def compare(self, first: str, second: str) -> Comparison:
         """Return how certain it is that the first item is above the second.
 
-        Interval and certainty treat the difference as normal. That is too cautious where an item
-        won or lost nearly all its votes: 100 wins of 100 have a certainty of 0.95. The wins
-        themselves are the better evidence there.
+        Interval and certainty assume a normally distributed error. This is conservative if an item
+        won or lost nearly all its votes: 100 wins out of 100 give a certainty of 0.95. The number
+        of wins is better evidence in this case.
 
         Parameters
         ----------
@@ -332,8 +335,8 @@ class Leaderboard:
     def probability(self, first: str, second: str) -> Estimate:
         """Return the probability that the first item beats the second in one vote.
 
-        Where a tie is an outcome, the two may also tie: the rest up to 1 is that of a tie and of
-        the second item. The tie parameter is treated as known.
+        If ties are modelled as an outcome, this probability and that of the second item add up to
+        less than 1; the rest is the probability of a tie. The tie parameter is treated as known.
 
         Parameters
         ----------
@@ -357,8 +360,7 @@ class Leaderboard:
     def win_rates(self) -> Floats:
         """The share of votes that the model expects the row to win against the column.
 
-        A tie counts as half a win; NaN on the diagonal. `observed_win_rates` are those of the
-        votes.
+        A tie is half a win; the diagonal is NaN. The shares in the votes are `observed_win_rates`.
         """
         won = self._win_probability(self.log_worths[:, None] - self.log_worths)
         shares = (won + 1 - won.T) / 2
@@ -379,16 +381,17 @@ class Leaderboard:
         return np.asarray(np.where(difference >= 0, 1.0, ahead) / total)
 
     def next_pairs(self, n: int = 1) -> list[tuple[str, str]]:
-        """Return the pairs of items whose votes would say most about the ranks that are still open.
+        """Return the pairs of items whose votes would be most informative about uncertain ranks.
 
-        Ask for votes on these pairs, and make a new leaderboard from all votes. In simulations with
-        15 items, 200 votes on such pairs said as much about the ranks as 280 on random pairs
+        Ask for votes on these pairs, and make a new leaderboard from all votes. In simulations
+        with 15 items, 200 votes on such pairs were as informative as 280 votes on random pairs
         (``tests/ranking/test_planning.py``).
 
         Parameters
         ----------
         n : int
-            How many pairs, the better item first; one may be named several times.
+            The number of pairs to return, each with the better item first. A pair may occur
+            several times.
 
         Examples
         --------
@@ -400,16 +403,16 @@ class Leaderboard:
         """
         require_whole_number("n", n)
         if len(self) < 2:
-            raise RankshotError("there is one item: no pair to ask for")
+            raise RankshotError("there is only one item, so there is no pair to vote on")
         chosen = choose_pairs(self.log_worths, self.covariance, n)
         return [(self.items[i], self.items[j]) for i, j in chosen]
 
     def votes_needed(self, width: float) -> int:
         """Return how many more votes are needed for comparison intervals of this mean width.
 
-        The width is that of the ratings: log-worths or Elo points. New votes are assumed to be like
-        the existing ones: the same shares of pairs, and as many raters per vote. Width falls with
-        the square root of the number of votes.
+        The width is on the scale of the ratings: log-worths or Elo points. New votes are assumed
+        to resemble the existing ones: the same proportions of pairs, and as many raters per vote.
+        The width decreases with the square root of the number of votes.
 
         Parameters
         ----------

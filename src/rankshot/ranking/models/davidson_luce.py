@@ -60,27 +60,27 @@ class DavidsonLuce(WorthModel):
     Parameters
     ----------
     regularization : float
-        η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood, and
-        `fit` raises if that does not exist, and names the items. It exists if wins and losses
-        connect all items both ways; ties also connect items, if other rankings limit the tie
-        parameter.
+        η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood; if no
+        maximum exists, `fit` raises an error that names the items. A maximum exists if wins and
+        losses connect all items in both directions; ties also connect items, if other rankings
+        limit the tie parameter.
     tol, max_iter
         Those of `PlackettLuce`.
 
     Attributes
     ----------
     tie_parameters_ : dict
-        δ for each size that a tie has in the rankings. Ties of other sizes have probability 0.
+        δ for each size of tie that occurs in the rankings. Ties of other sizes have probability 0.
     items_, worths_, log_worths_, mode_, log_likelihood_, n_iter_
         Those of `PlackettLuce`.
 
     Notes
     -----
-    The items that a top-K ranking leaves out are among those that can be chosen, and nothing is
-    said about how they tie. A tie that K cuts raises an error.
+    The items that a top-K ranking leaves out are among the alternatives of each choice; the
+    ranking contains no information about their order or ties. A tie that K cuts raises an error.
 
-    The log-likelihood is concave in the logarithms of worths and tie parameters. Its sums over
-    sets cost O(D²) per item of a ranking, for ties of at most D items.
+    The log-likelihood is concave in the logarithms of worths and tie parameters. The sums over
+    sets take O(D²) time per item of a ranking, for ties of at most D items.
 
     References
     ----------
@@ -102,7 +102,7 @@ class DavidsonLuce(WorthModel):
     """
 
     def fit(self, rankings: Rankings) -> DavidsonLuce:
-        """Estimate worths and tie parameters from ``rankings`` of any kind; their weights count."""
+        """Estimate worths and tie parameters from weighted ``rankings`` of any kind."""
         self._require_settings()
         require_rankings(rankings)
         found = require_one_subject(rankings)

@@ -183,9 +183,9 @@ def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
     pivots = np.diag(factor) ** 2 if not failed else np.arange(len(scaled)) != failed - 1
     if pivots.min() < SMALLEST_PIVOT:
         raise RankshotError(
-            f"the standard error of {names[int(pivots.argmin())]!r} cannot be computed: it depends "
-            "on rankings that weigh less than 1e-10 of others. Make their weights more alike, or "
-            "use regularization > 0"
+            f"the standard error of {names[int(pivots.argmin())]!r} cannot be computed: it "
+            "depends on rankings whose weight is less than 1e-10 of the weight of others. Make "
+            "the weights more similar, or use regularization > 0"
         )
     inverse = np.triu(dpotri(factor)[0])
     inverse += np.triu(inverse, 1).T

@@ -1,4 +1,4 @@
-"""Leaderboards from votes and rankings: which model is fitted, and whose errors they have."""
+"""Leaderboards from votes and rankings: the choice of the model and of standard errors."""
 
 from __future__ import annotations
 
@@ -80,35 +80,35 @@ def leaderboard(
     random_state: Seed = 0,
     **columns: str,
 ) -> Leaderboard:
-    r"""Sort items by worth, and say how certain their order is.
+    r"""Rank items by worth, with confidence intervals for ratings and ranks.
 
     Parameters
     ----------
     votes : Rankings, data frame, str or Path
-        Rankings of any kind; or a table of votes between two items, as `Rankings.from_votes` takes
-        it; or a file of rankings, as `read_rankings` does.
+        Rankings of any kind; or a table of votes between two items, as accepted by
+        `Rankings.from_votes`; or a file of rankings, as accepted by `read_rankings`.
     model : PlackettLuce, DavidsonLuce or another model with worths, optional
-        A copy is fitted to the rankings. A model that is fitted is used as it is. By default, the
-        model that ``ties`` needs.
+        The model of the worths. A copy of it is fitted to the rankings; a fitted model is used
+        unchanged. By default, the model follows from ``ties``.
     ties : {"outcome", "half", "ignore"}, optional
-        What a tie is: an outcome of its own, more likely between items of equal worth
-        (`DavidsonLuce`); half a win for each item, as LLM leaderboards do; or an unknown order,
-        which contains no information about two items. By default an outcome, if there are ties;
-        half a win if all votes are ties.
+        How ties are interpreted: as an outcome of their own, more likely between items of equal
+        worth (`DavidsonLuce`); as half a win for each item, as in LLM leaderboards; or as an
+        unknown order, which contains no information about the two items. By default, ties are an
+        outcome; if all votes are ties, they are half wins.
     covariates : iterable of str
-        Columns of the table of votes that may explain who wins in addition to the worths:
+        Columns of the table of votes that may affect who wins, in addition to the worths:
         ``length`` is the column of this name (of the first item minus that of the second), or
         ``length_a`` minus ``length_b``; ``position`` is the advantage of being listed first.
     cluster : str or sequence, optional
         A second reason why votes may be correlated, besides the rater, such as the prompt: a column
         of the table, or one label per ranking. Errors then hold for both (two-way clusters).
     weigh_raters : bool
-        Whether votes count by the reliability of their raters, as in Crowd-BT; see
+        Whether votes are weighted by the reliability of their raters, as in Crowd-BT; see
         `rater_reliability`.
     anchors : dict or Leaderboard, optional
-        Ratings of items that are known, such as ``{"gpt-4": 1000}`` or those of the last board: all
-        ratings are shifted, so that these items have them on average. A single one is fixed.
-        Differences and their errors do not change.
+        Known ratings of some items, such as ``{"gpt-4": 1000}`` or those of the last board. All
+        ratings are shifted so that the mean rating of these items matches; a single anchor has
+        exactly its given rating. Differences and their errors do not change.
     min_votes : float, optional
         Items with fewer votes are listed separately. By default 10, or a tenth of the median if
         that is less.
@@ -129,13 +129,14 @@ def leaderboard(
 
     Notes
     -----
-    If raters gave several rankings, these may be correlated, and errors are clustered by rater: a
-    sandwich, corrected for raters of unequal volume (CR2), with Satterthwaite's degrees of freedom
-    for each item (Bell and McCaffrey 2002). G raters of equal volume have G - 1. Rankings without a
-    rater, among those of several raters, count as those of further raters. The same holds, with
-    single rankings in place of raters, for half wins and for weights that are not whole numbers;
-    only ratios of such weights count. A whole weight w counts as w rankings. Otherwise, and for a
-    single rater, errors are those of the model, with 2 n degrees of freedom for n rankings.
+    If raters gave several rankings, these may be correlated, so standard errors are clustered by
+    rater: a sandwich estimate, corrected for raters with unequal numbers of votes (CR2), with
+    Satterthwaite's degrees of freedom for each item (Bell and McCaffrey 2002). With G raters who
+    gave equally many, there are G - 1. Rankings without a rater, among those of several raters,
+    are treated as those of further raters. For half wins and for weights that are not whole
+    numbers, each ranking is a cluster of its own, and only ratios of weights matter. A
+    whole-number weight w stands for w rankings. Otherwise, and for a single rater, standard errors
+    follow from the model, with 2 n degrees of freedom for n rankings.
 
     The rank interval of an item contains its true rank with at least the probability ``level``,
     however close the worths are (Mogstad et al. 2024, with the step-down of their section 4).
@@ -170,7 +171,7 @@ def leaderboard(
         require_choice("ties", ties, TIES)
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     if names and model is not None:
-        raise RankshotError("covariates have a model of their own: give model or covariates")
+        raise RankshotError("covariates need a model of their own: pass one of the two")
     given = read_given(votes, names, cluster, columns)
     seed = int(require_generator(random_state).integers(2**63))
     origin = ELO_MEAN if scale == "elo" else 0.0
@@ -316,9 +317,9 @@ def _fit(
         found = Fitted(model if is_fitted else clone(model).fit(merged), merged, number)
     if described:
         warnings.warn(
-            f"some items always won, always lost or were not compared ({described}). They have no "
-            "finite estimate: only the penalty of the model holds them, and their intervals say "
-            "little. Leave them out, or give a model with more regularization",
+            f"some items always won, always lost or were not compared ({described}). Their "
+            "estimates are not finite without the penalty of the model, and their intervals are "
+            "not reliable. Leave them out, or pass a model with more regularization",
             stacklevel=3,
         )
     is_half = ties == "half" and bool(tied.any())
@@ -374,8 +375,8 @@ def _find_errors(
     if all(each.probability < tail for each in found):
         if n_raters:
             warnings.warn(
-                "the raters agree more than independent raters do by chance, as copies of one "
-                "rater would: the intervals hold for further votes of these raters, not of others",
+                "the raters agree more than independent raters would by chance, like copies of "
+                "one rater: the intervals hold for further votes of these raters, not of others",
                 stacklevel=4,
             )
         return inverse, np.full(len(inverse), of_model), 0
@@ -413,7 +414,7 @@ def choose_model(
     is_vote = (rankings.n_listed == 2) & (rankings.is_subset | (rankings.n_items == 2))
     if ties == "half" and rankings.has_ties and not is_vote.all():
         raise RankshotError(
-            "half a win is for ties of two items in votes, and there are other rankings: use "
+            "ties='half' is for votes between two items, but there are other rankings: use "
             "ties='outcome' or ties='ignore'"
         )
     return model, ties or own
@@ -434,15 +435,14 @@ def _warn_of_raters(rater: NDArray[np.int64], n_raters: int) -> None:
     n_anonymous = int((rater == 0).sum())
     if rater.size > 1 and rater.min() == rater.max() > 0:
         warnings.warn(
-            "all rankings are of one rater: the intervals say how this rater would decide again, "
-            "not what other raters would say",
+            "all rankings are by one rater: the intervals hold for further votes of this rater, "
+            "not for other raters",
             stacklevel=5,
         )
     elif n_raters > 1 and n_anonymous:
         warnings.warn(
-            f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they count as those of "
-            "raters like the others. If each is of another person, give each a "
-            "rater of its own",
+            f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they are treated as "
+            "those of further raters. If each is by a different person, give each its own rater",
             stacklevel=5,
         )
 
@@ -455,7 +455,7 @@ def _warn_of_names(items: tuple[str, ...]) -> None:
     if several := [names for names in alike.values() if len(names) > 1]:
         text = "; ".join(" and ".join(map(repr, names)) for names in several[:3])
         warnings.warn(
-            f"some names are nearly equal, and count as different items: {text}", stacklevel=3
+            f"some names are nearly equal, but are treated as different items: {text}", stacklevel=3
         )
 
 
@@ -463,7 +463,7 @@ def _warn_of_names(items: tuple[str, ...]) -> None:
 
 
 class Difference(NamedTuple):
-    """How an item differs in one category from the mean of all.
+    """The difference between an item's rating in one category and its mean over all categories.
 
     Attributes
     ----------
@@ -472,7 +472,8 @@ class Difference(NamedTuple):
         The rating in this category minus the mean over the categories, in log-worths or Elo points.
     standard_error : float
     p_value : float
-        Of no difference, adjusted by Holm's method for all differences together.
+        The p-value of the hypothesis of no difference, adjusted by Holm's method for all
+        differences.
 
     Examples
     --------
@@ -493,7 +494,7 @@ class Difference(NamedTuple):
 
 
 class Leaderboards(Mapping[str, Leaderboard]):
-    """Leaderboards by category, a mapping; `leaderboards` makes it.
+    """A mapping from categories to leaderboards, as returned by `leaderboards`.
 
     Parameters
     ----------
@@ -527,10 +528,10 @@ class Leaderboards(Mapping[str, Leaderboard]):
         return "\n".join(f"{name}: {board!r}" for name, board in self.items())
 
     def differences(self) -> list[Difference]:
-        """Return what differs between categories, the clearest differences first.
+        """Return the differences between categories, most significant first.
 
         Only items that all categories rank are compared, relative to their mean. Categories are
-        treated as independent: if the same raters voted in all of them, that is cautious.
+        treated as independent, which is conservative if the same raters voted in all of them.
         """
         boards = list(self._boards.values())
         common = sorted(set.intersection(*({*board.items} for board in boards)))
@@ -576,7 +577,7 @@ def leaderboards(
     category : str, optional
         The column of categories, in a table of votes; `Rankings` have them as targets.
     covariates, cluster
-        Those of `leaderboard`; each category has its own coefficients.
+        As for `leaderboard`; each category has its own coefficients.
     **options
         Those of `leaderboard`.
 

@@ -71,16 +71,16 @@ class Mallows(Estimator):
     ----------
     method : {"insertion", "exact", "adjacent", "borda"}
         How the centre is found. The maximum-likelihood centre is Kemeny's consensus, so
-        ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`. ``"borda"`` is
-        the order of the average places.
+        ``"exact"`` gives a provably optimal maximum-likelihood estimate; see `kemeny`. ``"borda"``
+        orders the items by average place.
 
     Attributes
     ----------
     items_ : tuple of str
     center_ : tuple of str
-        π₀, all items, best first.
+        The centre π₀: all items, best first.
     spread_ : float
-        λ. It is infinite if all rankings agree with the centre.
+        The spread λ; infinite if all rankings agree with the centre.
     mode_ : tuple of str
         The same as ``center_``.
     log_likelihood_ : float
@@ -88,8 +88,8 @@ class Mallows(Estimator):
 
     Notes
     -----
-    In a tie that K cuts, each item is listed with some probability, and the consensus counts it
-    with that weight. The centre is then close to the maximum-likelihood centre, but not always
+    In a tie that K cuts, each item is among the first K with some probability, which is its weight
+    in the consensus. The centre is then close to the maximum-likelihood centre, but not always
     equal to it.
 
     References
@@ -131,7 +131,7 @@ class Mallows(Estimator):
         Parameters
         ----------
         rankings : Rankings or PartitionedRankings
-            Full or top-K; their weights count.
+            Full or top-K rankings; their weights are used.
         """
         require_one_subject(rankings)
         center = self._find_center(rankings)
@@ -167,7 +167,7 @@ class Mallows(Estimator):
         return map_rows(rankings, _log_prob, self.center_, self.spread_)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` top-``k`` rankings (full by default), from the seed ``random_state``.
+        """Draw ``n`` top-``k`` rankings (full by default), with the seed ``random_state``.
 
         The draws are exact (repeated insertion): the numbers V_j are independent, and each has a
         geometric distribution that is truncated at the number of items left.

@@ -1,4 +1,4 @@
-"""Mixtures: raters who do not agree, as several groups with a model of rankings each."""
+"""Mixtures: raters who disagree are described by several groups, each with its own model."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ SHORT_RUN = 5
 class RankingMixture(Estimator):
     r"""A mixture of Plackett-Luce or Mallows models: groups of raters, fitted by EM.
 
-    Each rater belongs to one of G groups, and ranks as the model of that group says; a ranking
-    without a rater is on its own. The probability of all rankings of a rater together is
+    Each rater belongs to one of G groups and ranks according to the model of that group; a ranking
+    without a rater is a rater of its own. The joint probability of all rankings by a rater is
 
     .. math:: P(\pi_1, \ldots, \pi_m) = \sum_{g=1}^G w_g \prod_{i=1}^m P(\pi_i; \text{group } g)
 
@@ -56,12 +56,12 @@ class RankingMixture(Estimator):
     n_groups : int
         G. See `choose_n_groups`.
     n_starts : int
-        The number of random starts. Each runs for a few iterations, the better half of them for
-        more, and so on; the best one runs to the end.
+        The number of random starts. Each runs for a few iterations, then the better half
+        continues, and so on; only the best one runs until convergence.
     tol : float
-        Stop when two iterations together gain less log-likelihood than this.
+        Stop when the last two iterations together increased the log-likelihood by less than this.
     max_iter : int
-        The largest number of iterations; a warning says if they were not enough.
+        The maximum number of iterations; a warning is issued if EM has not converged by then.
     random_state : int or numpy.random.Generator, optional
 
     Attributes
@@ -74,22 +74,24 @@ class RankingMixture(Estimator):
     log_likelihood_ : float
         The log-likelihood of the rankings that were fitted, without any penalty.
     history_ : ndarray
-        The log-likelihood less all penalties, after each iteration of the best start.
+        The penalised log-likelihood after each iteration of the best start.
     n_raters_ : float
-        The number of raters, and of rankings without one.
+        The number of raters, including each ranking without a rater.
     n_parameters_ : int
-        G - 1 shares, and the parameters of each model; items at the same level in every ranking
-        count once, and the centre of Mallows' model counts like worths.
+        The number of parameters: G - 1 shares, and the parameters of each model. Items at the same
+        level in every ranking share one parameter, and the centre of a Mallows model is counted
+        like worths.
     bic_ : float
         -2 ``log_likelihood_`` + ``n_parameters_`` log ``n_raters_``: smaller is better.
     n_iter_ : int
 
     Notes
     -----
-    A ranking of weight w counts as w rankings: of the same rater, or of w raters if it has none.
+    A ranking of weight w is treated as w rankings: by the same rater, or by w raters if it has
+    none.
 
-    In every group, all rankings together count with an additional weight of 0.01, so that the
-    model of a small group exists. With one group nothing is added: the fit is that of the model.
+    In every group, all rankings together get an additional weight of 0.01, so that the model of a
+    small group exists. With one group nothing is added: the fit is that of the model.
 
     References
     ----------
@@ -134,7 +136,7 @@ class RankingMixture(Estimator):
         Parameters
         ----------
         rankings : Rankings
-            What the model takes; their weights count.
+            Rankings that the model accepts; their weights are used.
         """
         require_one_subject(require_rankings(rankings))
         require_whole_number("n_groups", self.n_groups)
@@ -197,8 +199,8 @@ class RankingMixture(Estimator):
     def predict_proba(self, rankings: Rankings) -> Floats:
         """Return the probability of each group, one row per ranking.
 
-        All rankings of a rater count, and have the same row. Rankings
-        that are impossible in every group say nothing about the group: their row is ``weights_``.
+        All rankings by a rater are used, and have the same row. Rankings that are impossible in
+        every group give no information about the group: their row is ``weights_``.
         """
         check_is_fitted(self)
         rankings = require_rankings(rankings).with_items(self.items_)
@@ -517,21 +519,21 @@ def merge_equal(rankings: Rankings) -> Sample:
 class GroupChoice:
     """How well mixtures of 1, 2, … groups describe rankings, and the best of them.
 
-    BIC finds too few groups if rankings are short or few, and AIC rather too many. In simulations
-    of one to three groups, the number was right wherever both found the same.
+    BIC tends to choose too few groups if rankings are short or few; AIC tends to choose too many.
+    In simulations of one to three groups, the number was correct whenever both agreed.
 
     Attributes
     ----------
     n_groups : int
-        The number of groups of the best one, by BIC.
+        The number of groups with the smallest BIC.
     n_groups_aic : int
-        The number of groups by AIC.
+        The number of groups with the smallest AIC.
     is_clear : bool
-        Whether both are the same. If they are not, the rankings do not determine the number.
+        Whether both are the same. Otherwise, the rankings do not determine the number of groups.
     best : RankingMixture
-        The best one by BIC, fitted to all rankings.
+        The mixture with the smallest BIC, fitted to all rankings.
     log_likelihood, bic, aic : ndarray
-        Of each number of groups, from 1.
+        The values for each number of groups, from 1.
     n_parameters : ndarray
 
     Examples
@@ -567,7 +569,7 @@ class GroupChoice:
         """Return a table, one line per number of groups."""
         found = f"{format_count(self.n_groups, 'group')} by BIC"
         if not self.is_clear:
-            found += f", {self.n_groups_aic} by AIC: the rankings do not tell the number of groups"
+            found += f", {self.n_groups_aic} by AIC: the number of groups is unclear"
         lines = [found, "  groups  log-likelihood  parameters         BIC"]
         columns = self.log_likelihood, self.n_parameters, self.bic
         for row, (value, n, bic) in enumerate(zip(*columns, strict=True), 1):
@@ -591,9 +593,9 @@ def choose_n_groups(
     model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default.
     most : int
-        Mixtures of 1 to ``most`` groups are compared, or to as many as there are raters to fit.
+        The maximum number of groups to try; it is reduced if there are too few raters.
     n_starts, random_state
-        Those of `RankingMixture`.
+        As for `RankingMixture`.
 
     Examples
     --------

@@ -273,7 +273,7 @@ class MatchModel:
                 found = [name for name, has in zip(self.names, of_x, strict=True) if has]
                 others = " from the items" if len(found) == 1 else ""
                 raise RankshotError(
-                    f"the effects of the covariates {quote_names(found)} cannot be told apart"
+                    f"the effects of the covariates {quote_names(found)} cannot be distinguished"
                     f"{others}: one follows from the others. Leave it out"
                 )
 

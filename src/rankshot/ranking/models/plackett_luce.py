@@ -81,7 +81,7 @@ class WorthModel(Estimator, ABC):
         if not found.converged:
             advice = "raise max_iter"
             if found.n_iter < self.max_iter:
-                advice = "rounding hides what is left to gain; give weights that differ less"
+                advice = "rounding errors hide further improvement; pass weights that differ less"
             warn_of_convergence(
                 f"the fit did not converge in {found.n_iter} iterations: {advice}", stacklevel=3
             )
@@ -134,13 +134,13 @@ class PlackettLuce(WorthModel):
     ----------
     regularization : float
         η in the penalty η/2 Σ θ², on log-worths θ. With 0 the fit is maximum likelihood, which
-        exists only if the items are strongly connected by the comparisons; if they are not,
-        `fit` raises and names the items. The small default makes every fit well defined.
+        exists only if the comparisons strongly connect the items; if they do not, `fit` raises an
+        error that names the items. The small default makes every fit well defined.
     tol : float
-        Stop when less log-likelihood than this is left to gain, or no more than rounding allows.
-        If the weights of the rankings add up to less than 1, it is multiplied by their sum.
+        Stop when the log-likelihood can increase by less than this, or only by rounding errors. If
+        the weights of the rankings add up to less than 1, it is multiplied by their sum.
     max_iter : int
-        The largest number of iterations; a warning says if they were not enough.
+        The maximum number of iterations; a warning is issued if the fit has not converged by then.
 
     Attributes
     ----------
@@ -158,12 +158,12 @@ class PlackettLuce(WorthModel):
 
     Notes
     -----
-    Items at the same level in every ranking, such as all items that no ranking lists, have the same
+    Items at the same level in every ranking, such as all items that no ranking lists, share one
     worth, and one parameter in the fit; equal rankings are merged. So the time and memory of a fit
-    grow with the number of listed items, not with that of all items.
+    depend on the number of listed items, not on the number of all items.
 
     The likelihood is concave in log-worths, with one exception: a tie that K cuts. With such
-    rankings the optimum found may be a local one.
+    rankings, the optimum may be a local one.
 
     References
     ----------
@@ -203,7 +203,7 @@ class PlackettLuce(WorthModel):
         Parameters
         ----------
         rankings : Rankings or PartitionedRankings
-            Full, top-K or of subsets, with or without ties; their weights count.
+            Full, top-K or subset rankings, with or without ties; their weights are used.
         """
         self._require_settings()
         weight = require_one_subject(rankings).weight
@@ -235,8 +235,8 @@ class PlackettLuce(WorthModel):
         """Return the covariance of ``log_worths_``, from the information in ``rankings``.
 
         Log-worths are determined up to a common shift; this is the covariance of log-worths that
-        add up to zero. The variance of the difference of items i and j, which depends on no shift,
-        is ``V[i, i] + V[j, j] - 2 * V[i, j]``. A penalty is interpreted as a prior.
+        add up to zero. The variance of the difference between items i and j, which does not depend
+        on the shift, is ``V[i, i] + V[j, j] - 2 * V[i, j]``. A penalty is interpreted as a prior.
 
         Examples
         --------
@@ -253,7 +253,7 @@ class PlackettLuce(WorthModel):
         return invert_information(information, self.items_, self.regularization)
 
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` top-``k`` rankings (full by default), from the seed ``random_state``.
+        """Draw ``n`` top-``k`` rankings (full by default), with the seed ``random_state``.
 
         The draws are exact: each item gets an exponential time of rate v_i, and the k items of
         the smallest times are the list.

@@ -1,4 +1,4 @@
-"""How reliable each rater is: agreement with the others, and noise."""
+"""The reliability of each rater: agreement with the others, and noise."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ CONVERGED, MOST_ROUNDS = 1e-4, 500
 
 
 class RaterReliability(NamedTuple):
-    """How reliable one rater is.
+    """The reliability of one rater.
 
     Attributes
     ----------
     rater : str
     votes : float
-        The votes that prefer one of two items, by weight.
+        The total weight of the votes that prefer one of two items.
     agreement : float
-        The share of them that prefer the item that all other raters together rate higher.
+        The share of these votes for the item that all other raters together rate higher.
     expected : float
-        The same share, if the rater voted as the others do.
+        The expected share if the rater voted as the others do.
     p_value : float
-        Of so little agreement by chance, adjusted by Holm's method for all raters.
+        The probability of so little agreement by chance, adjusted by Holm's method for all raters.
     reliability : float
-        η of Crowd-BT: the rater reports what the model draws with this probability, and otherwise
-        the opposite. A half is a coin, and less than that is contrary.
+        η of Crowd-BT: the rater reports the outcome drawn from the model with this probability,
+        and otherwise the opposite. 0.5 means random votes, and less than 0.5 contrary votes.
 
     Examples
     --------
@@ -61,10 +61,10 @@ class RaterReliability(NamedTuple):
 
 
 def rater_reliability(votes: Rankings) -> list[RaterReliability]:
-    """Return how reliable each rater is, the most reliable first.
+    """Return the reliability of each rater, the most reliable first.
 
-    Ties and votes without a rater have no part in it. The reliabilities and the worths are those
-    of the largest likelihood, found together by EM.
+    Ties and votes without a rater are ignored. Reliabilities and worths are estimated together by
+    maximum likelihood, with EM.
 
     Parameters
     ----------
@@ -86,11 +86,11 @@ def rater_reliability(votes: Rankings) -> list[RaterReliability]:
     """
     require_rankings(votes)
     if not np.all(votes.is_subset & (votes.n_listed == 2)):
-        raise RankshotError("reliability is for votes between two items; see agreement for others")
+        raise RankshotError("reliability is for votes between two items; for others, use agreement")
     rater = number_labels(votes.raters)
     kept = (rater > 0) & ~votes.rows_with_ties & (votes.weights > 0)
     if np.unique(rater[kept]).size < 2:
-        raise RankshotError("reliability needs the votes of two raters or more: name their column")
+        raise RankshotError("reliability needs votes of two or more raters: name their column")
     names = sorted({*votes.raters[kept].tolist()})
     part = replace(votes[kept], targets=np.full(int(kept.sum()), None, object))
     g, w = number_labels(part.raters) - 1, part.weights

@@ -183,7 +183,8 @@ def _parse_manifest(content: bytes) -> dict[str, object]:
     if version != VERSION:
         writer = short_repr(provenance.get("rankshot"))
         raise RankshotError(
-            f"was written by another rankshot ({writer}, format {short_repr(version)}); this one "
+            f"was written by another version of rankshot ({writer}, format "
+            f"{short_repr(version)}); this one "
             f"({__version__}) reads format {VERSION}: upgrade rankshot, or fit the head again"
         )
     return manifest

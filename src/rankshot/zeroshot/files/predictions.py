@@ -82,9 +82,9 @@ def open_predictions(
     targets : iterable of names
         The classes that may be predicted, in the order of the columns of probabilities.
     metadata : mapping of str to str, optional
-        What a Parquet file says about itself in its footer. It may be filled until the block ends.
+        Metadata for the footer of a Parquet file. Entries may be added until the block ends.
     top : int, optional
-        Write only the most probable classes of each input, this many: in place of the columns
+        Write only this number of most probable classes per input: in place of the columns
         ``P(class)``, there are ``label_2``, …, and ``probability_2``, ….
 
     Examples
@@ -250,7 +250,7 @@ def read_truth(
     ids : sequence of str
         The ids of the inputs, as `read_predictions` returns them. The result has their order.
     partial : bool
-        Whether some of the inputs may have no label. Theirs is an empty text.
+        Whether some inputs may have no label. The result for these is an empty string.
 
     Examples
     --------

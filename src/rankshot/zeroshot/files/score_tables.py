@@ -203,7 +203,7 @@ def open_scores(
         which labelled examples are compared, are an array ``features`` of an .npz file, or a
         column ``features`` of lists of numbers in Parquet; CSV has none.
     batch_rows : int, optional
-        The maximum number of rows in a batch; by default, a batch has about a million scores.
+        The maximum number of rows in a batch. By default, a batch has about a million scores.
     allow_empty : bool
         Accept a Parquet file without rows, as a part of a dataset may be.
 
@@ -516,8 +516,8 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.kind}:
         columns = "pair of classes" if table.kind == ONE_VS_ONE else "class"
         raise RankshotError(
-            f"{table.path}: has one column per {columns}, which the score type {score_type} does "
-            "not fit"
+            f"{table.path}: has one column per {columns}, which does not match the score type "
+            f"{score_type}"
         )
     is_log = not score_type.endswith(PROBABILITIES)
     make = Scores.from_validated if is_log else Scores.from_probabilities
@@ -527,8 +527,8 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
         row, path = rows[error.row], table.path
         where = ColumnReader(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
         raise RankshotError(
-            f"{where}{error.problem}; if they were rounded, write more digits, and if not, give "
-            "the right score type (one-vs-rest-probabilities for separate yes-no questions)"
+            f"{where}{error.problem}; if they were rounded, write more digits; otherwise, give "
+            "the correct score type (one-vs-rest-probabilities for separate yes-no questions)"
         ) from None
     evidence = None if table.evidence is None else table.evidence[rows]
     if raw.features is None and evidence is None:

@@ -54,10 +54,10 @@ class BaseHead(ABC):
     """The methods that all heads share: labels, probabilities and the most probable classes.
 
     A fitted head has ``items_``, the seen classes in the order of the columns of the scores, and
-    ``classes_``, the classes that it may answer, sorted: the new classes, and also seen classes if
-    it was fitted to their rankings or similarities. Its log-posteriors are divided by
-    ``temperature_``. If `fit` got a reference, ``reference_`` has its means and standard
-    deviations.
+    ``classes_``, the classes that it may predict, sorted: the new classes, and also seen classes
+    if it was fitted to their rankings or similarities. Its log-posteriors are divided by
+    ``temperature_``. If a reference was passed to `fit`, ``reference_`` holds its means and
+    standard deviations.
 
     Examples
     --------
@@ -183,9 +183,9 @@ class BaseHead(ABC):
         Parameters
         ----------
         scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
-            Scores of the classifier. The columns of a plain array are in the order of
-            ``items_``. The result has float32 if the scores have. torch, CuPy and JAX arrays give
-            a result of the same library, on the same device; their values are not checked.
+            Scores of the classifier. The columns of a plain array are in the order of ``items_``.
+            float32 scores give a float32 result. torch, CuPy and JAX arrays give a result of the
+            same library on the same device; their values are not checked.
         """
         check_is_fitted(self, "classes_")
         return run_head(self, scores)
@@ -197,9 +197,9 @@ class BaseHead(ABC):
         return np.exp(log_proba, out=log_proba) if xp is None else xp.exp(log_proba)
 
     def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
-        """Return the most probable class of each input; among equals, the first by name.
+        """Return the most probable class of each input; ties are broken alphabetically.
 
-        The names are a NumPy array even if the scores are on another device.
+        The result is a NumPy array of names, even if the scores are on another device.
         """
         return self.classes_[most_probable(self.predict_log_proba(scores))]
 
@@ -210,8 +210,8 @@ class BaseHead(ABC):
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """Return the log-posteriors before they are divided by the temperature and normalised.
 
-        Values of one class are comparable over inputs: a high value means that the input fits the
-        class well, even if it fits other classes better.
+        The values of a class can be compared between inputs: a high value means that the input
+        fits the class well, even if it fits other classes better.
         """
         check_is_fitted(self, "classes_")
         return run_head(self, scores, normalize=False)
@@ -220,9 +220,9 @@ class BaseHead(ABC):
         """Return the fitted head as a torch module, from scores to log-probabilities.
 
         The module takes scores of one ``kind``. It can be compiled, exported and moved to any
-        device. Its ``classes`` are the names of the columns. It is differentiable, except that of
-        `DeterministicRanking`, whose answers change in steps. It computes in single precision;
-        after ``double()`` in double precision, with constants of single precision.
+        device. Its ``classes`` are the names of the columns. It is differentiable.
+        (`DeterministicRanking` cannot be converted.) It computes in single precision; after
+        ``double()``, it computes in double precision, but its constants keep single precision.
         """
         check_is_fitted(self, "classes_")
         require_choice("kind", kind, KINDS)
@@ -239,9 +239,9 @@ class BaseHead(ABC):
     ) -> None:
         """Write the fitted head to one file (.rankshot); `load_head` reads it.
 
-        The file holds what the head learned, so the loaded head gives the same answers to the
-        last bit, without rankings, similarities or reference. It is a ZIP archive of JSON, JSON
-        lines and .npy files; nothing in it is a pickle. It is written under another name and then
+        The file holds everything that the head learned: the loaded head gives bit-identical
+        predictions and needs no rankings, similarities or reference. It is a ZIP archive of JSON,
+        JSON lines and .npy files, without pickles. It is written under another name and then
         renamed, so that it is never incomplete.
 
         Parameters
@@ -249,16 +249,16 @@ class BaseHead(ABC):
         path : str or Path
             Ends in .rankshot.
         note : str
-            A remark for users of the file.
+            A note for users of the file.
         provenance : mapping, optional
-            More about how the head was made, as plain values (text, numbers, lists).
+            Further information on how the head was made, as plain values (text, numbers, lists).
         """
         check_is_fitted(self, "classes_")
         write_head(self, Path(path), {**(provenance or {}), **({"note": note} if note else {})})
 
     @property
     def provenance_(self) -> dict[str, Any]:
-        """How a head from a file was made; empty for a head that was fitted here."""
+        """How a loaded head was made; empty for a head that was fitted in this process."""
         classes, provenance = self._loaded
         # `fit` sets new classes, and then the file no longer says how the head came about.
         return dict(provenance) if classes is self.classes_ else {}
@@ -378,8 +378,8 @@ def require_targets(rankings: Rankings) -> Rankings:
     used = weighted[(n_places > 1) | ~weighted.is_subset]
     if lost := sorted(set(weighted.target_names) - set(used.target_names)):
         raise RankshotError(
-            f"the rankings of {quote_names(lost)} prefer no seen class to another: each compares a "
-            "single one, or ties all that it compares"
+            f"the rankings of {quote_names(lost)} do not order any seen classes: each lists a "
+            "single one, or ties all that it lists"
         )
     return used
 

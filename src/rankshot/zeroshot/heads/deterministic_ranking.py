@@ -40,18 +40,18 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
     π(x) orders the seen classes by their scores, highest first, and π_z is the ranking of the new
     class z. With one-vs-one scores, π(x) orders the seen classes by the number of pairs that each
     wins, and classes with equal numbers by the sums of their scores. The distance is Kendall's
-    distance of top-K rankings (equations 4 and 5): the number of pairs of seen classes that the two
-    rankings order differently. For ties it is the mean over the strict rankings that the ties allow
-    (`mean_kendall_distance`). Distances are mostly whole numbers and often equal: then new classes
-    are equally probable, and `predict` returns the alphabetically first.
+    distance of top-K rankings (equations 4 and 5): the number of pairs of seen classes that the
+    two rankings order differently. For ties it is the mean over the strict rankings that the ties
+    allow (`mean_kendall_distance`). Distances are mostly whole numbers, so ties are frequent: tied
+    new classes are equally probable, and `predict` returns the alphabetically first.
 
-    The method itself defines no probabilities. Here they are those of Mallows models with one
-    spread around the rankings of the new classes, P(z|x) ∝ exp(-λ d).
+    The method itself does not define probabilities. Here they follow from Mallows models around
+    the rankings of the new classes, with a common spread: P(z|x) ∝ exp(-λ d).
 
     Parameters
     ----------
     k : int or None
-        The number of places of each ranking that count; all for None. The paper uses 4.
+        The number of places of each ranking that are used; None means all. The paper uses 4.
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
         The model whose mode is the consensus of a new class with several rankings; by default
         `PlackettLuce`.
@@ -125,8 +125,8 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         raise RankshotError(
-            "DeterministicRanking needs NumPy arrays: it compares whole rankings. WeightedMean and "
-            "ProbabilisticRanking take arrays of any library"
+            "DeterministicRanking needs NumPy arrays. WeightedMean and ProbabilisticRanking "
+            "accept arrays of any library"
         )
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002

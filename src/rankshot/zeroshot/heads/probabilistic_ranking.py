@@ -203,10 +203,11 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     happens if a new class has several rankings:
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
-      Nothing is merged. Classes compare on equal terms even if a source does not rank all of them:
-      for that source, such a class gets the average of the classes that it does rank. The time per
-      input grows with the number of rankings: with 10 for each class, it is 5 times that of
-      ``"consensus"``, and 20 times that of `WeightedMean`, which merges them when it is fitted.
+      Rankings are not merged. Classes are compared fairly even if a source does not rank all of
+      them: a class that a source does not rank gets the average of the classes that it does rank.
+      The time per input grows with the number of rankings: with 10 for each class, it is 5 times
+      that of ``"consensus"``, and 20 times that of `WeightedMean`, which merges them when it is
+      fitted.
     - ``"consensus"``, the classifiers of Hamm and Belkin (equations 16 and 17): the rankings of a
       new class are merged into one, the mode of the prior fitted to them, and
       P(z|x) ∝ P(π_0^z|x).
@@ -222,27 +223,27 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     Parameters
     ----------
     k : int or None
-        The number of places of each ranking that count; all for None. The paper uses 4.
+        The number of places of each ranking that are used; None means all. The paper uses 4.
     decay : float
-        How fast the weight of the places falls: log P(π|x) is a sum over the places of π, and
-        the r-th term has the weight r^-decay. With 0 all places count the same, as in the paper.
-        Not used by ``posterior="sum"``.
+        How fast the weights of the places decrease: log P(π|x) is a sum over the places of π, and
+        the r-th term has the weight r^-decay. With 0 all places have the same weight, as in the
+        paper. Not used by ``posterior="sum"``.
     prior : PlackettLuce, Mallows or BabingtonSmith, optional
-        The model of the rankings of a new class, P(π|z), which is fitted for each of them. By
+        The model P(π|z) of the rankings of a new class; a copy is fitted for each class. By
         default `PlackettLuce`. The consensus of a single ranking is the ranking itself. Not used
         by ``posterior="mean"``.
     posterior : {"mean", "consensus", "sum"}
         How several rankings of a new class are combined: see above.
     temperature : float or None
-        Log-probabilities are divided by it before they are normalised: a larger one makes the
-        probabilities of the classes more equal, and changes no decision. The default is 1 for
+        Log-probabilities are divided by it before they are normalised: a larger temperature makes
+        the probabilities more equal, but does not change the decision. The default is 1 for
         ``"consensus"`` and ``"sum"``. For ``"mean"`` it is the square root of the number of places
-        that count, because the places of a ranking are not independent observations; and .25 with
-        a reference, whose log-posteriors are standardised. `Rehearsal` finds a better value.
+        used, because the places of a ranking are not independent observations; with a reference,
+        which standardises the log-posteriors, it is .25. `Rehearsal` finds a better value.
     n_samples : int
-        The number of rankings that are sampled for each input if the sum is not exact.
+        The number of rankings sampled per input if the sum is not exact.
     random_state : int
-        The seed of these samples.
+        The seed for sampling.
 
     Attributes
     ----------
@@ -254,8 +255,8 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     consensus_ : Rankings or None
         One ranking per new class, cut to ``k``. None for ``posterior="mean"``.
     missing_ : dict of str to list of str
-        For each source that does not rank all new classes, those that it lacks; see above. Empty
-        unless ``posterior="mean"``.
+        The new classes that each incomplete source does not rank; see above. Empty unless
+        ``posterior="mean"``.
     unused_ : tuple of str
         The sources that rank only one of several new classes: such sources are not used.
 
@@ -324,7 +325,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         require_prior(self.prior)
         if self.prior is not None and self.posterior == "mean":
             raise RankshotError(
-                "the prior merges rankings, which posterior='mean' does not: use "
+                "posterior='mean' does not merge rankings, so it needs no prior: use "
                 "posterior='consensus' or 'sum', or leave out the prior"
             )
 
@@ -413,8 +414,8 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         if self.posterior == "sum":
             raise RankshotError(
-                "posterior='sum' needs NumPy arrays: it adds up rankings in main memory. "
-                "posterior='mean' and posterior='consensus' take arrays of any library"
+                "posterior='sum' needs NumPy arrays. posterior='mean' and posterior='consensus' "
+                "accept arrays of any library"
             )
         constants = self._scorers.get_scorer(kind).constants(dtype)
         if self._mean is not None:

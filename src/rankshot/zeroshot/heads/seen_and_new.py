@@ -49,18 +49,18 @@ a few inputs tell the groups apart without an error."""
 
 @dataclass(frozen=True)
 class Gate:
-    """What decides whether an input is of a seen class, of a new class, or of neither.
+    """A gate that estimates whether an input is of a seen class, a new class, or neither.
 
-    The log-odds of the group *new*, and of the group *none of these*, against the group *seen*
-    are linear in two features z and s: how well the input fits the best new class, and how well
-    it fits the best seen class. `SeenAndNew.gate_features` returns them.
+    The log-odds of the groups *new* and *none of these* versus the group *seen* are linear in two
+    features z and s: how well the input fits the best new class, and how well it fits the best
+    seen class. `SeenAndNew.gate_features` returns them.
 
     Parameters
     ----------
     new : Coefficients
-        The coefficients of z and s and the constant, for new classes.
+        The coefficients of z and s, and the intercept, for new classes.
     none : Coefficients, optional
-        The same for inputs of neither group.
+        The coefficients for inputs of neither group.
 
     Examples
     --------
@@ -87,8 +87,8 @@ class Gate:
     def estimate_other_share(self, features: ArrayLike) -> float:
         """Return the share of the inputs of a batch that are of no new class.
 
-        The groups of a batch have other shares than those that the gate was fitted for. The EM
-        algorithm of Saerens, Latinne and Decaestecker (2002) finds those of largest likelihood.
+        The shares of the groups in a batch differ from those that the gate was fitted for. The EM
+        algorithm of Saerens, Latinne and Decaestecker (2002) finds the maximum-likelihood shares.
 
         Parameters
         ----------
@@ -133,8 +133,8 @@ are this multiple of z - s."""
 def fit_gate(new: ArrayLike, seen: ArrayLike, none: ArrayLike | None = None) -> Gate:
     """Fit a gate by logistic regression.
 
-    Inputs of seen and of new classes are expected to be equally frequent, and a tenth of all inputs
-    to be of neither group, whatever the numbers of inputs here.
+    The gate assumes that inputs of seen and of new classes are equally frequent, and that a tenth
+    of all inputs belong to neither group, whatever the numbers of inputs passed here.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ TEMPERATURE_BOUNDS = (0.02, 50.0)
 class SeenAndNew(BaseHead, BaseEstimator):
     r"""A head over seen and new classes together (generalised zero-shot classification).
 
-    Seen classes compete by the scores of the classifier, new classes by their rankings, and a
+    The classifier's scores decide among seen classes, rankings decide among new classes, and a
     gate decides between the two groups:
 
     .. math:: \log P(c|x) = \log P(\text{seen}|x) + \log \text{softmax}(f(x) / T)_c
@@ -200,17 +200,18 @@ class SeenAndNew(BaseHead, BaseEstimator):
     head : head
         A fitted head over new classes.
     gate : Gate, optional
-        What decides between the groups; `fit_gate` learns it. By default a gate that was fitted
+        The gate between the groups, as returned by `fit_gate`. By default a gate that was fitted
         to held-out seen classes of three data sets.
     none : bool
-        Whether inputs that are of no class at all may be assigned the class "none of these".
+        Whether "none of these" may be predicted, for inputs that belong to no seen and no new
+        class.
     seen : bool
         Whether seen classes may be predicted. If not, the choices are the new classes and "none of
-        these", which then has the probability that the gate gives to seen classes. This needs no
-        reference: an input of no class at all also fits the new classes badly.
+        these", which then has the probability that the gate gives to seen classes. This works
+        without a reference, because an input of an unknown class also fits the new classes badly.
     seen_temperature : float, optional
-        T. By default it is found by the labels of `fit`; without labels, it is .45 for multiclass,
-        .75 for one-vs-rest and .4 for one-vs-one scores.
+        The temperature T. By default it is fitted to the labels passed to `fit`; without labels,
+        it is .45 for multiclass, .75 for one-vs-rest and .4 for one-vs-one scores.
 
     Attributes
     ----------
@@ -219,7 +220,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     seen_ : ndarray of bool
         Which of ``classes_`` are seen classes.
     gate_ : Gate
-        The gate that is used.
+        The gate in use.
     coverage_ : float
         How far the reference covers the seen classes, from 0 to 1; 0 without a reference.
     seen_temperature_ : float or None
@@ -264,7 +265,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def fit(
         self, reference: Scores | ArrayLike | None = None, labels: ArrayLike | None = None
     ) -> SeenAndNew:
-        """Learn what features are usual, and the temperature of the seen classes.
+        """Learn the mean and scale of the features, and the temperature of the seen classes.
 
         Parameters
         ----------
@@ -334,7 +335,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         found, times = np.unique(names, return_counts=True)
         if (times > 1).any():
             raise RankshotError(
-                f"{quote_names(found[times > 1].tolist())} would be seen and new at once: fit the "
+                f"{quote_names(found[times > 1].tolist())} would be both seen and new: fit the "
                 "head to rankings of new classes only"
             )
         self._columns = np.argsort(names, kind="stable")

@@ -33,14 +33,15 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
     uses the values of the similarities, not only their ranking.
 
     Seen classes that tie for the last places share them. A negative similarity, such as a negative
-    cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
-    new class must neither support it nor count against it. If the largest similarity is 0, as in a
-    text that never mentions the two together, all seen classes with 0 count equally.
+    cosine, is replaced by 0, because the weights of equation 18 are shares: a dissimilar seen
+    class must neither support the new class nor oppose it. If the largest similarity is 0, as in a
+    text that never mentions the two together, all seen classes with similarity 0 have equal
+    weights.
 
     Parameters
     ----------
     n_similar : int
-        The number of most similar seen classes that count; Hamm and Belkin use 5.
+        The number of most similar seen classes that are used; Hamm and Belkin use 5.
     class_prior : dict of str to float, optional
         P(y_k) by name of the seen class. By default all are equally probable.
     temperature : float or None
@@ -151,7 +152,7 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 class ConSE(SemanticHead, BaseEstimator):
-    r"""ConSE of Norouzi et al. (2014): another method that needs no retraining.
+    r"""The ConSE method of Norouzi et al. (2014), which needs no retraining either.
 
     An input is mapped to the mean of the word vectors s of its T most probable seen classes,
     weighted by their probabilities, and is assigned the new class with the largest cosine to it.
@@ -160,13 +161,13 @@ class ConSE(SemanticHead, BaseEstimator):
     .. math:: \frac{1}{\sum_t P(y_t|x)} \sum_{t=1}^T P(y_t|x)\, \cos(s(y_t), s(z)),
 
     since the length of the mean is the same for all new classes. So the method needs only a table
-    of cosines. ConSE itself defines no probabilities; here they are the softmax of these numbers
-    divided by ``temperature``.
+    of cosines. ConSE itself does not define probabilities; here they are the softmax of these
+    values divided by ``temperature``.
 
     Parameters
     ----------
     n_classes : int
-        T, the number of most probable seen classes that count; the original takes up to 10.
+        T, the number of most probable seen classes that are used; the original uses up to 10.
         Classes that tie for the last places share them.
     temperature : float or None
         Temperature of the softmax; it does not change the decision. By default .1.
