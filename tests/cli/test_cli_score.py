@@ -133,7 +133,7 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch):
     stop_at_batch(monkeypatch, 3)
     done = rankshot(command)
     assert done.status == 130
-    assert "2 of 4 parts are finished, and the same command continues" in done.out
+    assert "2 of 4 parts are finished; run the same command again" in done.out
     assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
 
 
@@ -152,7 +152,7 @@ def test_texts(place):
 
 REFUSED = {
     "photos --model net.onnx -o s.csv": "no preprocessing is known for this network",
-    f"photos --model net.onnx {PLAIN} -o s.csv": "classes are not in it; give --seen FILE",
+    f"photos --model net.onnx {PLAIN} -o s.csv": "names of its classes; give --seen FILE",
     "photos --model net.onnx --preprocessing imagnet -o s.csv": "did you mean 'imagenet'",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
     "photo --model net.onnx -o s.csv": "photo: no such file or folder",

@@ -176,7 +176,11 @@ def test_texts_in_onnx(tmp_path):
     ("network", "options", "message"),
     [
         ({}, {"preprocessing": None}, "no preprocessing is known for this network; give"),
-        ({}, {"classes": None}, "names of its classes are not in it; give them in the order"),
+        (
+            {},
+            {"classes": None},
+            "does not contain the names of its classes; give them in the order",
+        ),
         # Both in one message, so that one more run is enough.
         (
             {},
@@ -297,7 +301,7 @@ def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, ol
 @pytest.mark.slow
 def test_names_that_transformers_made_up_are_not_used(tmp_path):
     place = write_text_transformer(tmp_path / "bert", labels=None)
-    with pytest.raises(rs.RankshotError, match="names of its classes are not in it"):
+    with pytest.raises(rs.RankshotError, match="does not contain the names of its classes"):
         rs.inference.score(place, TEXTS)
     assert rs.inference.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
 

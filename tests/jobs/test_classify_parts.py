@@ -211,7 +211,7 @@ def test_a_part_that_changes_while_it_is_read_has_no_output(place):
     job = _ClassifyJob("head", "new.rankshot", "logits", True, None, None)
     content = Path("new.rankshot").read_bytes()
     run = run_parts(job, content, parts, str(place / "out"), Workers(), Rules())
-    reason = f"{place}/scores/b.csv: was changed while it was read"
+    reason = f"{place}/scores/b.csv: was changed while it was being read"
     assert run.failed[0] == ("b.csv", reason)
     assert list_outputs().keys() == {"_failed.csv", "_rankshot.json"}
 
@@ -253,7 +253,7 @@ def test_another_job_in_the_same_folder_ends_this_one(place, client):
 
     out = str(place / "out")
 
-    with pytest.raises(rs.RankshotError, match="out: another job has begun there since") as error:
+    with pytest.raises(rs.RankshotError, match="out: another job has started there since") as error:
         classify("scores", "new.rankshot", "out", executor=client, progress=intrude)
     # The same command would be refused.
     assert "continues" not in str(error.value)
@@ -280,7 +280,7 @@ def test_an_output_that_is_not_there_at_the_end_is_missed(place):
         if run.n_finished == 5:
             (place / "out/z.parquet").unlink()
 
-    with pytest.raises(rs.RankshotError, match=r"out: 'z.parquet' is not there, although"):
+    with pytest.raises(rs.RankshotError, match=r"out: 'z.parquet' is missing, although"):
         classify("scores", "new.rankshot", "out", progress=remove)
 
 
@@ -308,7 +308,7 @@ def test_a_disk_that_fills_ends_the_job(place, processes):
     finally:
         processes.run(limit_file_size, None)
     assert f"{place}/out/m.parquet: cannot be written: File too large; " in str(error.value)
-    assert "of 6 parts are finished, and the same command continues" in str(error.value)
+    assert "of 6 parts are finished; run the same command again" in str(error.value)
     # What other workers had in hand they finish, or remove.
     while any(place.glob("out/**/.*")):
         sleep(0.05)
@@ -334,7 +334,8 @@ def test_parts_that_kill_workers_and_stores_that_fail(place, processes, monkeypa
     # A result that is lost with its worker is found in the folder, as one of an earlier run.
     assert run.n_finished == 2
     assert dict(run.failed) == {
-        "deadly.csv": "1 worker died with this part alone; does it fit into their memory?",
+        "deadly.csv": "1 worker died while processing this part alone; does it fit into their "
+        "memory?",
         "odd.csv": "ZeroDivisionError: never met before",
     }
     assert log.read_text().count("flaky\n") >= 3
@@ -360,7 +361,7 @@ def test_a_scheduler_without_workers_is_not_waited_for_without_end(place, monkey
         done = rankshot(f"classify scores --head new.rankshot -o out --scheduler {address}")
     assert done.status == 2
     assert f"{address}: the scheduler has had no workers for 0 s; start workers" in done.err
-    assert "0 of 5 parts are finished, and the same command continues" in done.err
+    assert "0 of 5 parts are finished; run the same command again" in done.err
 
 
 def test_the_command(place, client):
@@ -388,7 +389,7 @@ def test_the_most_probable_classes_of_a_dataset(place):
 
 REFUSED = {
     "scores -o out": "a dataset needs a fitted head, --head FILE.rankshot; fit one with",
-    "scores -o scores/out --head new.rankshot": "is the dataset, or inside of it",
+    "scores -o scores/out --head new.rankshot": "is the dataset itself, or inside it",
     "scores -o out.csv --head new.rankshot": "give a name without an ending",
     "packed --head new.rankshot -o out": "'b.csv.gz', 'c.CSV' would be left out",
     "links --head new.rankshot -o out": "links/deep: is a link to a folder",
@@ -417,7 +418,7 @@ def test_outputs_that_are_refused(place):
 
     (place / "out").mkdir()
     (place / "out/diary.txt").touch()
-    refuse(r"out: is not empty \('diary.txt'\), and no job of rankshot has begun there; give")
+    refuse(r"out: is not empty \('diary.txt'\), and it does not belong to a rankshot job; give")
     (place / "out/diary.txt").unlink()
     (place / "out/_rankshot.json").write_text("{}")
     refuse("_rankshot.json: damaged, or written by another version")
@@ -426,4 +427,4 @@ def test_outputs_that_are_refused(place):
     shutil.copy("out/a.parquet", "out/copy.parquet")
     refuse(r"'copy.parquet'\), and the job there has no such part", dataset="scores/deep")
     write_scores(place / "scores/a.csv", LOGITS)
-    refuse("a.parquet: would have the same output as .*a.csv, 'a.parquet'; rename one", "fresh")
+    refuse("a.parquet: would get the same output file as .*a.csv, 'a.parquet'; rename one", "fresh")

@@ -115,7 +115,7 @@ def test_after_the_loss_of_a_scheduler_the_same_command_continues(place, cluster
         with pytest.raises(rs.RankshotError) as error:
             classify("scores", "new.rankshot", "out", executor=client, progress=kill)
     assert f"the scheduler at {cluster.address} is lost" in str(error.value)
-    assert f"of {N_PARTS} parts are finished, and the same command continues" in str(error.value)
+    assert f"of {N_PARTS} parts are finished; run the same command again" in str(error.value)
     run = classify("scores", "new.rankshot", "out")
     assert run.n_resumed >= 2
     assert run.n_rows == N_PARTS * 30

@@ -156,7 +156,9 @@ def test_a_file_that_changes_between_passes_is_refused(tmp_path, monkeypatch, vo
     parts = read_rankings(path, part_bytes=1000)
     assert parts.reduce(len) == len(votes)
     rs.write_rankings(votes[:100], path)
-    with pytest.raises(rs.RankshotError, match=rf"votes\.{ending}: was changed while it was read"):
+    with pytest.raises(
+        rs.RankshotError, match=rf"votes\.{ending}: was changed while it was being read"
+    ):
         parts.reduce(len)
 
 
@@ -181,7 +183,7 @@ def test_nothing_to_read(tmp_path):
 
 def test_a_folder_with_other_files_is_refused(tmp_path, votes):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(rs.RankshotError, match="there are files already; name a new folder"):
+    with pytest.raises(rs.RankshotError, match="the folder is not empty; give a new folder"):
         write_rankings(split(votes), tmp_path)
     assert list(tmp_path.iterdir()) == [tmp_path / "notes.txt"]
 

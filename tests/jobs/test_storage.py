@@ -76,7 +76,7 @@ def test_a_part_that_changes_is_found_out(root):
     require_unchanged(part)
     write_text(part.address, "x\n3\n")
     assert list_parts(root)[1].version != part.version
-    with pytest.raises(rs.RankshotError, match=r"b.csv: was changed while it was read"):
+    with pytest.raises(rs.RankshotError, match=r"b.csv: was changed while it was being read"):
         require_unchanged(part)
 
 

@@ -84,7 +84,7 @@ BAD = {
         ["leopard", "fox", "rabbit"],
         [
             "'cat': not among the items, left out: 'lynx'",
-            "'cat': more than once, the first counts: 'leopard'",
+            "'cat': more than once, only the first is used: 'leopard'",
             "'cat': 3 known names, 5 were asked for",
         ],
     ),
@@ -123,7 +123,7 @@ BAD = {
     "a second thought": (
         json.dumps(ORDERS | {"cat": CAT[::-1]}) + "\nOn reflection:\ncat: " + ", ".join(CAT),
         CAT,
-        ["'cat': 2 different lists, the last counts"],
+        ["'cat': 2 different lists, only the last is used"],
     ),
     "lists without a class": (
         json.dumps({name: ORDERS[name] for name in TARGETS[1:]}) + "\n\n" + json.dumps(CAT),

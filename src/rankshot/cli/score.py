@@ -134,8 +134,8 @@ def open_plan(
     opened = set_preprocessing(inference.open_model(model), preprocessing)
     refuse(
         classes is None and opened.classes is None,
-        f"{opened.name}: the names of its classes are not in it{opened.odd}; give --seen FILE, "
-        "with one name per line in the order of its outputs, or --seen imagenet-1k",
+        f"{opened.name}: it does not contain the names of its classes{opened.odd}; give --seen "
+        "FILE, with one name per line in the order of its outputs, or --seen imagenet-1k",
     )
     plan = plan_scoring(opened, classes, features=features)
     for line in plan.describe():

@@ -88,8 +88,8 @@ def is_records(source: Any) -> bool:
 class ColumnReader:
     """The columns of a file, a data frame or records, read by their names.
 
-    Blanks around names and text do not count. CSV is read by PyArrow where it is installed; what
-    it cannot read is read by Python's own reader, whose messages name the line.
+    Blanks around names and text are ignored. CSV is read by PyArrow if it is installed; what it
+    cannot read is read by Python's own reader, whose messages name the line.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class ColumnReader:
     missing : iterable of str
         Texts of missing cells, besides `MISSING`.
     on_error : {"stop", "skip"}
-        With "skip", lines that cannot be read are left out, and ``odd`` says what is wrong.
+        With "skip", lines that cannot be read are left out, and ``odd`` describes them.
 
     Examples
     --------

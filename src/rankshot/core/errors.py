@@ -23,7 +23,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 class RankshotError(ValueError):
-    """Invalid input, or a result that does not exist; the message names the offending value.
+    """Invalid input, or a result that is not defined; the message names the offending value.
 
     Examples
     --------
@@ -40,13 +40,14 @@ class UnknownItemError(RankshotError):
 
 
 class OutputError(RankshotError):
-    """A file cannot be written, and would not be if it were tried again."""
+    """A file cannot be written, and trying again would not help."""
 
 
 class RowError(RankshotError):
     """One row of a table is wrong.
 
-    A caller that passes a part of a larger table can say which row of the whole it is.
+    A caller that passes part of a larger table can replace the row number by that in the whole
+    table.
 
     Attributes
     ----------
@@ -55,7 +56,7 @@ class RowError(RankshotError):
     row : int
         The row, counted from 0.
     advice : str
-        What to do, for a caller of the library.
+        What the caller can do about it.
     """
 
     def __init__(self, problem: str, row: int = 0, advice: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Settings of models in scikit-learn's manner, without the time that importing it takes.
+"""Parameters of models as in scikit-learn, without the time to import it.
 
 scikit-learn's ``clone``, grids and nested names (``model__tol``) work with these classes.
 """
@@ -16,7 +16,7 @@ Model = TypeVar("Model")
 
 
 class Estimator:
-    """A model whose settings are the parameters of its constructor; fitted values end in ``_``.
+    """A model whose settings are its constructor's parameters; fitted attributes end in ``_``.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Estimator:
         Parameters
         ----------
         deep : bool
-            Whether to include those of settings that are models, as ``model__tol``.
+            Whether to include the settings of nested models, such as ``model__tol``.
         """
         found = {name: getattr(self, name) for name in self._setting_names()}
         nested = [(name, value) for name, value in found.items() if isinstance(value, Estimator)]
@@ -44,12 +44,12 @@ class Estimator:
         return found
 
     def set_params(self, **params: Any) -> Self:
-        """Change settings.
+        """Set the given settings.
 
         Parameters
         ----------
         **params
-            The settings by their names.
+            The new values, by name.
         """
         known = self.get_params()
         for name, value in params.items():

@@ -108,7 +108,7 @@ def read_names(path: Path) -> tuple[str, ...]:
             )
         line_of[name] = number
     if not line_of:
-        raise RankshotError(f"{path}: no names in it; there should be one per line")
+        raise RankshotError(f"{path}: no names in the file; write one per line")
     return tuple(line_of)
 
 

@@ -1,4 +1,4 @@
-"""How long computations tell their progress: to a caller, or as a line on the terminal."""
+"""Progress of long computations, for a caller or as a line on the terminal."""
 
 from __future__ import annotations
 

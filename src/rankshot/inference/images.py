@@ -96,7 +96,7 @@ def convert_image(image: Any, shrink_to: int | None = None) -> Any:
         image.draft(None, (2 * shrink_to, 2 * shrink_to))
     import_module("PIL.ImageOps").exif_transpose(image, in_place=True)
     if image.mode == "F":
-        raise RankshotError("its pixels are floating-point numbers, whose range is not known")
+        raise RankshotError("its pixels are floating-point numbers of unknown range")
     if image.mode.startswith("I"):
         # Pillow would clip 16 bits at 255, so that nearly every pixel is white.
         image = pillow.fromarray((np.asarray(image) >> 8).clip(0, 255).astype(np.uint8))
@@ -164,27 +164,27 @@ def _as_numbers(what: str, value: object, n: int) -> list[Any]:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """How an image becomes the input of a network.
+    """The preprocessing of images for a network: resizing, cropping and normalisation.
 
-    The image is resized, cropped in the middle, and its pixels, scaled to [0, 1], become
-    (pixel - mean) / std.
+    The image is resized and cropped in the centre; then its pixels, scaled to [0, 1], are
+    normalised: (pixel - mean) / std.
 
     Parameters
     ----------
     size : int or (int, int)
         The height and width of the input, in pixels.
     mean, std : float or three floats
-        Of red, green and blue, where white is 1.
+        The mean and the standard deviation of red, green and blue, where white is 1.
     resize : int, optional
         The shorter side after resizing, before the crop. If None, the whole image is resized to
         ``size``, which changes its proportions.
     interpolation : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
-        How pixels between pixels are computed; smoothing is always on.
+        The interpolation method; antialiasing is always on.
     layout : {"NCHW", "NHWC"}
         The order of the axes: images, channels, height, width; or channels last.
     white : float
-        The number that a white pixel has before ``mean`` is subtracted. With 255, ``mean`` and
-        ``std`` are in units of 0 to 255.
+        The value of a white pixel before ``mean`` is subtracted. With 255, ``mean`` and ``std``
+        are on the scale from 0 to 255.
     margin : {"down", "even"}
         How half a pixel is rounded if the margins of the crop are odd: down, as transformers does,
         or to the even number, as torchvision does.
@@ -235,7 +235,7 @@ class Preprocessing:
 
     @classmethod
     def from_name(cls, name: str) -> Preprocessing:
-        """Return a preset; ``name`` is "imagenet" (torchvision), "efficientnet-lite" or "clip"."""
+        """Return the preset ``name``: "imagenet" (torchvision), "efficientnet-lite" or "clip"."""
         return PRESETS[require_choice("preset", name, PRESETS)]
 
     @classmethod
@@ -245,7 +245,7 @@ class Preprocessing:
         Raises
         ------
         RankshotError
-            Names a missing value, or a step that this class does not have.
+            If a value is missing, or a step is not supported; the message names it.
         """
         try:
             return cls(**_read_config(dict(config)))
@@ -410,8 +410,8 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name)) if name else None
     if kind is not None and kind not in _KNOWN_TYPES:
         raise RankshotError(
-            f"what {short_repr(name)} does is not all in this file; if it only resizes, crops and "
-            "normalises, write a file without its name"
+            f"what {short_repr(name)} does more than this file describes; if it only resizes, "
+            "crops and normalises, remove its name from the file"
         )
     steps = {step for step, value in config.items() if step.startswith("do_") and value is True}
     unknown = steps - _KNOWN_STEPS
@@ -455,7 +455,7 @@ def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None
         return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)
     if share is not None or (crop is None) != (shortest is None):
         raise RankshotError(
-            f"images of different shapes come out, or there is no crop that is known: size "
+            f"the images would have different shapes, or the crop is unknown: size "
             f"{short_repr(size)}, crop_size {short_repr(crop)}, crop_pct {short_repr(share)}"
         )
     sides = size if crop is None else crop

@@ -172,8 +172,8 @@ def _require_id(name: str, where: str) -> str:
     """Return an id that every kind of table can hold, or raise an error now, not after scoring."""
     if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
         raise RankshotError(
-            f"{where}: an id must be text without NUL and without halves of characters "
-            f"(surrogates), not {short_repr(name)}"
+            f"{where}: an id must be text without NUL characters and surrogates, not "
+            f"{short_repr(name)}"
         )
     return name
 
@@ -201,7 +201,7 @@ def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
     def read_entries() -> Entries:
         for line, name, value in read(path, wanted, id_prefix):
             if not name:
-                yield Skipped(f"{path}:{line}", "the row has no id, or one that is not text")
+                yield Skipped(f"{path}:{line}", "the row has no id, or its id is not text")
             elif not isinstance(value, str) or not value.strip():
                 yield Skipped(name, f"no text in the column {wanted!r}")
             else:

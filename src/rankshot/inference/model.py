@@ -1,4 +1,4 @@
-"""A model of any kind, whatever library it comes from: a file, a folder, a name, or an object.
+"""Models of any kind and library: a file, a folder, a name, or an object.
 
 `open_model` looks at what it is given: ONNX files, torch modules, models of transformers, the
 built-in network, scikit-learn classifiers, and functions. No file is ever unpickled: a pickle can
@@ -51,38 +51,38 @@ class Model:
     Attributes
     ----------
     name : str
-        What it is, for messages.
+        A description of the model, for messages.
     takes : {"images", "texts", "values"}
-        What ``run`` takes: an array of preprocessed images, a list of texts, or whatever the
-        inputs are.
+        The input of ``run``: an array of preprocessed images, a list of texts, or the inputs as
+        they are.
     run : callable
         Returns one row of scores per input.
     run_with_features : callable or None
         Returns the scores, and the input of the model's last layer as features: one row per input,
-        or None if the last layer is not found. None for a model without layers, as a function.
+        or None if the last layer is not found. None for a model without layers, such as a
+        function.
     classes : sequence, mapping or None
         The names of its classes, if it has them, for `read_class_labels`.
     preprocessing : Preprocessing or None
         How images are preprocessed, if this is known.
     odd : str
-        What the model says in place of its classes or preprocessing, if that cannot be used, in
-        brackets.
+        Why the model's own classes or preprocessing cannot be used, in brackets; usually empty.
     prepare : callable or None
         The model's own function from a Pillow image to its input; it replaces ``preprocessing``.
     input_shape : tuple or None
         The shape of its input, where it is known: numbers are fixed.
     n_outputs : int or None
-        How many scores it has for an input, if this is known before it runs.
+        The number of scores per input, if this is known before the model runs.
     max_tokens : int or None
         Texts are cut after this many tokens.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
         The kind of its scores, as in `Scores`.
     fingerprint : str or None
-        Changes with its weights; None if that cannot be known, as for a function.
+        A hash that changes with the weights; None if it cannot be computed, as for a function.
     device : str
-        Where it runs.
+        The device that the model runs on.
     source : str or None
-        What `open_model` opens again as the same model: a path or a name. None for an object.
+        The path or name with which `open_model` opens the same model again. None for an object.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def open_model(model: Any) -> Model:
     Raises
     ------
     RankshotError
-        Says what is wrong with the file, which package is missing, or what is expected.
+        If the file is invalid, a package is missing, or the model is not of a supported kind.
 
     Examples
     --------
@@ -540,7 +540,7 @@ def open_transformers(source: str | Path) -> Model:
     place = str(source)
     config = _load(library.AutoConfig, place)
     if getattr(config, "auto_map", None):
-        raise RankshotError(f"{place}: comes with code of its own (auto_map), which is never run")
+        raise RankshotError(f"{place}: needs custom code (auto_map), which is never run")
     kinds = " ".join(config.architectures or [])
     takes: Takes
     if "ForImageClassification" in kinds:

@@ -1,4 +1,4 @@
-"""What a network says itself, and whether its scores look like those of a trained network."""
+"""The predictions of a network itself, and whether its scores look like those of a trained one."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ class NetworkCheck(NamedTuple):
     Attributes
     ----------
     n_inputs, n_classes : int
-        The inputs, and the seen classes.
+        The numbers of inputs and of seen classes.
     most_frequent : tuple of (str, int)
         The seen classes that are predicted most often, with the number of inputs.
     mean_probability : float
         The mean probability of the class with the highest score; NaN for one-vs-one scores.
     mean_correlation : float
-        The mean correlation between the scores of two inputs. It is near 1 if inputs hardly
-        matter, as with wrong preprocessing.
+        The mean correlation between the scores of two inputs. It is near 1 if the scores hardly
+        depend on the inputs, as with wrong preprocessing.
     accuracy : Interval or None
-        The share of labelled inputs of seen classes that the network recognises.
+        The accuracy of the network on labelled inputs of seen classes.
     n_labelled : int
-        Their number.
+        The number of labelled inputs of seen classes.
     n_constant : int
-        The inputs that have the same score for all classes.
+        The number of inputs that have the same score for all classes.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class NetworkCheck(NamedTuple):
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What would be unusual for a trained network with correct preprocessing."""
+        """Findings that would be unusual for a trained network with correct preprocessing."""
         found = []
         enough = self.n_inputs >= LEAST_INPUTS and self.n_classes >= LEAST_CLASSES
         if enough and self.mean_correlation > LARGEST_CORRELATION:
@@ -114,8 +114,8 @@ def check_scores(
     Parameters
     ----------
     batches : iterable of (ids, Scores)
-        The scores of some inputs at a time, as ``open_scores(path).batches()`` yields them, or
-        ``[(found.ids, found.scores)]`` of what `score` returned.
+        Batches of ids and scores, as from ``open_scores(path).batches()``, or ``[(found.ids,
+        found.scores)]`` for a result ``found`` of `score`.
     labels : mapping of id to class, optional
         The classes of some inputs. Labels of seen classes give the network's own accuracy.
 

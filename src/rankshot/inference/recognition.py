@@ -47,7 +47,7 @@ new classes."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recognition:
-    """What `recognise` found, and how.
+    """The result of `recognise`.
 
     Attributes
     ----------
@@ -58,15 +58,16 @@ class Recognition:
     proba : ndarray of shape (n, classes)
         The probabilities of all classes, in the order of ``head.classes_``.
     alone : array of str
-        The class of each input without the other inputs of the batch.
+        The class of each input, predicted without the other inputs of the batch.
     head : head
         The fitted head, which can be saved; a `BatchRefinement` if the batch was used.
     rehearsal : Rehearsal or None
         The rehearsal on labelled inputs of seen classes.
     predicted : Interval or None
-        The mean accuracy of the new classes that the rehearsal predicts, before the batch is used.
+        The mean accuracy on the new classes that the rehearsal predicts, for inputs classified
+        independently.
     notes : tuple of str
-        What was done, and why, in sentences.
+        Sentences that describe what was done, and why.
 
     Examples
     --------
@@ -109,12 +110,13 @@ def recognise(
     none: bool = False,
     batch: str = "auto",
 ) -> Recognition:
-    """Recognise new classes with whatever data are given.
+    """Predict new classes, using whatever data are passed.
 
-    With labelled inputs of seen classes, these are held out as new ones, to choose settings, to
-    calibrate, and to predict the accuracy; they are the reference as well. Labelled examples of
-    new classes are used. If there are at least five inputs per class, they are predicted as a
-    batch (see `BatchRefinement`). The ``notes`` of the result say what was done.
+    If there are labelled inputs of seen classes, these classes are held out as if they were new,
+    to choose settings, to calibrate, and to predict the accuracy; their scores are also the
+    reference. Labelled examples of new classes are used. If there are at least five inputs per
+    class, they are classified jointly (see `BatchRefinement`). The ``notes`` of the result
+    describe what was done.
 
     Parameters
     ----------
@@ -141,12 +143,12 @@ def recognise(
     classes : {"new", "all"}
         Whether only new classes may be predicted, or seen classes as well.
     none : bool
-        Whether "none of these" may be predicted. Inputs of new classes then get it as well: of
-        photographs, 77 % of those of other classes were rejected, and 30 % of those of new
-        classes. The mean AUROC on three data sets is .75.
+        Whether "none of these" may be predicted. Some inputs of new classes are then rejected as
+        well: on photographs, 77 % of the inputs of other classes were rejected, and 30 % of those
+        of new classes. The mean AUROC on three data sets is .75.
     batch : {"auto", "yes", "no"}
         Whether all inputs are classified jointly. This needs inputs of all new classes. With
-        "auto", it is done if it seems possible.
+        "auto", they are if this seems possible.
 
     Returns
     -------

@@ -58,9 +58,9 @@ class ScoredInputs:
     ids : array of str
         Their ids: paths of images, ids of a table, or numbers.
     skipped : tuple of Skipped
-        What was not scored, each with its reason.
+        The inputs that were not scored, each with the reason.
     classes : ClassLabels
-        The classes, with what is known about them.
+        The classes, with their synonyms and synsets if these are known.
 
     Examples
     --------
@@ -104,22 +104,22 @@ def score(
         The names of the classes in the order of the model's outputs: a list, a mapping from
         numbers, a file, or ``"imagenet-1k"``. Needed unless the model has them.
     preprocessing : Preprocessing, str, Path or mapping, optional
-        How an image becomes numbers: a preset such as ``"imagenet"``, a file
-        ``preprocessor_config.json``, or a `Preprocessing`. Needed for images unless the model
-        has its own.
+        The preprocessing of images: a preset such as ``"imagenet"``, a file
+        ``preprocessor_config.json``, or a `Preprocessing`. Needed for images unless the model has
+        its own.
     features : bool
-        Whether the scores have features, by which labelled examples are compared: the input of
-        the last linear layer of a network, or of the last step of a pipeline. There are none if
-        that layer is not found, and none of a function.
+        Whether to include features, by which labelled examples are compared: the input of the last
+        linear layer of a network, or of the last step of a pipeline. There are none if that layer
+        is not found, or if the model is a function.
     batch_size : int
-        Inputs per call of the model.
+        The number of inputs per call of the model.
     on_error : {"stop", "skip"}
         What to do with an input that cannot be read: raise an error, or skip and list it.
 
     Returns
     -------
     ScoredInputs
-        Its ``scores`` are for a head; probabilities have become logarithms.
+        Its ``scores`` can be passed to a head; probabilities are converted to logarithms.
 
     Examples
     --------
@@ -363,7 +363,7 @@ def plan_scoring(
         problems.append(str(error))
     if source is None:
         problems.append(
-            f"{opened.name}: the names of its classes are not in it{opened.odd}; give "
+            f"{opened.name}: it does not contain the names of its classes{opened.odd}; give "
             "them in the order of its outputs, as a list or a file with one name per line, or as "
             "imagenet-1k"
         )
@@ -415,7 +415,7 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
     try:
         own = read_class_labels(model.classes)
     except RankshotError as error:
-        return f"{where} replace those of the model, which cannot be used ({error})"
+        return f"{where} replace those of the model, which are not usable ({error})"
     # Labels may be the same, such as the two cranes of ImageNet; names are not.
     names = labels.given if len(set(labels.given)) == len(labels) else labels.names
     meant = own.match_all(names)

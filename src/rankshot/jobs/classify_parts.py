@@ -53,10 +53,10 @@ def classify(
 ) -> PartsRun:
     r"""Classify a dataset of scores: one part of predictions for each part of scores.
 
-    The parts are done in this process, in others, or on a Dask cluster. A part is written when
-    it is done, completely or not at all. If the job is stopped for any reason, the same call
-    resumes with the parts that are not finished. A part that cannot be classified is listed in
-    ``_failed.csv`` in the output, and the others are done.
+    The parts are processed in this process, in other processes, or on a Dask cluster. Each output
+    part is written completely or not at all. If the job is interrupted, the same call resumes with
+    the unfinished parts. Parts that cannot be classified are listed in ``_failed.csv`` in the
+    output; the job continues with the others.
 
     Parameters
     ----------
@@ -67,39 +67,40 @@ def classify(
     head : str or Path
         A fitted head, as written by ``head.save`` or ``rankshot fit``.
     output : str or Path
-        A folder, or its address. ``_rankshot.json`` in it describes the job: a different job there
-        raises an error.
+        A folder, or its address. ``_rankshot.json`` in this folder describes the job; if it
+        belongs to a different job, an error is raised.
     executor : concurrent.futures.Executor or distributed.Client, optional
-        Does the parts, and is not closed. By default they are done in this process.
+        Processes the parts; it is not closed. By default, parts are processed in this process.
     scheduler : str, optional
         Instead of an executor, the address of a Dask scheduler.
     workers : int, optional
-        Instead of both, the number of local processes, which Dask starts. A script that starts
-        processes must be guarded by ``if __name__ == "__main__"``.
+        Instead of an executor or a scheduler, the number of local processes to start with Dask. A
+        script that starts processes must be guarded by ``if __name__ == "__main__"``.
     score_type : str
-        What the scores are, such as ``"logits"``. With ``"auto"``, the type is that for which the
-        head was fitted or, if that is not known, what the first part looks like.
+        What the scores are, such as ``"logits"``. With ``"auto"``, it is the type that the head
+        was fitted for; if that is unknown, it is guessed from the first part.
     reject_below : float, optional
-        Inputs of which no class has this probability are labelled ``rejected``.
+        Inputs for which no class reaches this probability are labelled ``rejected``.
     top : int, optional
-        Write only the most probable classes of each input, this many; see `open_predictions`.
+        Write only this number of most probable classes per input; see `open_predictions`.
     update : bool
-        Classify parts again that have changed since (by their size and time of change), and remove
-        the predictions of those that have vanished.
+        Classify parts again if they have changed since (by size and modification time), and remove
+        the predictions of parts that no longer exist.
     progress : callable, optional
         Called with the `PartsRun` after each part.
     notify : callable, optional
-        Called with messages for a user, such as that the scheduler is lost.
+        Called with messages for the user, for example if the connection to the scheduler is lost.
 
     Returns
     -------
     PartsRun
-        Its ``counts`` are the rows of each class, and ``failed`` the parts without predictions.
+        ``counts`` holds the number of rows per class, and ``failed`` the parts without
+        predictions.
 
     Raises
     ------
     RankshotError
-        Says what is wrong with the dataset, the head or the output.
+        If the dataset, the head or the output is invalid.
 
     Examples
     --------

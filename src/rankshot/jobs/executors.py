@@ -144,8 +144,8 @@ class _Run:
         except self.pool.losses as error:
             why = str(error) if isinstance(error, SchedulerLostError) else type(error).__name__
             raise RankshotError(
-                f"the scheduler at {self.pool.name} is lost ({why}): start it again, and its "
-                f"workers, which end with it; {self.describe_rest()}"
+                f"the scheduler at {self.pool.name} is lost ({why}): start it "
+                f"again, and also its workers, which stop with it; {self.describe_rest()}"
             ) from None
 
     def _work(self) -> None:
@@ -209,7 +209,7 @@ class _Run:
         if missing:
             raise RankshotError(
                 f"{self.output}: {quote_names(missing, 3)} {'is' if len(missing) == 1 else 'are'} "
-                "not there, although workers have written it; do all of them see the same folder?"
+                "missing, although a worker has written it; do all workers see the same folder?"
             )
 
     def describe_rest(self) -> str:
@@ -218,7 +218,7 @@ class _Run:
         told = f"{self.state.n_finished:,} of {n_parts} are finished"
         with suppress(OutputError, OSError):
             require_own(self.output, self.key)
-            told += ", and the same command continues with the others"
+            told += "; run the same command again to continue with the others"
         return told
 
 
@@ -414,7 +414,7 @@ class _DaskPool(Pool):
         cause = future.exception()
         if isinstance(cause, import_dask("distributed").KilledWorker):
             n = format_count(cause.allowed_failures + 1, "worker")
-            problem = f"{n} died with this part alone; does it fit into their memory?"
+            problem = f"{n} died while processing this part alone; does it fit into their memory?"
             return Work(problem=problem, killed=True)
         return judge_error(cause)
 
@@ -480,7 +480,7 @@ def _connect(address: str) -> Any:
         )
     except ValueError as error:
         raise RankshotError(
-            f"{address}: not the address of a scheduler, such as tcp://10.0.0.5:8786 ({error})"
+            f"{address}: not a scheduler address such as tcp://10.0.0.5:8786 ({error})"
         ) from None
     except (OSError, TimeoutError):
         raise RankshotError(
@@ -492,7 +492,7 @@ def _wait_for_workers(client: Any, notify: Notify, resource: str | None = None) 
     """Return when a worker can do something; say so if there is none, and give up at last."""
     if count_slots(client, resource):
         return
-    notify(f"the scheduler has no workers: waiting {WORKER_SECONDS:.0f} s for them")
+    notify(f"the scheduler has no workers; waiting {WORKER_SECONDS:.0f} s for them")
     begin = monotonic()
     while not count_slots(client, resource):
         if monotonic() - begin > WORKER_SECONDS:

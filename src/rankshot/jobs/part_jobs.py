@@ -201,24 +201,24 @@ def _describe_input(part: Part) -> str:
 
 @dataclass
 class PartsRun:
-    """What a job has done.
+    """The progress and the results of a job.
 
     Attributes
     ----------
     n_parts : int
-        The parts of the dataset.
+        The number of parts of the dataset.
     n_done, n_resumed : int
-        The parts that were done now, and those that an earlier run has finished.
+        The number of parts processed in this run, and in earlier runs.
     n_rows, n_new_rows : int
-        The rows in all output parts, and in those that were done now.
+        The number of rows in all output parts, and in those processed in this run.
     counts : Counter of str
-        The sums that the job keeps, over all output parts.
+        Counts that the job keeps, summed over all output parts.
     skipped : list of Skipped
-        What has no scores, each with its reason.
+        Inputs without scores, each with the reason.
     elapsed : float
-        The seconds since the job began.
+        The time since the job began, in seconds.
     failed : list of (str, str)
-        The parts that have no output, and the reasons.
+        The parts without an output, each with the reason.
 
     Examples
     --------
@@ -240,7 +240,7 @@ class PartsRun:
 
     @property
     def n_finished(self) -> int:
-        """The parts that have an output."""
+        """The number of parts that have an output."""
         return self.n_done + self.n_resumed
 
     def count_reasons(self, *, is_input: bool = True) -> Counter[str]:
@@ -277,14 +277,14 @@ def check_output(
     for part in parts:
         if (other := first.setdefault(output_name(part.name), part)) is not part:
             raise RankshotError(
-                f"{part.address}: would have the same output as {other.address}, "
+                f"{part.address}: would get the same output file as {other.address}, "
                 f"{output_name(part.name)!r}; rename one of them"
             )
     present = list_files(output)
     kept = read_manifest(output)
     own = set() if kept is None else set(map(output_name, kept[1]))
     if foreign := sorted({name for name in present if is_visible(name)} - own):
-        why = "the job there has no such part" if kept else "no job of rankshot has begun there"
+        why = "the job there has no such part" if kept else "it does not belong to a rankshot job"
         raise RankshotError(
             f"{output}: is not empty ({quote_names(foreign, 3)}), and {why}; give another output, "
             "or remove what is there"
@@ -305,8 +305,8 @@ def check_output(
             if some
         ]
         raise RankshotError(
-            f"{output}: since they were done, {' and '.join(told)}; update=True does those "
-            "again that changed, and removes the output of those that vanished"
+            f"{output}: since they were done, {' and '.join(told)}; update=True processes "
+            "changed parts again, and removes the output of parts that no longer exist"
         )
     return stale
 
@@ -339,7 +339,8 @@ def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> Non
     inside = [part.name for part in parts if f"{root}{part.name}".startswith(folder)]
     if inside or folder == root or (is_folder and folder.startswith(root)):
         raise RankshotError(
-            f"{output}: is the dataset, or inside of it ({[*inside, root][0]}); give another output"
+            f"{output}: is the dataset itself, or inside it ({[*inside, root][0]}); give another "
+            "output"
         )
 
 
@@ -386,8 +387,8 @@ def require_own(output: str, key: str) -> None:
         )
     if key.encode() not in begin:
         raise OutputError(
-            f"{output}: another job has begun there since this one did, and its parts may be of "
-            "both: remove the folder, and begin again"
+            f"{output}: another job has started there since, so the folder may contain parts of "
+            "both: remove the folder and start again"
         )
 
 

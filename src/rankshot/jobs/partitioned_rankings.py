@@ -78,17 +78,17 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
 
 
 class PartitionedRankings(RankingParts):
-    """Rankings of the same items in many parts, which are read when they are needed.
+    """Rankings of the same items in many parts, which are read on demand.
 
-    `read_rankings` makes them. Consensus, models and Kendall's W take them in place of `Rankings`,
-    and then make one or more passes over the parts. In each task, a part is read, used and
-    released, and what is left is small. Dask's threads do the work, or the workers of a cluster
-    if there is a ``distributed.Client``.
+    `read_rankings` returns them. Consensus, models and Kendall's W accept them in place of
+    `Rankings`, and make one or more passes over the parts. Each task reads a part, computes a
+    small result and releases the part. The tasks run in Dask's threads, or on the workers of a
+    cluster if there is a ``distributed.Client``.
 
     Parameters
     ----------
     parts : sequence
-        For each part a function that reads it, given the items; or its `Rankings`, or a
+        One entry per part: a function that reads it, given the items; its `Rankings`; or a
         ``dask.delayed`` value of them.
     items : sequence of names
         What is ranked, in all parts.
@@ -130,8 +130,8 @@ class PartitionedRankings(RankingParts):
 
         ``combine`` adds two of them; ``+`` by default.
 
-        The tree of sums depends only on the number of parts: the answer
-        is the same, to the last bit, wherever the parts are computed.
+        The order of summation depends only on the number of parts, so the result is bit-identical
+        wherever the parts are computed.
         """
         found: T | None = reduce_tree(self.delay(function, *arguments), combine or add_results)
         return found
@@ -185,9 +185,9 @@ class PartitionedRankings(RankingParts):
     def select(
         self, *, target: str | None = None, source: str | None = None, rater: str | None = None
     ) -> PartitionedRankings:
-        """Keep the rankings of a ``target``, a ``source`` and a ``rater``, where given.
+        """Keep the rankings with the given ``target``, ``source`` and ``rater``.
 
-        There may be none: this is only known when the parts are read.
+        Whether there are any is known only when the parts are read.
         """
         return self.map_parts(_select, target, source, rater)
 
@@ -318,9 +318,9 @@ def read_rankings(
 ) -> PartitionedRankings:
     """Read rankings from many or large files, in parts.
 
-    The rankings are those of `rankshot.read_rankings`, of one file after the other. If they take
-    less than a quarter of the memory, of the workers or of this machine, all files are read once
-    and the rankings are kept; otherwise, each pass over the parts reads the files again.
+    The rankings are the same as those of `rankshot.read_rankings`, one file after the other. If
+    they need less than a quarter of the memory of the workers or of this machine, all files are
+    read once and the rankings are kept in memory; otherwise, each pass reads the files again.
 
     Parameters
     ----------
@@ -328,11 +328,11 @@ def read_rankings(
         JSON lines (.jsonl, .jsonl.gz) or Parquet: a file, a pattern such as ``votes/*.jsonl``, a
         folder with all folders in it, or an fsspec address, such as ``s3://votes/*.parquet``.
     items : iterable of names, optional
-        All items that could be ranked. By default those that occur, sorted, for which all JSON
-        lines are read once; Parquet files of `write_rankings` name their items.
+        All items that could be ranked. By default those that occur, sorted; to find them, all JSON
+        lines are read once. Parquet files of `write_rankings` name their items.
     part_bytes : int
-        How many bytes of JSON lines are in one part. A compressed file is one part. Parts of
-        Parquet files are row groups, together with up to 2^22 listed items (or one row group).
+        The number of bytes of JSON lines per part. A compressed file is one part. A part of a
+        Parquet file has one row group, or several with up to 2^22 listed items in all.
 
     See Also
     --------
@@ -391,7 +391,7 @@ def list_ranking_files(address: str | Path | Iterable[str | Path]) -> list[Part]
         if missing:
             raise RankshotError(
                 f"{address}: {format_count(len(missing), 'part')} of {n} missing, the first is "
-                f"part {min(missing)}: the folder was not written to its end"
+                f"part {min(missing)}: the folder was not written completely"
             )
     return parts
 
@@ -518,7 +518,7 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
     as a fit does, convert them first.
 
     Each file is written under another name and then renamed, so that it is never incomplete. If
-    only some of the files are there, `read_rankings` of the folder says so.
+    some of the files are missing, `read_rankings` reports this.
 
     Parameters
     ----------
@@ -543,7 +543,7 @@ def write_rankings(rankings: PartitionedRankings, folder: str | Path) -> None:
     """
     place = as_address(folder)
     if list_files(place):
-        raise RankshotError(f"{folder}: there are files already; name a new folder")
+        raise RankshotError(f"{folder}: the folder is not empty; give a new folder")
     n = rankings.n_parts
     addresses = [join_address(place, f"part-{i:05}-of-{n:05}.parquet") for i in range(1, n + 1)]
     written = import_dask().compute(*rankings.delay(_write_part, each=addresses))

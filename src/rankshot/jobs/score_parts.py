@@ -109,41 +109,41 @@ def score(
 ) -> PartsRun:
     r"""Write the scores of a model for any number of inputs, as a dataset or as one table.
 
-    A dataset is a folder of Parquet parts, which `classify` takes. A part is written when it is
-    done, completely or not at all. If the job is stopped for any reason, the same call resumes with
-    the parts that are not finished. A finished dataset stays as it is, and a finished table is
-    computed again. (A function has no fingerprint by which it could be recognised: it is always run
-    from the start.)
+    A dataset is a folder of Parquet parts, the input of `classify`.
 
-    Inputs that cannot be read are skipped and listed, and so are parts that cannot be done.
+    Each part is written completely or not at all. If the job is interrupted, the same call resumes
+    with the unfinished parts. A finished dataset is left unchanged; a finished table is computed
+    again. (If the model is a function, the job always starts from the beginning, because a
+    function has no fingerprint.) Inputs that cannot be read are skipped and listed, and so are
+    parts that fail.
 
-    Each worker process opens the model once. If Dask workers declare the resource ``GPU``, as
-    in ``dask worker --resources GPU=1``, only these are used, with one part at a time per GPU. The
-    scores are the same, to the last bit, wherever they are computed.
+    Each worker process opens the model once. If Dask workers declare the resource ``GPU``, as in
+    ``dask worker --resources GPU=1``, only these are used, with one part at a time per GPU. The
+    scores are bit-identical wherever they are computed.
 
     Parameters
     ----------
     model, classes, preprocessing, features, batch_size
-        As for `rankshot.inference.score`. CSV has no features, and sparse ones, as those of words,
-        are not written. Workers open the model themselves: it is then a file in
-        a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
+        As for `rankshot.inference.score`. CSV files have no features, and sparse features, such as
+        word counts, are not written. Workers open the model themselves: with workers, it must be a
+        file in a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
     inputs : str, Path, sequence, ndarray or InputParts
         As for `rankshot.inference.score`; they are divided into parts of up to about 1,000 inputs.
         Or, for a text model, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
         address such as ``s3://bucket/texts``. Each table is a part; if it has no ids, they are
-        ``PART:ROW``. Or what `list_inputs` has listed.
+        ``PART:ROW``. Or the result of `list_inputs`.
     output : str or Path
-        A folder, or its address, for a dataset: what was skipped is listed in ``_skipped.csv`` in
-        it, and failed parts in ``_failed.csv``. Or one table (.csv, .parquet), into which the parts
-        are joined at the end; what was skipped is then listed next to it, as in
-        ``scores.skipped.csv``.
+        A folder, or its address, for a dataset: skipped inputs are listed in its file
+        ``_skipped.csv``, and failed parts in ``_failed.csv``. Or one table (.csv, .parquet), into
+        which the parts are joined at the end; skipped inputs are then listed in a file next to it,
+        such as ``scores.skipped.csv``.
     executor, scheduler, workers, update, progress, notify
         As for `classify`.
 
     Returns
     -------
     PartsRun
-        Its ``skipped`` are the inputs without scores.
+        ``skipped`` lists the inputs without scores.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def score(
         write_text(join_address(folder, ORIGIN), origin)
         return run
     for _, reason in run.failed:
-        raise RankshotError(f"{reason}; once this is fixed, the same command continues")
+        raise RankshotError(f"{reason}; fix this and run the same command again to continue")
     _join_parts(folder, table, plan, run)
     write_text(f"{table}.json", origin)
     return run
@@ -325,8 +325,8 @@ def _read_packed(packed: Sequence[Input | Skipped]) -> Entries:
     for one in packed:
         if isinstance(one, Input) and isinstance(one.value, Path) and not one.value.exists():
             raise JobError(
-                f"{one.value}: a worker cannot find it, but it was there when the job began; "
-                "inputs must be in a folder that all machines share"
+                f"{one.value}: a worker cannot find this file, although it existed when the job "
+                "began; inputs must be in a folder that all machines share"
             )
         yield one
 

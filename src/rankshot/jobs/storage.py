@@ -168,7 +168,8 @@ def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> l
     alike = tuple(f"{ending}{more}" for ending in endings for more in ("", *COMPRESSED_ENDINGS))
     if meant := [name for name in sorted({*names} - {*wanted}) if name.lower().endswith(alike)]:
         raise RankshotError(
-            f"{address}: {quote_names(meant, 3)} would be left out; parts end in {known}: rename "
+            f"{address}: {quote_names(meant, 3)} would be left out, because parts end in "
+            f"{known}: rename "
             "or unpack them, or move them elsewhere"
         )
     return [
@@ -239,7 +240,7 @@ def require_unchanged(part: Part) -> None:
     if isinstance(part, PackedPart):
         return
     if find_version(part.address) != part.version:
-        raise RankshotError(f"{part.address}: was changed while it was read")
+        raise RankshotError(f"{part.address}: was changed while it was being read")
 
 
 # -------------------------------------------------------------------- reading

@@ -78,16 +78,16 @@ def parse_answer(text: str, items: Sequence[str], k: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Answers:
-    """The rankings that were found in an answer, and what is wrong with it.
+    """The rankings found in an answer, and its problems.
 
     Attributes
     ----------
     orders : dict of target to list of items
-        The usable lists. Each has at least half of the items that were asked for.
+        The usable lists, each with at least half of the number of items asked for.
     unanswered : tuple of targets
-        Those without a usable list: to be asked again.
+        The targets without a usable list, which should be asked again.
     notes : tuple of str
-        What was left out, or not read literally; and why a list is not usable.
+        Remarks on what was left out or corrected, and on lists that are not usable.
 
     Examples
     --------
@@ -103,18 +103,18 @@ class Answers:
 
 
 def read_answers(text: str, targets: Iterable[object], items: Iterable[object], k: int) -> Answers:
-    """Read the lists for several targets from what a chat window answered.
+    """Read the lists for several targets from an answer copied from a chat window.
 
     The answer may be a JSON object, JSON lines, or lists under headings, with numbers or bullets,
     in Markdown or plain, with prose around them. Names may differ in case, in the separators of
     their words and in the plural. A name that is not an item, or that fits two, is left out and
-    reported, as are repetitions. Of longer lists the first k names count. A list with fewer than
+    reported, as are repetitions. Only the first k names of a list are used. A list with fewer than
     half of the k names is not usable.
 
     Parameters
     ----------
     text : str
-        What the language model wrote. The prompt may come before it.
+        The answer of the language model. The prompt may precede it.
     targets, items : iterables of names
         The names that were asked about, and those that were to be ranked.
     k : int
@@ -181,10 +181,10 @@ def _read_order(
     usable = [each for each in read if 2 * len(set(each[0])) >= k]
     items, notes = (usable or read)[-1]
     if any(other != items for other, _ in usable):
-        notes = [f"{len(usable)} different lists, the last counts", *notes]
+        notes = [f"{len(usable)} different lists, only the last is used", *notes]
     order = list(dict.fromkeys(items))
     if repeated := [item for item, count in Counter(items).items() if count > 1]:
-        notes.append(f"more than once, the first counts: {quote_names(repeated)}")
+        notes.append(f"more than once, only the first is used: {quote_names(repeated)}")
     if not usable:
         known = format_count(len(order), "known name") if order else "no known name"
         return [], [*notes, f"not usable: {known}, {k} were asked for"]
@@ -227,7 +227,7 @@ class AnswerFiles:
     Attributes
     ----------
     rankings : Rankings
-        All usable lists. Their raters are the names of the files.
+        All usable lists; the names of the files are the raters.
     answers : dict of str to Answers
         The answers of each rater, with notes on what was left out.
 
@@ -256,20 +256,20 @@ def read_answer_files(
     *,
     source: str = "answers",
 ) -> AnswerFiles:
-    """Read what language models answered to the prompts of `make_prompts`.
+    """Read the answers of language models to the prompts of `make_prompts`.
 
     Parameters
     ----------
     paths : path or iterable of paths
-        Files of text, or folders of them. A file is a rater; ``rater-1.part-1.txt`` and
+        Text files, or folders of them. Each file is a rater; ``rater-1.part-1.txt`` and
         ``rater-1.part-2.txt`` belong to one rater.
     targets, items : iterables of names
         The names that were asked about, and those that were to be ranked.
     k : int, optional
         The length of the lists that was asked for: 15, or all items if there are fewer.
     source : str
-        The source of the rankings. Answers to another question are another source: read each
-        folder by itself, and join their rankings by `Rankings.concatenate`. If it is not
+        The source of the rankings. Answers to a different question are a different source: read
+        each folder separately, and join the rankings with `Rankings.concatenate`. If it is not
         ``"answers"``, the names of the raters begin with it.
 
     Examples
@@ -337,7 +337,7 @@ def _group_by_rater(files: Sequence[Path]) -> dict[str, list[Path]]:
         if same := [other for other in theirs if other.name == path.name]:
             raise RankshotError(
                 f"{same[0]} and {path} have the same name: answers to two questions are two "
-                "sources; read each folder by itself"
+                "sources; read each folder separately"
             )
         theirs.append(path)
     return raters

@@ -58,32 +58,33 @@ Floats = NDArray[np.float64]
 class Corpus:
     """A text file as a source of similarities: names with similar contexts are similar.
 
-    A context vector has the `ppmi` of a name with each of the 5,000 most frequent words, where a
-    word at distance d counts ``window`` - d times; the similarity is the cosine of two vectors.
+    The context vector of a name holds its `ppmi` with each of the 5,000 most frequent words, where
+    a word at distance d has the weight ``window`` - d; the similarity is the cosine of two
+    vectors.
 
-    The file is read once, in blocks that are counted in parallel; the memory needed does not depend
-    on its length. Words are sequences of letters and digits, in lower case; punctuation only
-    separates them. A name is found as it is written, with spaces for underscores, several words as
-    a phrase, and also with the regular plural of its last word (-s, -es, -ies). Where names
-    overlap, the leftmost one counts, then the longest, and it is one word from then on: a "pickup
-    truck" is not also a "truck" if both names are given. If a name lists synonyms separated by
-    commas, the first one is used. The name of a WordNet sense, ``crane.n.04``, is read as its word,
-    and an id, ``n02012849``, as the first word of its synset.
+    The file is read once, in blocks that are counted in parallel; the memory needed does not
+    depend on its length. Words are sequences of letters and digits, in lower case; punctuation
+    only separates them. A name is found as it is written, with spaces for underscores, several
+    words as a phrase, and also with the regular plural of its last word (-s, -es, -ies). Where
+    names overlap, the leftmost one is used, then the longest, and it is treated as one word: a
+    "pickup truck" is not also a "truck" if both names are given. If a name lists synonyms
+    separated by commas, the first one is used. The name of a WordNet sense, ``crane.n.04``, is
+    read as its word, and an id, ``n02012849``, as the first word of its synset.
 
     Parameters
     ----------
     path : str or Path
-        UTF-8 text, plain or compressed (.gz, .bz2, .xz). Contexts end with a paragraph, at a blank
-        line; where blank lines are rare (fewer than one line in twenty of the first 512 KiB),
-        they end with a line.
+        UTF-8 text, plain or compressed (.gz, .bz2, .xz). Contexts do not cross blank lines, which
+        separate paragraphs. If blank lines are rare (fewer than one line in twenty of the first
+        512 KiB), contexts do not cross line ends.
     window : int
         The number of words in a window.
     workers : int, optional
-        The number of processes that count; by default one for each core, and none for a file of
-        one block. With 1, no process is started. The result does not depend on it.
+        The number of worker processes; by default one per core, and none for a file of one block.
+        With 1, no process is started. The result does not depend on this number.
     min_count : int
-        A pair has too little evidence to be ranked if one of its names occurs less often: such
-        items of a target are tied last.
+        The minimum number of occurrences of a name. A pair with a rarer name has too little
+        evidence to be ranked: such items are tied last.
     verbose : bool
         Show progress.
 
@@ -397,7 +398,7 @@ def dice(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike) -> Floats:
     Parameters
     ----------
     n_a, n_b, n_ab : array of int
-        How many units, such as pages, contain the first name, the second, and both.
+        The numbers of units, such as pages, that contain the first name, the second, and both.
 
     Examples
     --------
@@ -422,7 +423,7 @@ def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats
     Parameters
     ----------
     n_a, n_b, n_ab, N : array of int
-        How many units contain the first name, the second, and both; and the number of all units.
+        The numbers of units that contain the first name, the second, and both; and of all units.
 
     Examples
     --------
@@ -441,8 +442,8 @@ def pmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats
 def ppmi(n_a: ArrayLike, n_b: ArrayLike, n_ab: ArrayLike, N: ArrayLike) -> Floats:
     """Return positive pointwise mutual information, max(0, `pmi`).
 
-    To show that two names occur together less often than by chance takes far more text than to
-    show that they do so more often. So negative values, which are mostly noise, become zero.
+    It takes far more text to show that two names occur together less often than by chance than to
+    show that they do so more often. So negative values, which are mostly noise, are set to zero.
 
     Parameters
     ----------
@@ -474,9 +475,9 @@ def read_hit_counts(path: str | Path) -> Similarity:
     Parameters
     ----------
     path : str or Path
-        Has the columns ``target``, ``item``, ``n_target``, ``n_item`` and ``n_both``, in any order;
-        other columns are ignored. Every row holds one pair. A pair that is not in the file is
-        unknown. The file's name becomes the source.
+        A table with the columns ``target``, ``item``, ``n_target``, ``n_item`` and ``n_both``, in
+        any order; other columns are ignored. Every row holds one pair. A pair that is not in the
+        file is unknown. The file's name becomes the source.
 
     Examples
     --------

@@ -51,7 +51,7 @@ NO_KEY = "no-key"
 """What is sent where no key is needed, or must not be sent: the client insists on one."""
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 ADVICE = {
-    400: "check the model's name, and whether it takes this temperature",
+    400: "check the model's name, and whether it accepts this temperature",
     401: f"check the key in {KEY_VARIABLE}",
     403: "the key may not use this model or endpoint",
     404: "check base_url (it usually ends in /v1) and the model's name",
@@ -72,9 +72,9 @@ class CostEstimate:
     Attributes
     ----------
     calls, answered : int
-        The number of questions to ask, and of questions that the log already answers.
+        The number of questions to ask, and of questions already answered in the log.
     prompt_tokens, answer_tokens : int
-        The number of tokens of all calls together.
+        The total number of tokens over all calls.
 
     Examples
     --------
@@ -102,7 +102,7 @@ class CostEstimate:
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """Rankings of items for a target, by a language model.
+    """A source that asks a language model to rank the items for each target.
 
     The model is asked what a classifier that knows only the items would predict for inputs of the
     target. Each of the ``raters`` is a separate call with the items in another order: a model
@@ -119,7 +119,7 @@ class LanguageModel:
     Parameters
     ----------
     model : str
-        The name of the model at the endpoint; also the source of the rankings.
+        The name of the model at the endpoint; it becomes the source of the rankings.
     base_url : str, optional
         The address of any server with OpenAI's chat protocol, without ``/chat/completions``. The
         default is the environment variable ``OPENAI_BASE_URL``, or OpenAI's own address.
@@ -132,21 +132,23 @@ class LanguageModel:
     seed : int
         The seed of the shuffles.
     timeout : float
-        Seconds for one answer.
+        The time limit for one answer, in seconds.
     max_retries : int
-        How often a call is repeated after a failure, and a question after an invalid answer.
+        How often a failed call is repeated, and how often a question is repeated after an invalid
+        answer.
     log : path or None
         A .jsonl file that stores every answer as soon as it arrives, for one process at a time. The
         next run asks only the missing questions. `read_rankings` reads it as well.
     question : str
-        ``"images"``: which items would an image classifier say most often? ``"text"``: the same
-        for a text classifier. ``"contrast"``: which items would it say more often than for the
-        other targets? ``"any"``: the first question for other ``inputs``, such as ``"sound
+        ``"images"``: which items would an image classifier predict most often? ``"text"``: the
+        same for a text classifier. ``"contrast"``: which items would it predict more often than
+        for the other targets? ``"any"``: the first question for other ``inputs``, such as ``"sound
         recordings"``.
     inputs : str, optional
-        What the classifier gets, in the plural; the default is "ordinary photographs" or "texts".
+        The kind of inputs of the classifier, in the plural; the default is "ordinary photographs"
+        or "texts".
     parallel : int
-        The number of calls at the same time. The rankings do not depend on it.
+        The number of concurrent calls. The rankings do not depend on it.
     ask : callable, optional
         A function from a prompt to an answer, in place of the client; several threads call it.
 

@@ -254,7 +254,7 @@ class ClassLabels:
     given : tuple of str
         The labels as they were given.
     changes : tuple of str
-        Sentences on what was changed or is remarkable; empty if all labels are plain names.
+        Sentences that describe changes and remarkable labels; empty if all labels are plain names.
 
     Examples
     --------
@@ -288,13 +288,13 @@ class ClassLabels:
 
     @property
     def senses(self) -> dict[str, str]:
-        """The synsets that are known, by name: what `WordNet` takes as ``senses``."""
+        """The known synsets by name, for the parameter ``senses`` of `WordNet`."""
         pairs = zip(self.names, self.synsets, strict=True)
         return {name: synset for name, synset in pairs if synset is not None}
 
     @property
     def words(self) -> dict[str, str]:
-        """The synonyms, where they say more than the name: what `compare_as` takes."""
+        """The synonyms of classes that have more words than their name, for `compare_as`."""
         found = {}
         for name, words in zip(self.names, self.synonyms, strict=True):
             # Sources that take the first word they know should try the name first. They read the
@@ -305,12 +305,12 @@ class ClassLabels:
         return found
 
     def match(self, name: str) -> list[str]:
-        """Return the class that ``name`` means; none, or several, if that cannot be said.
+        """Return the class that ``name`` means; none or several if this is not clear.
 
         The name may be written as in ``names``, ``given`` or ``synonyms``, as the whole list of
         synonyms, as a synset or as the name of a WordNet sense. Case, underscores, hyphens and
-        spaces count only if classes differ by nothing else. A class's own name, and its first
-        synonym, come before the other synonyms of other classes.
+        spaces are ignored unless classes differ only in these. A class's own name and its first
+        synonym take precedence over further synonyms of other classes.
         """
         return self.matcher.match(name)
 
@@ -347,9 +347,9 @@ def read_class_labels(
 
     Labels that are lists of synonyms separated by commas (``tench, Tinca tinca``), WordNet ids
     (``n01440764``), or ids with words (``n01440764 tench``, ``["n01440764", "tench"]``) get a
-    readable name; ``changes`` says so. Plain names stay as they are, underscores included. Labels
-    that are ImageNet's 1,000 classes in their order are recognised, and get the names and synsets
-    of ``imagenet-1k``.
+    readable name, which is reported in ``changes``. Plain names stay as they are, underscores
+    included. Labels that are ImageNet's 1,000 classes in their order are recognised, and get the
+    names and synsets of ``imagenet-1k``.
 
     Parameters
     ----------
@@ -572,8 +572,8 @@ def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator
         yield f"{format_count(len(changed), 'label')} now {verb}: {join_some(changed, 3)}"
     if odd := [label.given for label in labels if _PLACEHOLDER.fullmatch(label.given)]:
         yield (
-            f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, stand for names that the "
-            "model does not have: no source knows them. Give the real names"
+            f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, are placeholders, not class "
+            "names: no source knows them. Give the real names"
         )
     if odd := [
         label.given for label in labels if label.synset is None and _ID.fullmatch(label.given)
@@ -605,8 +605,8 @@ def compare_as(
     targets, items : iterables of names
         The classes to compare.
     look_up : mapping of name to words
-        The words that the source gets in place of a name. Other names are looked up as they are.
-        Two classes may have the same words; then they have the same similarities.
+        The words that the source looks up instead of a name. Other names are looked up unchanged.
+        Two classes may have the same words; they then have the same similarities.
 
     Examples
     --------
@@ -649,8 +649,8 @@ def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
     Parameters
     ----------
     path : str or Path
-        The first line is ``class,look_up``. The others are such as ``water_lilly,water lily``, or
-        ``seal,seal.n.09`` with a sense of WordNet. Other columns are ignored.
+        A CSV file with the header ``class,look_up`` and rows such as ``water_lilly,water lily``,
+        or ``seal,seal.n.09`` with a WordNet sense. Other columns are ignored.
     classes : iterable of names
         All classes; the file may name some of them.
 
@@ -697,11 +697,11 @@ def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
 
 
 def find_misspellings(names: Iterable[object]) -> dict[str, str]:
-    """Return the names that may be misspelt, each with a noun of WordNet that may be meant.
+    """Return the names that may be misspelt, each with a WordNet noun as a suggestion.
 
     A name may be misspelt if WordNet does not have it, in the singular or the plural, but has a
     noun that differs by one letter: one too many, one missing, another one, or two neighbours
-    exchanged. In a name of several words, each word that WordNet does not have may differ so. A
+    exchanged. In a name of several words, this applies to each word that is not in WordNet. A
     number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
     synonyms separated by commas are never reported.
 
@@ -744,9 +744,9 @@ def choose_rehearsed(
     classes : iterable of names
         The seen classes.
     which : int or iterable of names
-        How many are rehearsed, or which.
+        The number of classes to hold out, or their names.
     seed : int
-        Another seed chooses others.
+        The seed of the random choice.
 
     Examples
     --------

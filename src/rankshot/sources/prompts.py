@@ -122,7 +122,7 @@ def make_question(
         )
     if question == "contrast" and len(classes) == 1:
         raise RankshotError(
-            f"the question 'contrast' compares new classes, and there is only {classes[0]!r}"
+            f"the question 'contrast' compares new classes, but there is only {classes[0]!r}"
         )
     text, order, usual = TEXTS[question]
     for field, words in (("{inputs}", inputs or usual), ("{classes}", as_json(classes))):
@@ -161,11 +161,12 @@ def make_prompts(
     raters: int = 4,
     seed: int = 0,
 ) -> dict[str, str]:
-    r"""Return prompts that ask for the lists of all targets, by the names of their files.
+    r"""Return prompts that ask for the lists of all targets, as a dict by file name.
 
-    Each rater has the items and the targets in another order. If a prompt with all targets would
-    be too long, they are divided: ``rater-1.part-1.txt`` and ``rater-1.part-2.txt`` are two prompts
-    of one rater. `read_answer_files` reads answers that are saved under the same names.
+    Each rater gets the items and the targets in a different order. If a prompt with all targets
+    would be too long, the targets are divided: ``rater-1.part-1.txt`` and ``rater-1.part-2.txt``
+    are two prompts of one rater. `read_answer_files` reads answers that are saved under the same
+    names.
 
     Parameters
     ----------

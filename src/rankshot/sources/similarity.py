@@ -33,16 +33,16 @@ RULE = Rule("similarities must be finite numbers, or empty where unknown", allow
 
 @dataclass(frozen=True, eq=False)
 class Similarity:
-    """A table of similarities, targets by items; a larger value means more similar.
+    """A table of similarities between targets and items; larger values mean more similar.
 
-    Unknown values are NaN: a whole row for a target without a vector, a whole column for
-    such an item, or a single cell. No row or column is dropped; `unknown_targets`,
-    `unknown_items` and `coverage` report what is missing.
+    Unknown values are NaN: a whole row for an unknown target, a whole column for an unknown item,
+    or a single cell. No row or column is dropped; `unknown_targets`, `unknown_items` and
+    `coverage` report what is missing.
 
     Parameters
     ----------
     values : array-like of shape (targets, items)
-        Finite numbers, or NaN where the source knows no similarity.
+        Finite numbers, or NaN if the similarity is unknown.
     targets, items : iterables of names
         The names of the rows and of the columns.
     source : str
@@ -162,7 +162,7 @@ class Similarity:
         return Similarity(values, target_names, item_names, self.source, self.notes)
 
     def to_rankings(self, k: int | None = None) -> Rankings:
-        """Rank the (first ``k``) items of each target, most similar first; equal ones are ties.
+        """Rank the items of each target (the first ``k``), most similar first; equal ones are tied.
 
         A target with unknown similarities gets a subset ranking: those items were not compared.
         A target without any known similarity gets no ranking; `unknown_targets` names it.
@@ -187,14 +187,14 @@ class Similarity:
 
 
 def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
-    """Average similarity tables, each rescaled to [0, 1]: a baseline of the paper.
+    """Average similarity tables, each rescaled to [0, 1]; the paper uses this as a baseline.
 
     A cell is the mean over the sources in which it is known.
 
     Parameters
     ----------
     tables : sequence of Similarity
-        Over the same targets and items.
+        Tables with the same targets and items.
 
     Examples
     --------
@@ -211,13 +211,13 @@ def geometric_mean(tables: Sequence[Similarity]) -> Similarity:
     """Return the geometric mean of similarity tables, each rescaled to [0, 1].
 
     Rescaling makes the smallest value of every source 0, and a single 0 would make the mean 0
-    whatever the other sources say. So a 0 is replaced by half of that source's smallest positive
-    value: it is still the smallest value, but it does not overrule the others.
+    regardless of the other sources. So a 0 is replaced by half of that source's smallest positive
+    value: it remains the smallest value, but does not override the other sources.
 
     Parameters
     ----------
     tables : sequence of Similarity
-        Over the same targets and items.
+        Tables with the same targets and items.
 
     Examples
     --------

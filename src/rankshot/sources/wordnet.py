@@ -79,10 +79,9 @@ _QUALIFIED = re.compile(r"(.*\S)\s*\(([^()]*[^()\d\s][^()]*)\)", re.DOTALL)
 class WordNet:
     """Similarities from the noun hierarchy of WordNet 3.0, which comes with the package.
 
-    The sense in which a name is understood matters more than the measure. The user can pin the
-    sense of a name or restrict senses by category. Otherwise the senses of all targets and items
-    are chosen together, so that they fit one another. The method `senses` reports what was chosen,
-    and how certain the choice is.
+    The choice of the sense of a name matters more than the measure. You can pin the sense of a
+    name. Otherwise, the senses of all targets and items are chosen jointly, so that they fit one
+    another. The method `senses` reports the chosen senses, and how certain each choice is.
 
     A name can be a noun, several synonyms separated by commas ("goldfish, Carassius auratus"), the
     name of a sense ("crane.n.04") or WordNet's id of a synset ("n02012849").
@@ -90,11 +89,11 @@ class WordNet:
     Parameters
     ----------
     measure : {"path", "wup"}
-        By the length of the path between two senses, or Wu-Palmer, which also counts how deep their
-        common ancestor is.
+        The similarity measure: by the length of the path between two senses, or Wu-Palmer, which
+        also depends on the depth of their common ancestor.
     senses : mapping of name to sense, optional
-        Pinned senses, such as ``{"seal": "seal.n.09"}``, also of names that are not in WordNet.
-        `read_look_up` reads them from a file.
+        Pinned senses, such as ``{"seal": "seal.n.09"}``; they may be given for names that are not
+        in WordNet. `read_look_up` reads them from a file.
 
     Examples
     --------
@@ -122,15 +121,15 @@ class WordNet:
             nouns, shown = load_nouns(), list(unknown.items())[:UNKNOWN_SHOWN]
             some = "; ".join(f"{error}{nouns.hint(name)}" for name, error in shown)
             more = f"; and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
-            raise RankshotError(f"{some}{more}. Pin such a name to a sense of another word")
+            raise RankshotError(f"{some}{more}. Pin such a name to the sense of another word")
         return found
 
     def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the similarity of ``targets`` with ``items``; NaN for names that WordNet lacks.
 
-        The notes name, in this order, different names with the same sense, doubtful senses with
-        the second most probable sense (the most doubtful first), and names that were looked up as
-        something else. `senses` returns all senses.
+        The notes list, in this order: different names with the same sense; doubtful senses with
+        the second most probable sense, most doubtful first; and names that were looked up in
+        another form. `senses` returns all senses.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         for name in self.pins:
@@ -226,11 +225,11 @@ class Sense:
     kind_of : str
         The first word of its hypernym.
     probability : float
-        How certain the choice is: 1 for a pinned sense, and for the only sense of a name.
+        The probability of this sense: 1 for a pinned sense, and for the only sense of a name.
     runner_up : Sense or None
         The second most probable sense.
     note : str or None
-        How the name was looked up, if not as it is.
+        How the name was looked up, if not unchanged.
 
     Examples
     --------
