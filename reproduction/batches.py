@@ -139,8 +139,8 @@ def _without_features(scores: Scores) -> Scores:
 
 INTRODUCTION = """# Batches
 
-`make batches FROM=DIRECTORY` wrote this page: inputs predicted as a batch by `BatchRefinement`, \
-against the same inputs one at a time.
+`make batches FROM=DIRECTORY` wrote this page. It compares inputs predicted as a batch by \
+`BatchRefinement` with the same inputs predicted one at a time.
 """
 Row = tuple[str, str, dict[str, list[Outcome]]]
 
@@ -160,8 +160,9 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
         return ResultTable(name, title, ("task", "reference", *kinds), cells, (note,), n_labels=2)
 
     protocol = (
-        f"One at a time, and what a batch adds to it; means over the same {n_draws} draws. The "
-        f"rankings are those of the panel. Each class that occurs has {N_INPUTS} inputs."
+        "Each cell is the value for inputs predicted one at a time, and the change if they are "
+        f"predicted as a batch; means over the same {n_draws} draws. The rankings are those of the "
+        f"panel. Each class that occurs has {N_INPUTS} inputs."
     )
     tables = (
         table(
@@ -176,12 +177,13 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
         ),
         table(
             "others",
-            "Half of the batch is of other classes",
+            "Half of the batch belongs to other classes",
             OTHERS,
             "accuracy",
             (
-                f"{protocol} The head knows one half of the classes; as many inputs of the other "
-                "half, or of seen classes, are in the batch. The accuracy is of the first half."
+                f"{protocol} The head knows one half of the classes; the batch also has as many "
+                "inputs of the other half, or of seen classes. The accuracy is that of the inputs "
+                "of the first half."
             ),
         ),
         table("calibration", "Calibration error of a batch", KINDS, "calibration", protocol),

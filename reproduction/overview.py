@@ -46,7 +46,7 @@ N_EXAMPLES = 5
 STRENGTHS = (1.0, 10.0)
 """Of logistic regression on a few examples, scikit-learn's C."""
 ZERO_SHOT, BOTH = "rankshot", "rankshot and 5 examples per class"
-INTRODUCTION = """# The accuracies of the first page
+INTRODUCTION = """# Accuracies on the first page
 
 `make overview FROM=DIRECTORY` wrote this page. [Results](../reproduction.md) explains the data.
 
@@ -146,7 +146,7 @@ def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) ->
         "rankshot, inputs classified jointly, unequal frequencies": accuracy(
             predict_jointly, unequal
         ),
-        # The better of them, by the tested inputs.
+        # The better of them, chosen on the test inputs.
         "5 examples per class, no rankings": max(accuracy(predict) for predict in alone),
         BOTH: accuracy(learnt.predict),
     }
@@ -210,7 +210,7 @@ def measured_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> Re
         rows,
         (
             (
-                f"Means over {n_draws} draws; all rows of a column have the same test inputs, at "
+                f"Means over {n_draws} draws; all rows of a column use the same test inputs, at "
                 "most 1,500 per draw. Inputs of CIFAR-10 (10 classes; 100 seen), Animals with "
                 "Attributes (10; 40 seen), CLINC150 (30 intents; 120 seen) and ESC-50 (10; 40 "
                 "seen; the published split, three networks)."
@@ -227,9 +227,12 @@ def measured_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> Re
             ),
             (
                 "5 examples per class: the best of logistic regression (C = 1, C = 10) and the "
-                "nearest class mean on the features, by the tested inputs."
+                "nearest class mean on the features, chosen on the test inputs."
             ),
-            ("Unequal frequencies: 1, 1/2, 1/3, ... of the inputs of each class, in random order."),
+            (
+                "Unequal frequencies: in random order, the classes keep 1, 1/2, 1/3, ... of their "
+                "inputs."
+            ),
         ),
     )
 
@@ -263,7 +266,7 @@ def published_table() -> ResultTable:
         ("method", "data", "accuracy", "what"),
         rows,
         (
-            "Other inputs, features or classes: these rows compare whole systems.",
+            "These results have other inputs, features or classes: the rows compare whole systems.",
             "CLAP was trained on pairs of sounds and captions.",
         ),
         n_labels=2,
