@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -296,6 +297,18 @@ class SemanticHead(BaseHead):
             factors = fit_factors(a, b, codes, usual_factor)
         total = one.multiply(factors[0]).add(other.multiply(factors[1]))
         self._additions = total if total.head_weight else total.balance(known)
+
+    def with_examples_halved(self) -> Self:
+        """Return a head whose log-odds are the mean of those with and without the examples.
+
+        If a class has examples only, nothing can be said of it without them: then all count.
+        """
+        added = self._additions
+        if added is None or self.examples_ is None or not self._ranked().all():
+            return self
+        found, half = copy(self), added.multiply(0.5)
+        found._additions = replace(half, head_weight=half.head_weight + 0.5)
+        return found
 
     def _ranked(self) -> NDArray[np.bool_]:
         """Return which classes have rankings or similarities."""
