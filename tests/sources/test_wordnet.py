@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES, load_panel
+from rankshot.datasets.embedded import CIFAR_SENSES, load_panel
 from rankshot.sources.wordnet import (
     SAME_SENSE_PROBABILITY,
     UNTAGGED_COUNT,
@@ -240,7 +240,7 @@ def test_every_cifar_name_gets_the_right_sense():
 
 
 def test_every_animal_is_an_animal_without_pinning():
-    senses = rs.WordNet(senses=ANIMAL_SENSES).senses(ANIMALS)
+    senses = rs.WordNet().senses(ANIMALS)
     assert {sense.category for sense in senses.values()} == {"animal"}
     hard = {name: RIGHT[name] for name in ("leopard", "seal", "tiger", "beaver", "dolphin", "fox")}
     hard |= {"mole": "mole.n.06", "chihuahua": "chihuahua.n.03", "dalmatian": "dalmatian.n.02"}

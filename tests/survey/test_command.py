@@ -168,7 +168,7 @@ def test_placeholders_are_for_pilots(folder, monkeypatch):
     done = rankshot(f"survey serve {path} --port 0")
     assert (done.status, "and the title 'A survey'; replace" in done.err) == (2, True)
     done = rankshot(f"survey serve {path} --port 0 --pilot")
-    assert (done.status, "PILOT: answers do not count" in done.out) == (0, True)
+    assert (done.status, "PILOT: answers are tests" in done.out) == (0, True)
     assert "The survey is a pilot" in rankshot(f"survey status {path}").out
     assert "the study still has" in rankshot(f"survey reopen {path}").err
     text = path.read_text().replace(CONSENT_PLACEHOLDER, "Ada").replace('"A survey"', '"Drinks"')

@@ -205,7 +205,7 @@ def _parse_head(name: str, given: list[str]) -> Any:
                 f"{', '.join(known)}",
             )
             found[setting] = parse_parameter(kind, setting, value)
-    head = kind(**found)
+    head: Any = kind(**found)
     head.require_parameters()
     return head
 
