@@ -312,7 +312,7 @@ def test_examples_count_half_in_the_head(rng, tmp_path, head):
     moved = BatchRefinement(halved).fit(scores)
     assert refined._base.predict_log_proba(scores) == pytest.approx(expected)
     assert np.abs(refined._slopes - moved._slopes).max() > 0
-    rs.save_head(refined, tmp_path / "refined.rankshot")
+    refined.save(tmp_path / "refined.rankshot")
     found = rs.load_head(tmp_path / "refined.rankshot").predict_log_proba(scores)
     np.testing.assert_allclose(found, refined.predict_log_proba(scores), atol=1e-9)
 
@@ -324,12 +324,12 @@ def test_all_examples_count_where_a_class_has_no_ranking(rng):
     assert found.with_examples_halved() is found
 
 
-def test_neither_labels_nor_the_batch_make_things_worse():
+def test_labels_help_a_batch_and_the_batch_helps_labels():
     gains = {"labels": [], "batch": []}
     for seed in range(12):
         rng = np.random.default_rng(seed)
         plain = rs.WeightedMean(k=1).fit(clusters(rng, [1] * 4)[0].rankings_)
-        scores, truth, rest, examples, before, after = learn(rng, plain, [30] * 4, 8)
+        scores, truth, rest, examples, before, after = learn(rng, plain, [60, 40, 15, 5], 4)
         heads = {
             "batch": after,
             "labels": BatchRefinement(before).fit(scores),
@@ -338,7 +338,9 @@ def test_neither_labels_nor_the_batch_make_things_worse():
         found = {key: np.mean((h.predict(scores) == truth)[rest]) for key, h in heads.items()}
         for key, gain in gains.items():
             gain.append(found["both"] - found[key])
-    assert all(np.mean(gain) > -0.01 for gain in gains.values()), gains
+    assert np.mean(gains["labels"]) > 0.1
+    # With the examples in full, this is below .04.
+    assert np.mean(gains["batch"]) > 0.05
 
 
 # ------------------------------------------------------------------ how certain it is
