@@ -102,8 +102,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
     half of them are absent. The power 6 was chosen on held-out seen classes.
 
     With labelled examples, their classes are fixed in the algorithm. A head that has learned from
-    the same examples repeats their errors for all inputs, which the batch could otherwise correct.
-    So P_head is then the geometric mean of its probabilities with and without the examples.
+    the same examples repeats their errors for all inputs. The rankings correct these errors, as
+    the densities do: so the log-probabilities of the rankings alone are added to those of the
+    head, also with the factor 1/2.
 
     A batch shows no label, so it cannot be seen how much it helps: the temperature t is the
     smallest number from 1 on at which the mean confidence is not above that of the head.
@@ -233,7 +234,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _prepare(self) -> None:
         self._base = self.head
         if self._has_examples and isinstance(self.head, SemanticHead):
-            self._base = self.head.with_examples_halved()
+            self._base = self.head.add_rankings(DENSITY_WEIGHT)
 
     def _expected_kind(self) -> Kind | None:
         return self._kind

@@ -298,16 +298,16 @@ class SemanticHead(BaseHead):
         total = one.multiply(factors[0]).add(other.multiply(factors[1]))
         self._additions = total if total.head_weight else total.balance(known)
 
-    def with_examples_halved(self) -> Self:
-        """Return a head whose log-odds are the mean of those with and without the examples.
+    def add_rankings(self, weight: float) -> Self:
+        """Return a head that adds log-probabilities without the examples, times a weight.
 
-        If a class has examples only, nothing can be said of it without them: then all count.
+        If a class has examples only, nothing is added.
         """
         added = self._additions
         if added is None or self.examples_ is None or not self._ranked().all():
             return self
-        found, half = copy(self), added.multiply(0.5)
-        found._additions = replace(half, head_weight=half.head_weight + 0.5)
+        found = copy(self)
+        found._additions = replace(added, head_weight=added.head_weight + weight)
         return found
 
     def _ranked(self) -> NDArray[np.bool_]:
