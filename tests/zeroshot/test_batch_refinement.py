@@ -304,9 +304,9 @@ def test_with_examples_the_rankings_are_added_once_more(rng, tmp_path, head):
     scores, _, _, examples, before, after = learn(rng, plain, [30, 20, 20, 30], 12)
     tables = [each.predict_log_proba(scores) for each in (before, after)]
     expected = log_softmax(tables[1] + tables[0] / 2, axis=1)
-    found = after.add_rankings(0.5).predict_log_proba(scores)
+    found = after._add_rankings(0.5).predict_log_proba(scores)
     np.testing.assert_allclose(found, expected, atol=1e-9)
-    assert before.add_rankings(0.5) is before
+    assert before._add_rankings(0.5) is before
     np.testing.assert_allclose(after.predict_log_proba(scores), tables[1])
     refined = BatchRefinement(after).fit(scores, examples)
     np.testing.assert_allclose(refined._base.predict_log_proba(scores), expected, atol=1e-9)
@@ -320,7 +320,7 @@ def test_all_examples_count_where_a_class_has_no_ranking(rng):
     head, scores, truth = clusters(rng, [20] * 4)
     ranked = head.rankings_[head.rankings_.targets != TARGETS[0]]
     found = rs.WeightedMean(k=1).fit(ranked, examples=(scores[::5], truth[::5]))
-    assert found.add_rankings(0.5) is found
+    assert found._add_rankings(0.5) is found
 
 
 def test_labels_help_a_batch_and_the_batch_helps_labels():

@@ -234,7 +234,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _prepare(self) -> None:
         self._base = self.head
         if self._has_examples and isinstance(self.head, SemanticHead):
-            self._base = self.head.add_rankings(DENSITY_WEIGHT)
+            self._base = self.head._add_rankings(DENSITY_WEIGHT)
 
     def _expected_kind(self) -> Kind | None:
         return self._kind

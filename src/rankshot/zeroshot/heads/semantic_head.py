@@ -298,7 +298,7 @@ class SemanticHead(BaseHead):
         total = one.multiply(factors[0]).add(other.multiply(factors[1]))
         self._additions = total if total.head_weight else total.balance(known)
 
-    def add_rankings(self, weight: float) -> Self:
+    def _add_rankings(self, weight: float) -> Self:
         """Return a head that adds log-probabilities without the examples, times a weight.
 
         If a class has examples only, nothing is added.
