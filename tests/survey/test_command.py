@@ -4,7 +4,6 @@ import re
 import resource
 import signal
 import socket
-import sys
 from contextlib import closing, contextmanager
 from functools import partial
 from math import comb
