@@ -68,9 +68,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Whether the inputs of each call of `predict` are classified jointly, by a `BatchRefinement`.
         Only for ``classes="new"``.
     reject_below : float, optional
-        `predict` answers ``reject_label`` where no class has at least this probability.
-    reject_label : str
-        The label of rejected inputs.
+        `predict` returns "rejected" where no class has at least this probability.
 
     Attributes
     ----------
@@ -110,7 +108,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         calibration: float = 0.0,
         batch: bool = False,
         reject_below: float | None = None,
-        reject_label: str = REJECTED,
     ) -> None:
         self.estimator = estimator
         self.head = head
@@ -122,7 +119,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.calibration = calibration
         self.batch = batch
         self.reject_below = reject_below
-        self.reject_label = reject_label
 
     def set_params(self, **params: object) -> ZeroShotClassifier:
         """Set ``params``; ``head__…`` sets those of the head, also of the default head."""
@@ -185,10 +181,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # A single new class beside seen classes is not the only class.
         is_only = plan.has_gate and len(head.innermost.classes_) == 1
         remarks = [] if is_only else describe_indistinguishable(head.innermost)
-        if self.reject_below is not None and self.reject_label in head.classes_:
-            raise RankshotError(
-                f"reject_label: {self.reject_label!r} is one of the classes to predict"
-            )
+        if self.reject_below is not None and REJECTED in head.classes_:
+            raise RankshotError(f"reject_below: {REJECTED!r} is one of the classes to predict")
         self.head_ = head
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
@@ -250,9 +244,9 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(np.exp(self.predict_log_proba(X)))
 
     def predict(self, X: object) -> NDArray[np.str_]:
-        """Return the most probable class of each input, or ``reject_label``."""
+        """Return the most probable class of each input, or "rejected"."""
         log_proba = self.predict_log_proba(X)
-        return label_or_reject(log_proba, self.classes_, self.reject_below, self.reject_label)
+        return label_or_reject(log_proba, self.classes_, self.reject_below)
 
     def top(self, X: object, k: int) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""

@@ -101,15 +101,15 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
 
 
 def label_or_reject(
-    log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None, reject_label: str
+    log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None
 ) -> NDArray[np.str_]:
-    """Return the most probable class of each row, or ``reject_label`` if it is too improbable."""
+    """Return the most probable class of each row, or `REJECTED` if it is too improbable."""
     best = most_probable(log_proba)
     labels: NDArray[np.str_] = classes[best]
     if reject_below is None:
         return labels
     sure = np.exp(log_proba[np.arange(len(best)), best]) >= reject_below
-    return np.where(sure, labels, reject_label)
+    return np.where(sure, labels, REJECTED)
 
 
 def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:

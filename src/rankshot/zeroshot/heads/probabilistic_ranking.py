@@ -193,28 +193,31 @@ POSTERIORS = ("consensus", "mean", "sum")
 
 
 class ProbabilisticRanking(SemanticHead, BaseEstimator):
-    r"""The paper's method (PR): a new class is as probable as its ranking, given the scores.
+    r"""Predict the new class whose ranking is the most probable, given the scores.
 
-    The scores of a classifier define a model of rankings: Plackett-Luce for one score per class
-    (equation 14), Babington-Smith for one score per pair of classes (equation 15). A new class is
-    as probable as its ranking is under this model. The parameter ``posterior`` decides what
+    This is the probabilistic method (PR) of Hamm and Belkin (2015) [1]_; equations are those of
+    their paper. The scores of a classifier define a model of rankings: Plackett-Luce for one score
+    per class (equation 14), Babington-Smith for one score per pair of classes (equation 15). A high
+    score makes a seen class likely to come first. A new class is as probable as its ranking is
+    under this model. The parameter ``posterior`` decides what
     happens if a new class has several rankings:
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
       Nothing is merged. Classes compare on equal terms even if a source does not rank all of them:
       for that source, such a class gets the average of the classes that it does rank. The time per
-      input grows with the number of rankings: with 100 for each class, it is 10 times that of
+      input grows with the number of rankings: with 10 for each class, it is 5 times that of
       ``"consensus"``, and 20 times that of `WeightedMean`, which merges them when it is fitted.
-    - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a new class
-      are merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).
+    - ``"consensus"``, the classifiers of Hamm and Belkin (equations 16 and 17): the rankings of a
+      new class are merged into one, the mode of the prior fitted to them, and
+      P(z|x) ∝ P(π_0^z|x).
     - ``"sum"``, equation 7: Σ_π P(π|x) P(z|π) over all top-k rankings π, with
       P(z|π) ∝ P(π|z) from the priors, which are fitted to at least ten places. The sum is exact
       for at most 20,000 rankings; otherwise it is estimated from exact samples of P(π|x), in a
       time proportional to ``n_samples`` and to the number of inputs. See `sum_over_rankings`.
 
     The rankings may have different lengths: every P(π|x) is divided by the probability of π where
-    all scores are equal, which is the same for all rankings of one length. The paper's own
-    classifier is ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
+    all scores are equal, which is the same for all rankings of one length. The
+    classifier of Hamm and Belkin is ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
 
     Parameters
     ----------
@@ -255,6 +258,11 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         unless ``posterior="mean"``.
     unused_ : tuple of str
         The sources that rank only one of several new classes: such sources are not used.
+
+    References
+    ----------
+    .. [1] J. Hamm and M. Belkin, "Probabilistic zero-shot classification with semantic rankings",
+       2015.
 
     Examples
     --------

@@ -20,15 +20,17 @@ Floats = NDArray[np.floating]
 
 
 class DirectSimilarity(SemanticHead, BaseEstimator):
-    r"""Direct Similarity (DS) of Rohrbach et al. (2010), the paper's equation 18.
+    r"""Predict the new class whose most similar seen classes are the most probable.
+
+    This is Direct Similarity (DS) of Rohrbach et al. (2010), equation 18 of Hamm and Belkin (2015),
+    who compare their methods with it:
 
     .. math:: P(z|x) \propto \prod_k \left(\frac{P(y_k|x)}{P(y_k)}\right)^{y_k^z},
               \quad y_k^z = \frac{w_k^z}{\sum_i w_i^z}
 
     over the seen classes y_k most similar to the new class z, where w are the similarities.
     P(y_k|x) is the sigmoid of one-vs-rest scores and the softmax of multiclass scores. The method
-    uses the values of the similarities, not only their ranking; the paper compares its methods
-    with it.
+    uses the values of the similarities, not only their ranking.
 
     Seen classes that tie for the last places share them. A negative similarity, such as a negative
     cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
@@ -38,7 +40,7 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
     Parameters
     ----------
     n_similar : int
-        The number of most similar seen classes that count; the paper uses 5.
+        The number of most similar seen classes that count; Hamm and Belkin use 5.
     class_prior : dict of str to float, optional
         P(y_k) by name of the seen class. By default all are equally probable.
     temperature : float or None
