@@ -24,7 +24,6 @@ from prefsampling.ordinal import (
     plackett_luce as prefsampling_plackett_luce,
 )
 from scipy.stats import kendalltau, rankdata
-from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
 from rankshot.ranking.models.mixture import EM, merge_equal
@@ -338,18 +337,7 @@ def pairs_with_ties(rng: np.random.Generator) -> list[Result]:
     work = "Davidson-Luce MLE, 100,000 pairs with ties of 100"
     results.append(Result(work, "choix.ilsr_pairwise without the ties", ours, theirs, 1))
 
-    X = rng.normal(size=(C, 10))
-    pairs = rs.Rankings.from_pairs(winner, loser, items=range(C))
-    signs = rng.choice([-1, 1], n)
-    peer = LogisticRegression(C=1 / (1e-3 * n), fit_intercept=False, tol=1e-8)
-    differences = signs[:, None] * (X[winner] - X[loser])
-    (ours, fitted), (theirs, _) = measure_in_turns(
-        lambda: rs.PlackettLuceRegression(alpha=1e-3, item_effects=False).fit(pairs, X),
-        lambda: peer.fit(differences, signs),
-    )
-    assert np.abs(fitted.coef_ - peer.coef_[0]).max() < 1e-5
-    work = "Plackett-Luce with 10 features, 100,000 pairs of 100"
-    return [*results, Result(work, "scikit-learn, logistic regression", ours, theirs, 1)]
+    return results
 
 
 def require_same_mean(ours: rs.Rankings, theirs: np.ndarray, center: list[int]) -> None:

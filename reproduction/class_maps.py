@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
-from rankshot.datasets.embedded import ANIMAL_SENSES, CIFAR_SENSES
+from rankshot.datasets.embedded import CIFAR_SENSES
 from rankshot.ranking.distances import mean_kendall_distance
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.wordnet import WordNet
 from rankshot.sources.wordnet_nouns import Nouns, load_nouns
 from reproduction.benchmark import Benchmark, collect_points
 
-SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
+SENSES = {"cifar": CIFAR_SENSES, "animals": {}}
 """By data set, the fixed WordNet senses with which the package's similarities were computed."""
 Floats = NDArray[np.float64]
 WU_PALMER = "Wu & Palmer"

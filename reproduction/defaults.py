@@ -36,12 +36,12 @@ from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.held_out import (
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.predicted_accuracy import (
     correlate_classes,
     find_strengths,
     predict_mean_accuracy,
 )
-from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores
 from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
@@ -517,7 +517,7 @@ UNMEASURED = {
 }
 """Numbers that may change predictions and have no measurement here, with what they do."""
 
-WITHOUT_PREDICTIONS = ("files", "last_layer", "onnx_export", "torch_head", "metrics", "explanation")
+WITHOUT_PREDICTIONS = ("files", "onnx_export", "torch_head", "metrics", "explanation")
 """Modules of `zeroshot` that read, write, convert or describe; they change no prediction."""
 FIXED = {
     **dict.fromkeys(
@@ -537,12 +537,8 @@ FIXED = {
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
             "zeroshot.scores.SUM_TOLERANCE",
-            "zeroshot.likelihoods.scorers.TIE_TOLERANCE",
-            "zeroshot.likelihoods.scorers.SPARSE",
-            "zeroshot.likelihoods.scorers.LARGE",
-            "zeroshot.likelihoods.scorers.LEAST_TOTAL",
-            "zeroshot.likelihoods.formulas.NODE_TOLERANCE",
-            "zeroshot.likelihoods.formulas.HIGHEST_LOG_TIME",
+            "zeroshot.likelihoods.TIE_TOLERANCE",
+            "zeroshot.likelihoods.HIGHEST_LOG_TIME",
             "zeroshot.evidence.LOG_WEIGHTS",
             "zeroshot.rehearsal.TEMPERATURES",
         ),
@@ -553,28 +549,28 @@ FIXED = {
             f"{HEADS}.base.LEAST_INPUTS",
             f"{BATCH}.MOST_DIRECTIONS",
             f"{HEADS}.sum_over_rankings.MAX_RANKINGS",
-            "zeroshot.runner.ARRAY_CELLS",
-            "zeroshot.likelihoods.formulas.FEW_CELLS",
+            "zeroshot.decide.ARRAY_CELLS",
+            "zeroshot.likelihoods.FEW_CELLS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
-            "zeroshot.held_out.N_INPUTS",
+            "zeroshot.predicted_accuracy.N_INPUTS",
             "zeroshot.examples.N_FOLDS",
             f"{HEADS}.deterministic_ranking.LEAST_ROWS",
-            "zeroshot.held_out.N_DRAWS",
-            "zeroshot.held_out.STRENGTHS",
-            "zeroshot.held_out.SHARES",
-            "zeroshot.held_out.MOST_CLASSES",
+            "zeroshot.predicted_accuracy.N_DRAWS",
+            "zeroshot.predicted_accuracy.STRENGTHS",
+            "zeroshot.predicted_accuracy.SHARES",
+            "zeroshot.predicted_accuracy.MOST_CLASSES",
         ),
         "a size of blocks or of simulations, or a seed",
     ),
     **dict.fromkeys(
-        ("zeroshot.held_out.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),
+        ("zeroshot.rehearsal.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),
         "a size of hold-outs",
     ),
     **dict.fromkeys(
         (
-            "zeroshot.held_out.ENOUGH_TO_JUDGE",
-            "zeroshot.held_out.LEAST_CLASSES",
+            "zeroshot.rehearsal.ENOUGH_TO_JUDGE",
+            "zeroshot.rehearsal.LEAST_CLASSES",
             "zeroshot.rehearsal.ENOUGH_CLASSES",
         ),
         "decides when a rehearsal is refused, or warns",

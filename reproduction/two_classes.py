@@ -138,7 +138,8 @@ def _win_probabilities(name: str, scores: MethodScores, benchmark: Benchmark) ->
     except RankshotError as error:
         raise RankshotError(f"{name}: {error}") from None
     columns = [scores.targets.index(target) for target in task.targets]
-    own, others = scored.of_truth[:, None], scored.values[:, columns]
+    own = np.take_along_axis(scored.values, scored.truth[:, None], axis=1)
+    others = scored.values[:, columns]
     return np.asarray(((own > others) + (own >= others).astype(np.float64)) / 2)
 
 

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from rankshot.core.files import replace_file
 from rankshot.datasets.embedded import (
-    ANIMAL_SENSES,
     CIFAR_SENSES,
     QUESTIONS,
     ClassNames,
@@ -79,7 +78,7 @@ CLIPS_PER_CLASS = 40
 SOUND_STEP = 1 / 32
 """The quantisation step of the features of sounds, which are not negative."""
 
-SENSES = {"cifar": CIFAR_SENSES, "animals": ANIMAL_SENSES}
+SENSES = {"cifar": CIFAR_SENSES, "animals": {}}
 
 SINGLE = ("word2vec", "GloVe 100d")
 """Sources whose tables are stored in single precision, as their vectors are."""

@@ -18,7 +18,6 @@ from .ranking import (
     DavidsonLuce as DavidsonLuce,
     Mallows as Mallows,
     PlackettLuce as PlackettLuce,
-    PlackettLuceRegression as PlackettLuceRegression,
     RankingMixture as RankingMixture,
     Rankings as Rankings,
     agreement as agreement,

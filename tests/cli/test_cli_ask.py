@@ -85,16 +85,6 @@ def test_a_question_about_any_inputs(folder):
     assert "image" not in text.partition("Items:")[0]
 
 
-def test_a_question_of_ones_own(folder):
-    (folder / "question.txt").write_text("Rank {items} for {target}: {k} of them, {{so}}.")
-    run_well(f"{ASK} --question question.txt --k 4")
-    text = Path("prompts/rater-1.txt").read_text()
-    assert text.startswith("Rank [")
-    assert "for the new class: 4 of them, {so}.\n" in text
-    assert "Give such a list of 4 items for each new class." in text
-    assert "--question question.txt --k 4" in Path("prompts/READ-ME-FIRST.txt").read_text()
-
-
 def test_a_folder_with_files_is_left_alone(folder):
     run_well(ASK)
     done = rankshot(ASK)

@@ -62,7 +62,7 @@ def made(tmp_path_factory):
         write_labels(folder / "truth.csv", NEW_IDS, NEW_LABELS)
         (folder / "seen.txt").write_text("\n".join(SEEN), encoding="utf-8")
         (folder / "new.txt").write_text("\n".join(NEW), encoding="utf-8")
-        sources = "--source wordnet --source wordnet:lin"
+        sources = "--source wordnet --source wordnet:wup"
         run_well(f"rank --seen seen.txt --rehearse {N_PLAYERS} {sources} -o rehearsal.jsonl")
         run_well(f"rank --seen seen.txt --new new.txt {sources} -o rankings.jsonl")
         out = run_well(WHOLE)
@@ -121,9 +121,9 @@ def test_an_accuracy_is_predicted_for_rankings_of_raters(folder):
     new = new_rankings(folder)
     predicted = rehearsal.predict_accuracy(new)
     assert f"new classes, each input alone, with 95% interval: {predicted} (random" in out
-    (lin,) = (trial for trial in rehearsal.trials_ if trial.what == "wordnet-lin alone")
+    (lin,) = (trial for trial in rehearsal.trials_ if trial.what == "wordnet-wup alone")
     by_lin = rehearsal.predict_accuracy(new, trial=lin)
-    assert f"predicted for wordnet-lin alone: {by_lin}\n" in out
+    assert f"predicted for wordnet-wup alone: {by_lin}\n" in out
     notes = json.loads(Path("settings.json").read_text())["notes"]
     assert notes[PREDICTED] == pytest.approx(predicted)
 
@@ -175,10 +175,10 @@ def test_an_unused_reference_is_explained(folder, gate, why):
 
 
 def test_the_weights_of_the_sources_are_printed(folder):
-    change_settings(folder, source_weights={"wordnet-lin": 1.0, "wordnet-path": 0.3})
+    change_settings(folder, source_weights={"wordnet-wup": 1.0, "wordnet-path": 0.3})
     printed = run_well(WITH_REFERENCE)
-    assert "weights of the sources: 'wordnet-lin' 1, 'wordnet-path' 0.3\n" in printed
-    change_settings(folder, source_weights={"wordnet-lin": 1.0, "crowd": 1.0})
+    assert "weights of the sources: 'wordnet-path' 0.3, 'wordnet-wup' 1\n" in printed
+    change_settings(folder, source_weights={"wordnet-wup": 1.0, "crowd": 1.0})
     printed = run_well(WITH_REFERENCE)
     assert "warning: no rankings by 'crowd', which the rehearsal used" in printed
 
@@ -253,8 +253,8 @@ BAD_SETTINGS = {
         {"source_weights": {"crowd": 1.0}},
         WITH_REFERENCE,
         (
-            "no ranking by 'crowd' with a weight in source_weights, only by 'wordnet-lin', "
-            "'wordnet-path'"
+            "no ranking by 'crowd' with a weight in source_weights, only by 'wordnet-path', "
+            "'wordnet-wup'"
         ),
     ),
     "a bad temperature": (

@@ -12,20 +12,22 @@ from rankshot.core.newton import Point, maximize
 def logistic(rng):
     X, won = rng.normal(size=(60, 4)), rng.random(60) < 0.5
 
-    def evaluate(theta):
-        return Point(float(np.sum(won * theta - np.logaddexp(0, theta))), won - expit(theta))
+    def evaluate(b):
+        theta = X @ b
+        value = float(np.sum(won * theta - np.logaddexp(0, theta)))
+        return Point(value, X.T @ (won - expit(theta)))
 
-    return X, evaluate, lambda theta: np.diag(expit(theta) * expit(-theta))
+    return evaluate, lambda b: X.T * (expit(X @ b) * expit(-X @ b)) @ X
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.5])
 def test_a_penalised_regression_is_that_of_a_plain_search(logistic, ridge):
-    X, evaluate, curvature = logistic
+    evaluate, curvature = logistic
 
     def loss(b):
-        return ridge / 2 * b @ b - evaluate(X @ b).value
+        return ridge / 2 * b @ b - evaluate(b).value
 
-    found = maximize(evaluate, curvature, np.zeros(4), design=X, ridge=ridge)
+    found = maximize(evaluate, curvature, np.zeros(4), ridge=ridge)
     plain = minimize(loss, found.parameters + 0.01, method="Nelder-Mead", options={"xatol": 1e-9})
     assert found.converged
     assert found.value == pytest.approx(-plain.fun, abs=1e-8)
@@ -73,8 +75,8 @@ def test_steps_stay_inside_the_domain_and_where_the_curvature_is_wrong():
 
 
 def test_too_few_iterations_and_values_that_are_no_numbers_do_not_converge(logistic):
-    X, evaluate, curvature = logistic
-    few = maximize(evaluate, curvature, np.zeros(4), design=X, max_iter=1, tol=1e-30)
+    evaluate, curvature = logistic
+    few = maximize(evaluate, curvature, np.zeros(4), max_iter=1, tol=1e-30)
     assert (few.n_iter, few.converged) == (1, False)
     bad = maximize(
         lambda x: Point(0.0, np.full(1, np.nan)), lambda x: np.full((1, 1), np.nan), np.zeros(1)

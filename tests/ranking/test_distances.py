@@ -115,10 +115,8 @@ def test_the_mean_distance_is_the_mean_over_strict_lists(one, two, k):
         assert found[1, 0] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("dense", [0, 1000], ids=["sparse", "dense"])
-def test_distances_from_strict_lists_by_one_table(random_rankings, rng, monkeypatch, dense):
+def test_distances_from_strict_lists_by_one_table(random_rankings, rng):
     """Lists of several lengths with ties, some of which k cuts, against the tables of places."""
-    monkeypatch.setattr(distances, "DENSE_LISTS", dense)
     for k in range(1, 8):
         rankings = random_rankings(n_items=7, n=40)
         lists = rng.permuted(np.tile(np.arange(7), (30, 1)), axis=1)[:, :k]

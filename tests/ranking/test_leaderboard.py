@@ -38,15 +38,6 @@ def test_it_is_the_fit_sorted(votes, board):
     assert board.weight == 200
 
 
-def test_a_model_with_features_must_be_fitted(votes):
-    model = rs.PlackettLuceRegression(alpha=0.01)
-    with pytest.raises(rs.RankshotError, match="a model with features must be fitted before"):
-        rs.leaderboard(votes, model)
-    model.fit(votes, np.arange(12).reshape(6, 2) ** 1.5)
-    board = rs.leaderboard(votes, model)
-    assert sorted(board.log_worths) == pytest.approx(sorted(model.log_worths_))
-
-
 def test_compare_is_a_test_of_the_difference(board):
     i, j = board.items.index("a"), board.items.index("e")
     found = board.compare("a", "e")

@@ -7,7 +7,7 @@ import pytest
 
 from rankshot.ranking import Rankings
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.rater_distances import distances_to_majority, paired_distances
+from rankshot.ranking.distances import distances_to_majority, paired_distances
 
 ITEMS = list("abcde")
 

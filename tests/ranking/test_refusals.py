@@ -48,10 +48,6 @@ def log_odds(table):
     return lambda: rs.BabingtonSmith.from_log_odds(table, items=["a", "b"])
 
 
-def groups(labels):
-    return lambda: rs.ranking.compare_groups(VOTES, labels)
-
-
 def mixture(**options):
     return lambda: rs.RankingMixture(**options).fit(VOTES)
 
@@ -115,8 +111,6 @@ ARGUMENTS = [
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
-    (groups(np.repeat(["x", "y"], 2)[1:]), "groups has 3 labels for 2 rankings"),
-    (groups(["x", "x"]), "groups needs at least two different labels, not only 'x'"),
     # Models
     (lambda: rs.PlackettLuce(regularization=-1).fit(VOTES), "must be 0 or more and finite, not -1"),
     (lambda: rs.PlackettLuce.from_worths({"b": 0}), "worth of 'b' must be positive"),
@@ -130,7 +124,7 @@ ARGUMENTS = [
     (lambda: log_odds(np.zeros((2, 2)))().log_prob(SUBSET), "has no probability for it"),
     (mixture(n_groups=0), "n_groups must be a whole number from 1 on, not 0"),
     (mixture(n_groups=3), "n_groups=3 needs at least as many raters, but there are 2"),
-    (mixture(model=rs.PlackettLuceRegression()), "not PlackettLuceRegression()"),
+    (mixture(model=rs.DavidsonLuce()), "not DavidsonLuce()"),
     # Leaderboards
     (lambda: rs.leaderboard(TIED, ties="outcome"), "parameter of ties of 2 items is infinite"),
     (board(level=1), "level must be positive and below 1, not 1"),
@@ -138,7 +132,7 @@ ARGUMENTS = [
     (board(scale="points"), "scale must be one of 'log-worth', 'elo'"),
     (board(n_draws=1), "n_draws must be a whole number from 2 on, not 1"),
     (board(covariates="length"), "covariates need a table of votes"),
-    (board(model=rs.Mallows()), "Mallows has no worths: use PlackettLuce, DavidsonLuce"),
+    (board(model=rs.Mallows()), "Mallows has no worths: use PlackettLuce or DavidsonLuce"),
     (lambda: rs.leaderboard(PAIRS).votes_needed(0), "width must be positive"),
     (lambda: rs.leaderboard(PAIRS).next_pairs(0), "n must be a whole number"),
 ]

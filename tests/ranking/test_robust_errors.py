@@ -133,8 +133,7 @@ def test_ties_as_outcomes_are_clustered_too(tied, longer):
     model = rs.DavidsonLuce().fit(votes)
 
     def log_probs(x):
-        worths = dict(zip(NAMES, np.exp(x[:5]), strict=True))
-        return rs.DavidsonLuce.from_worths(worths, {2: np.exp(x[5])}).log_prob(votes)
+        return rs.DavidsonLuce()._with_values(votes.items, [2], x).log_prob(votes)
 
     at = np.append(model.log_worths_, np.log(model.tie_parameters_[2]))
     raters = votes.raters.astype(str)

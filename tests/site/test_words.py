@@ -19,6 +19,13 @@ FOREIGN = {
     r", too\b": "as well",
     r"what came out": "the result",
     r"\b(?:is|are) refused\b": "raises an error",
+    r"(?<![</`\[])\bpictures?\b": "image or plot",
+    r"\bin no order\b": "in unspecified order",
+    r"\bnobody new\b": "no new participants",
+    r"\bdecided (?:alone|together)\b": "classified independently, jointly",
+    r"\bthe one\b[^.]{1,60}\bthe other\b": "the first, the second",
+    r"\b(?:is|are|rank|vote) alike\b": "similar",
+    r"(?:^|[.:] )Of (?:a|an|the)\b": "From, for",
 }
 """Patterns that a native writer would not use, and what to write instead."""
 

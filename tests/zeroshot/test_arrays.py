@@ -38,7 +38,7 @@ UNEVEN = rs.Rankings.from_orders(
     targets=["u", "v", "w", "x", "u"],
     kind=["top", "top", "subset", "subset", "top"],
 )
-PR, DR = rs.ProbabilisticRanking, rs.DeterministicRanking
+PR = rs.ProbabilisticRanking
 MORE = {
     "strict-mean": (PR(k=3), STRICT),
     "strict-consensus": (PR(k=2, posterior="consensus", decay=0), STRICT),
@@ -46,8 +46,6 @@ MORE = {
     "uneven": (PR(), UNEVEN),
     "uneven-weighted": (rs.WeightedMean(), UNEVEN),
     "sources": (PR(k=3), VOTES),
-    "nearest-3": (DR(k=3), STRICT),
-    "nearest-all": (DR(k=None), FULL),
 }
 """Cases beyond those of all tests: strict lists of one length, subsets, several sources."""
 ALL = {name: (head, semantics_of(name)) for name, head in HEADS.items()} | MORE
@@ -55,7 +53,7 @@ ALL = {name: (head, semantics_of(name)) for name, head in HEADS.items()} | MORE
 
 def has_formula(name, kind):
     """Whether arrays of other libraries are taken: those of pairs need strict lists."""
-    without = {"uneven", "sources", "nearest-3", "nearest-all"}
+    without = {"uneven", "sources"}
     return kind != "one-vs-one" or (kind in kinds_of(name) and name not in without)
 
 
@@ -193,7 +191,7 @@ def test_scores_from_probabilities(kind, dtype, library):
 def test_short_floats_and_integers(dtype):
     """As for NumPy, integers of 64 bits become float64: single precision does not hold them."""
     values = torch.from_numpy(next(tables("multiclass"))).abs().to(getattr(torch, dtype))
-    for name in ("weighted", "uneven", "nearest-3", "direct", "conse"):
+    for name in ("weighted", "uneven", "direct", "conse"):
         head = fitted(name, "multiclass", False)
         found = head.predict_log_proba(values)
         assert found.dtype == (torch.float64 if dtype == "int64" else torch.float32)
@@ -203,7 +201,7 @@ def test_short_floats_and_integers(dtype):
 def test_blocks_of_inputs(monkeypatch):
     head, values = fitted("strict-mean", "multiclass", False), torch.randn(50, 5)
     whole = head.predict_log_proba(values)
-    monkeypatch.setattr("rankshot.zeroshot.runner.ARRAY_CELLS", 700)
+    monkeypatch.setattr("rankshot.zeroshot.decide.ARRAY_CELLS", 700)
     calls, formula = [], type(head)._formula
     monkeypatch.setattr(type(head), "_formula", lambda *given: calls.append(1) or formula(*given))
     np.testing.assert_allclose(head.predict_log_proba(values), whole, rtol=1e-5)
@@ -242,10 +240,9 @@ class StaysThere(torch.Tensor):
 def check_nothing_is_copied(head, kind):
     for values in tables(kind):
         scores = rs.Scores(torch.from_numpy(values).as_subclass(StaysThere), ITEMS, kind)
-        mask = torch.ones(len(values), len(head.classes_), dtype=bool).as_subclass(StaysThere)
         for result in (
             head.predict_log_proba(scores),
-            head.predict_proba(scores, mask),
+            head.predict_proba(scores),
             head.decision_function(scores),
         ):
             assert type(result) is StaysThere
@@ -254,7 +251,7 @@ def check_nothing_is_copied(head, kind):
 def test_jax():
     jax = pytest.importorskip("jax")
     values = random_scores(np.random.default_rng(0), "multiclass", dtype=np.float32).values
-    for name in ("weighted", "default", "uneven", "nearest-3", "conse", "direct"):
+    for name in ("weighted", "default", "uneven", "conse", "direct"):
         head = fitted(name, "multiclass", False)
         found = jax.jit(head.predict_log_proba)(jax.numpy.asarray(values))
         assert isinstance(found, jax.Array)

@@ -191,6 +191,26 @@ def test_classes_with_few_examples_vary_as_much_as_the_others():
     np.testing.assert_allclose(balanced[[2, 3]], variance.mean())
     np.testing.assert_allclose(balanced[:2].mean(), variance.mean())
     np.testing.assert_array_equal(balance_classes(values[:200], labels[:200]), np.ones(4))
+    # One example of each of two classes: no variance, and not a factor of 0.
+    two = np.array([0, 1])
+    np.testing.assert_array_equal(balance_classes(values[two, :2], two), np.ones(2))
+
+
+@pytest.mark.parametrize("size", [2, 3, 10])
+def test_few_classes_are_calibrated(size):
+    rng = np.random.default_rng(size)
+    confident, correct = [], []
+    for _ in range(60):
+        means = rng.normal(size=(size, 30)) * np.sqrt(0.35 / 30)
+        labels, test = np.repeat(np.arange(size), 10), np.repeat(np.arange(size), 20)
+        x, inputs = (
+            means[y] + rng.normal(size=(len(y), 30)) * np.sqrt(0.65 / 30) for y in (labels, test)
+        )
+        found = fit_class_means(x, labels, size, Signal(0.35, 0.5))
+        proba = softmax(inputs @ found.slopes.T + found.offsets, axis=1)
+        confident.append(proba.max(axis=1).mean())
+        correct.append(np.mean(proba.argmax(axis=1) == test))
+    assert np.mean(confident) == pytest.approx(np.mean(correct), abs=0.04)
 
 
 def test_examples_of_a_class_are_in_different_folds():
@@ -338,7 +358,7 @@ def test_files_and_explanations_have_the_examples(problem, kind, tmp_path):
         again = rs.load_head(tmp_path / "head.rankshot")
         np.testing.assert_array_equal(again.predict_proba(given), head.predict_proba(given))
         assert again.examples_ == head.examples_
-    if kind is rs.DeterministicRanking:
+    if kind is not rs.WeightedMean:
         return
     why = rs.explain(head, scores[:3], against="a")
     total = head.decision_function(scores[:3]) / head.temperature_

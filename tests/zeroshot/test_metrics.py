@@ -1,7 +1,6 @@
 """The metrics, against scikit-learn and SciPy or against plain loops."""
 
 from fractions import Fraction
-from itertools import permutations
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 import rankshot as rs
-from peak_memory import peak_of
 from rankshot.zeroshot import metrics as m
 
 CLASSES = ["cat", "dog", "fox", "ship", "truck"]
@@ -64,11 +62,10 @@ def test_generalized_accuracy_by_hand():
     assert found == m.generalized_accuracy(y_true, y_pred, seen=["truck", "ship", "fox"])
 
 
-@pytest.mark.parametrize("level", [0.5, 0.95])
 @pytest.mark.parametrize(("correct", "n"), [(0, 1), (3, 7), (2754, 6180)])
-def test_wilson_interval_is_that_of_scipy(correct, n, level):
-    found = m.wilson_interval(correct, n, level)
-    expected = binomtest(correct, n).proportion_ci(level, method="wilson")
+def test_wilson_interval_is_that_of_scipy(correct, n):
+    found = m.wilson_interval(correct, n)
+    expected = binomtest(correct, n).proportion_ci(0.95, method="wilson")
     assert found == pytest.approx((correct / n, expected.low, expected.high), abs=1e-12)
     assert 0 <= found.low <= found.estimate <= found.high <= 1
 
@@ -100,28 +97,6 @@ def test_the_interval_of_a_mean_over_classes_covers_it(rng):
     assert np.mean([one.low <= truth.mean() <= one.high for one in promised]) < 0.8
 
 
-# -------------------------------------------------------------------- top k
-
-
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_top_k_accuracy_without_ties_is_that_of_scikit_learn(rng, k):
-    y_true, proba = labelled(rng), distinct(rng)
-    assert m.top_k_accuracy(y_true, proba, CLASSES, k) == pytest.approx(
-        sk.top_k_accuracy_score(y_true, proba, k=k, labels=CLASSES)
-    )
-
-
-@pytest.mark.parametrize("k", [1, 2, 3, 4])
-def test_a_tie_counts_as_the_mean_over_all_ways_to_break_it(rng, k):
-    y_true, proba = labelled(rng, 40, CLASSES[:4]), tied(rng, 40, 4)
-    shares = []
-    for label, row in zip(y_true, proba, strict=True):
-        # Sorting is stable: over all orders of the columns, every way to break ties comes up.
-        tops = [sorted(order, key=lambda c: -row[c])[:k] for order in permutations(range(4))]
-        shares.append(np.mean([CLASSES.index(label) in top for top in tops]))
-    assert m.top_k_accuracy(y_true, proba, CLASSES[:4], k) == pytest.approx(np.mean(shares))
-
-
 # -------------------------------------------------------------------- calibration
 
 
@@ -148,9 +123,8 @@ def test_reliability_is_what_loops_say(rng, table, n_bins):
     gaps = [len(each) * abs(np.subtract(*np.mean(each, axis=0))) for each in bins if each]
     error = sum(gaps) / len(y_true)
     assert found.expected_calibration_error == pytest.approx(error, abs=1e-14)
-    assert m.expected_calibration_error(y_true, proba, CLASSES, n_bins) == pytest.approx(
-        error, abs=1e-14
-    )
+    if n_bins == 15:
+        assert m.expected_calibration_error(y_true, proba, CLASSES) == pytest.approx(error)
 
 
 @pytest.mark.parametrize("n_bins", [10, 100])
@@ -168,64 +142,14 @@ def test_a_softmax_in_single_precision_may_round_above_one():
     assert found.confidence[-1] == found.accuracy[-1] == 1
 
 
-# -------------------------------------------------------------------- pairs
-
-
-def pairwise_by_loops(y_true, proba, classes):
-    L = len(classes)
-    table = np.full((L, L), np.nan)
-    for a in range(L):
-        for b in range(L):
-            shares = []
-            for label, row in zip(y_true, proba, strict=True):
-                if label in (classes[a], classes[b]):
-                    own, other = (row[a], row[b]) if label == classes[a] else (row[b], row[a])
-                    shares.append(1 if own > other else 0.5 if own == other else 0)
-            if shares and a != b:
-                table[a, b] = np.mean(shares)
-    return table
-
-
-@pytest.mark.parametrize("table", [distinct, tied])
-def test_pairwise_accuracy_is_what_loops_say(rng, table):
-    # Two of the classes have no inputs: their pair is unknown, their other pairs are not.
-    y_true, proba = labelled(rng, classes=CLASSES[:3]), table(rng)
-    found = m.pairwise_accuracy(y_true, proba, CLASSES)
-    np.testing.assert_allclose(found, pairwise_by_loops(y_true, proba, CLASSES), rtol=1e-14)
-    np.testing.assert_array_equal(found, found.T)
-    assert np.isnan(found).sum() == 5 + 2
-
-
-@pytest.mark.slow
-def test_memory_does_not_grow_with_pairs_of_classes_times_inputs(rng):
-    classes = [f"c{i}" for i in range(100)]
-    y_true, proba = labelled(rng, 60_000, classes), rng.random((60_000, 100))
-
-    def both(some=slice(None)):
-        square = m.pairwise_accuracy(y_true[some], proba[some], classes)
-        return square, m.top_k_accuracy(y_true[some], proba[some], classes, 5)
-
-    peak, (square, top) = peak_of(both)
-    # Without blocks the halves alone would take 48 MB; with all pairs, gigabytes.
-    assert peak < 40e6
-    # Blocks of other rows add up to the same.
-    again = both(rng.permutation(60_000))
-    np.testing.assert_allclose(again[0], square, rtol=1e-12)
-    assert again[1] == pytest.approx(top, rel=1e-12)
-
-
 # -------------------------------------------------------------------- all of them
 
 
 def figures(y_true, proba, classes):
-    """Every metric that takes a table; the matrix as a mapping from pairs of names."""
+    """Every metric that takes a table."""
     diagram = m.reliability(y_true, proba, classes, 4)
-    square = m.pairwise_accuracy(y_true, proba, classes)
-    pairs = {(a, b): square[i, j] for i, a in enumerate(classes) for j, b in enumerate(classes)}
-    tops = [m.top_k_accuracy(y_true, proba, classes, k) for k in range(1, len(classes) + 1)]
     ece = m.expected_calibration_error(y_true, proba, classes)
-    numbers = [*tops, ece, *diagram.confidence, *diagram.accuracy, *diagram.count]
-    return numbers + [pairs[pair] for pair in sorted(pairs)]
+    return [ece, *diagram.confidence, *diagram.accuracy, *diagram.count]
 
 
 @given(st.integers(0, 2**32 - 1), st.permutations(range(5)))
@@ -239,12 +163,10 @@ def test_the_order_of_the_columns_changes_nothing(seed, order):
 ROW = [[0.6, 0.4]]
 ZEROS = [[0.0, 0.0]]  # fit to be probabilities and to be their logarithms
 CAT_DOG = ["cat", "dog"]
-READS_A_TABLE = [m.reliability, m.pairwise_accuracy, lambda *table: m.top_k_accuracy(*table, 1)]
 READS_LABELS = [m.accuracy, lambda y, p: m.generalized_accuracy(y, p, ["cat"])]
 BAD = [
     *(
-        (figure, table, message)
-        for figure in READS_A_TABLE
+        (m.reliability, table, message)
         for table, message in (
             ((["cat"], [[0.0, np.nan]], CAT_DOG), "row 0, class 'dog': .*, not nan"),
             ((["cat", "dgo"], ZEROS * 2, CAT_DOG), r"row 1: 'dgo' is .*did you mean 'dog'\?"),
@@ -260,7 +182,6 @@ BAD = [
         )
     ),
     (m.reliability, (["cat"], ROW, CAT_DOG, 0), "n_bins must be .* not 0"),
-    (m.top_k_accuracy, (["cat"], ROW, CAT_DOG, 3), "k must be .* 1 to 2, not 3"),
     (m.wilson_interval, (3, 2), "correct must be 0 or more and at most 2, not 3"),
     (m.generalized_accuracy, (["cat"], ["cat"], ["dog"]), "no seen class, only 'cat'; .*'dog'"),
 ]
@@ -292,7 +213,7 @@ def by_hand(labels, values, weights, rng, n=4000):
 
 def test_intervals_of_a_naive_loop(rng, labels):
     values = (rng.random(100) < 0.6).astype(float)
-    found = m.Bootstrap(labels, n_resamples=4000)
+    found = m.Bootstrap(labels)
     for weights in (np.ones(100), m.class_weights(labels)):
         means = by_hand(labels, values, weights, rng)
         low, high = np.quantile(means, [0.025, 0.975])
@@ -309,7 +230,7 @@ def test_the_true_share_is_inside_as_often_as_promised(weighted):
     chance = np.repeat([0.4, 0.6, 0.8], [20, 40, 60])
     weights = m.class_weights(labels) if weighted else np.ones(120)
     truth = np.average(chance, weights=weights)
-    bootstrap = m.Bootstrap(labels, n_resamples=400)
+    bootstrap = m.Bootstrap(labels)
     inside = 0
     for _ in range(600):
         _, low, high = bootstrap.interval(rng.random(120) < chance, weights)
@@ -329,8 +250,6 @@ def test_class_weights_make_classes_count_alike(rng, labels):
     found = m.Bootstrap(labels).interval(labels == predicted, weights)
     assert found.estimate == pytest.approx(m.mean_class_accuracy(labels, predicted))
     assert found.low < found.estimate < found.high
-    half = m.Bootstrap(labels).interval(labels == predicted, weights, confidence=0.5)
-    assert found.low < half.low < half.high < found.high
 
 
 def test_an_interval_over_classes_is_of_resamples_of_classes(rng):

@@ -10,15 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot import held_out
-from rankshot.zeroshot.held_out import (
+from rankshot.zeroshot import predicted_accuracy
+from rankshot.zeroshot.metrics import mean_class_accuracy
+from rankshot.zeroshot.predicted_accuracy import (
     STRENGTHS,
     draw_strengths,
     find_strengths,
     predict_mean_accuracy,
     simulate_accuracies,
 )
-from rankshot.zeroshot.metrics import mean_class_accuracy
 from rankshot.zeroshot.rehearsal import Trial, describe_prediction
 
 NAMES = [f"c{i:02}" for i in range(16)]
@@ -144,17 +144,6 @@ def test_a_source_that_lacks_a_class_is_trusted_and_another_fills_in(head):
     assert rehearsal.trials_[0].by_class.keys() == set(PLAYERS)
 
 
-def test_classes_of_other_groups_may_have_no_column():
-    """Their inputs are neither new nor seen."""
-    groups = [["c00", "c04"], ["c08", "c12", "c14"]]
-    some = SCORES.select([*LEFT, "c08"])
-    rehearsal = rs.Rehearsal(grid={}, held_out=groups).fit(some, Y, ranked(PLAYERS, LEFT))
-    without = ~np.isin(Y, ["c12", "c14"])
-    alone = rs.Rehearsal(grid={}, held_out=groups[:1])
-    alone.fit(some[without], Y[without], ranked(PLAYERS, LEFT))
-    assert alone.trials_[0].by_class.items() <= rehearsal.trials_[0].by_class.items()
-
-
 def test_nothing_is_tried_twice_or_changed_for_nothing():
     rankings = rs.Rankings.concatenate(
         [ranked(PLAYERS, LEFT), ranked(PLAYERS, LEFT, "wrong", turn=2.5)]
@@ -203,8 +192,6 @@ def test_rankings_of_all_classes_are_held_out_in_turn():
     rehearsal = rs.Rehearsal(grid={}, n_folds=3).fit(SCORES, Y, rankings)
     assert rehearsal.classes_.tolist() == SEEN
     assert set(rehearsal.trials_[0].by_class) == set(SEEN)
-    named = rs.Rehearsal(grid={}, held_out=[["c00", "c04", "c08"], ["c12", "c14"]])
-    assert named.fit(SCORES, Y, rankings).classes_.tolist() == PLAYERS
 
 
 def test_a_classifier_is_trained_without_the_rehearsed_classes():
@@ -316,8 +303,8 @@ def test_strengths_of_similar_classes_are_those_of_a_gaussian_process(rng, monke
     """The mean has a flat prior; here it is a further variable with a huge variance."""
     similarity = np.corrcoef(rng.normal(size=(12, 30)) + rng.normal(size=30))
     given = np.array([0.5, 1.0, 2.5, 3.0, 1.5, 2.0, 0.0])
-    monkeypatch.setattr(held_out, "SHARES", [0.6])
-    monkeypatch.setattr(held_out, "N_DRAWS", 100_000)
+    monkeypatch.setattr(predicted_accuracy, "SHARES", [0.6])
+    monkeypatch.setattr(predicted_accuracy, "N_DRAWS", 100_000)
     drawn = draw_strengths(given, similarity, np.random.default_rng(0))
     covariance = 0.4 * np.eye(12) + 0.6 * similarity + 1e6
     inverse = np.linalg.inv(covariance[:7, :7])
@@ -335,7 +322,7 @@ def test_intervals_contain_the_mean_strength_of_a_new_kind_of_classes():
     similarity = 0.05 * np.eye(20) + 0.95 * (kind[:, None] == kind)
     inside = 0
     for _ in range(n_trials):
-        share = rng.choice(held_out.SHARES)
+        share = rng.choice(predicted_accuracy.SHARES)
         root = np.linalg.cholesky((1 - share) * np.eye(20) + share * similarity)
         strengths = 2 + root @ rng.normal(size=20)
         means = draw_strengths(strengths[:16], similarity, rng).mean(axis=1)
@@ -358,7 +345,7 @@ def test_the_interval_is_that_of_simulated_accuracies():
 
 def test_of_many_new_classes_some_are_simulated(monkeypatch):
     every = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
-    monkeypatch.setattr(held_out, "MOST_CLASSES", 20)
+    monkeypatch.setattr(predicted_accuracy, "MOST_CLASSES", 20)
     some = predict_mean_accuracy(np.arange(1.0, 4.0), np.eye(43), np.eye(40))
     # They compete with all 40.
     assert some.estimate == pytest.approx(every.estimate, abs=0.03)
@@ -416,7 +403,6 @@ REFUSED = {
         given=(SCORES, np.roll(Y, 120), RANKED)
     ),
     "no input has a class that is ranked": lambda: rehearse(given=(SCORES, Y, ranked(NEW, SEEN))),
-    "held_out must be a list of groups": lambda: rehearse(held_out=[["c00", "c99"]]),
     "the rankings list 'c13', which the scores do not have": lambda: rehearse(given=IN_PART),
     "'kk' is not a parameter of WeightedMean": lambda: rehearse(grid={"kk": [1]}),
 }

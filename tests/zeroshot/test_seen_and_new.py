@@ -181,16 +181,14 @@ def minimum(tables, log_priors):
     return fitted_.reshape(-1, 3) + np.pad(logs[:, None], ((0, 0), (2, 0)))
 
 
-@pytest.mark.parametrize(("new_share", "none_share"), [(0.5, 1 / 3), (0.2, 0.05)])
-def test_a_gate_is_a_logistic_regression_of_two_or_three_groups(rng, new_share, none_share):
+def test_a_gate_is_a_logistic_regression_of_two_or_three_groups(rng):
     seen, new, none = groups(rng, 500, 120, 200)
-    gate = rs.zeroshot.fit_gate(new, seen, new_share=new_share)
-    (expected,) = minimum([seen, new], [np.log(new_share / (1 - new_share))])
+    gate = rs.zeroshot.fit_gate(new, seen)
+    (expected,) = minimum([seen, new], np.zeros(1))
     np.testing.assert_allclose(gate.new, expected, rtol=0.01, atol=0.01)
     assert gate.none is None
-    gate = rs.zeroshot.fit_gate(new, seen, none, new_share=new_share, none_share=none_share)
-    shares = (1 - none_share) * np.array([1 - new_share, new_share])
-    priors = np.log([shares[1] / shares[0], none_share / shares[0]])
+    gate = rs.zeroshot.fit_gate(new, seen, none)
+    priors = np.log([1, 0.1 / 0.45])
     expected = minimum([seen, new, none], priors)
     np.testing.assert_allclose([gate.new, gate.none], expected, rtol=0.01, atol=0.015)
 
@@ -222,7 +220,6 @@ REFUSED = {
     "none without a reference": (lambda: both(none=True), "no coefficients for 'none of these'"),
     "no rankings": (lambda: both(rs.ConSE().fit(SIMILARITY)), "ConSE has no rankings, so a ref"),
     "no number": (lambda: rs.zeroshot.Gate((1, 2, 3), (1, 2, np.nan)), "none must be three finite"),
-    "a share": (lambda: rs.zeroshot.fit_gate([[0, 0]], [[1, 1]], new_share=1), "new_share must be"),
 }
 
 
@@ -233,11 +230,11 @@ def test_refused(call, message):
 
 
 def test_a_fitted_gate_is_calibrated(rng):
-    """With equal groups, the mean probability of each group is its share."""
-    tables = groups(rng, 300, 300, 300)
-    gate = rs.zeroshot.fit_gate(tables[1], tables[0], tables[2], none_share=1 / 3)
+    """With the expected shares of the groups, the mean probability of each group is its share."""
+    tables = groups(rng, 900, 900, 200)
+    gate = rs.zeroshot.fit_gate(tables[1], tables[0], tables[2])
     proba = np.exp(gate.log_proba(np.concatenate(tables), none=True))
-    np.testing.assert_allclose(proba.mean(axis=0), 1 / 3, atol=1e-3)
+    np.testing.assert_allclose(proba.mean(axis=0), [0.45, 0.45, 0.1], atol=0.03)
     np.testing.assert_allclose(proba.sum(axis=1), 1)
 
 

@@ -168,11 +168,11 @@ def write_decisions(
     """Write predictions from the probabilities of inputs in memory, and print their counts."""
     import numpy as np
 
-    from rankshot.zeroshot.decide import REJECTED, label_or_reject
+    from rankshot.zeroshot.decide import label_or_reject
 
     with np.errstate(divide="ignore"):
         log_proba = np.log(proba)
-    labels = label_or_reject(log_proba, model.classes_, reject_below, REJECTED)
+    labels = label_or_reject(log_proba, model.classes_, reject_below)
     with zeroshot.open_predictions(output, model.classes_) as writer:
         writer.write(ids, labels, proba)
     _print_counts(Counter(labels.tolist()), model, str(output))

@@ -284,7 +284,7 @@ def _propose_batch(
     if again:
         place = again.index("--batch") + 1
         words = [*again[:place], "yes", *again[place + 1 :]]
-    text = "a decision of all inputs together, if all new classes occur among them"
+    text = "classify all inputs together, if every new class occurs among them"
     return [(text, words)] if words != again else []
 
 

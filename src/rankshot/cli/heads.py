@@ -72,8 +72,8 @@ class HeadOptions:
             `rankshot rank`; for --head direct and --head conse, the similarities (.csv, .parquet)
             that `rankshot rank --similarity-out` writes.
         head : <{methods}|FILE.rankshot>
-            The method that decides between new classes; or a head that `rankshot fit` has fitted,
-            instead of all other options of a fit.
+            The method that decides between new classes; or a head that `rankshot fit` has written,
+            which replaces the other options of `fit`.
         set : <name=value>
             A setting of the head; may be repeated. {settings}
         settings
@@ -205,7 +205,7 @@ def _parse_head(name: str, given: list[str]) -> Any:
                 f"{', '.join(known)}",
             )
             found[setting] = parse_parameter(kind, setting, value)
-    head = kind(**found)
+    head: Any = kind(**found)
     head.require_parameters()
     return head
 
@@ -226,8 +226,8 @@ def _check_rehearsed(options: HeadOptions) -> None:
         )
         refuse(
             plan.head.evidence_weight and options.evidence is None,
-            "the head was rehearsed with evidence: give --evidence FILE, what the same model says "
-            "of the new classes",
+            "the head was rehearsed with evidence: give --evidence FILE, the scores of the same "
+            "model for the new classes",
         )
     if options.reference is not None and not needs_reference:
         # Without inputs of other seen classes there was neither a gate nor a reference.

@@ -70,10 +70,9 @@ def rank(
         The new classes: a file as for --seen, or names separated by commas. Required without
         --rehearse.
     source : <source>
-        Where the rankings come from; may be repeated. One of {sources}. The key of llm:MODEL is in
-        the
-        environment variable OPENAI_API_KEY, and the address of an endpoint other than OpenAI's in
-        OPENAI_BASE_URL, such as http://localhost:8080/v1. The default is wordnet.
+        Where the rankings come from; may be repeated. One of {sources}. For llm:MODEL, set the
+        environment variable OPENAI_API_KEY to your key and, for an endpoint other than OpenAI's,
+        OPENAI_BASE_URL to its address, such as http://localhost:8080/v1. The default is wordnet.
     names_out
         Write the WordNet senses of all classes (.csv), the most doubtful first. Correct the file,
         and give it to --names.
@@ -100,8 +99,7 @@ def rank(
         The question for a language model. images: which seen classes would an image classifier
         predict most often? text: the same for a text classifier. any: the same for other inputs,
         which follow a colon, as in 'any:sound recordings' (optional for the other questions).
-        contrast: which would it predict more often than for the other new classes? similar: which
-        are most similar? Or a text file with a template that has {target}, {items} and {k}.
+        contrast: which would it predict more often than for the other new classes?
     raters
         How often llm:MODEL is asked about each new class. The number of tokens is printed first.
         The answers are kept next to the output (.answers.jsonl), so that an interrupted run can

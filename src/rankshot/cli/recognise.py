@@ -40,7 +40,7 @@ from rankshot.cli.score_inputs import (
     read_scores,
     sample_scores,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names
+from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
 
@@ -109,8 +109,8 @@ def recognise(
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
         names of the classes; no file is needed.
     new : <names or file>
-        The new classes: names separated by commas, or a file with one name per line. With
-        --rankings, only the rankings of these classes are used.
+        The new classes: names separated by commas, or a file with one name per line; instead of
+        --rankings.
     source : <source>
         Where the rankings of the model's classes come from, as for `rankshot rank`; may be
         repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. The default is the answers
@@ -132,8 +132,8 @@ def recognise(
         'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE',
     )
     refuse(
-        options.rankings and (source or names),
-        "--rankings FILE has what is known of the new classes: leave out --source and --names",
+        options.rankings and (new or source or names),
+        "--rankings FILE has all new classes: leave out --new, --source and --names",
     )
     refuse(
         options.needs_reference and rehearse is None,
@@ -145,8 +145,7 @@ def recognise(
     specs = read_sources(source or run.default_sources)
     files = [names, rehearse, *list_label_files(seen, new), *list_files(specs)]
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
-    given = options.rankings
-    options = replace(options, rankings=run.rankings if new is not None else given)
+    options = replace(options, rankings=options.rankings or run.rankings)
     plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, keep=run.scores)
     _check_evidence(options, plan, listed)
@@ -154,9 +153,7 @@ def recognise(
     about = None if new is None else read_class_lists(plan.classes, new, names)
     with run.open(plan):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
-        if about is not None and given is not None:
-            _choose_rankings(given, about, run)
-        elif about is not None:
+        if about is not None:
             _rank(about, labelled, specs, run, plan, yes=yes, is_default=source is None)
         kind = plan.model.kind
         columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
@@ -221,7 +218,6 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
     from rankshot.core.tables import ID, LABEL, read_columns, read_table
     from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
-    from rankshot.sources.wordnet import suggest_class
 
     takes = plan.model.takes
     if path.is_dir():
@@ -240,7 +236,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[An
     if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
             f"--rehearse {path}: {quote_names(unknown)} is not a class of the model"
-            f"{suggest_class(unknown[0], plan.classes.names)}; inputs of new classes are for "
+            f"{suggest_name(unknown[0], plan.classes.names)}; inputs of new classes are for "
             "--examples"
         )
     return [value for value, _ in pairs], [meant[name] for _, name in pairs]
@@ -278,27 +274,6 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
     found = zeroshot.word_evidence(list(texts.values()), sorted(classes))
     write_score_table(run.evidence, found.items, [(list(texts), found)])
     return replace(options, evidence=run.evidence)
-
-
-def _choose_rankings(path: Path, classes: ClassLists, run: RunFolder) -> None:
-    """Keep the rankings of the wanted classes, and those of seen classes, which are rehearsed."""
-    import numpy as np
-
-    from rankshot.inference.model import fingerprint, fingerprint_files
-    from rankshot.sources.wordnet import suggest_class
-
-    found = ranking.read_rankings(path)
-    if missing := [name for name in classes.targets if name not in found.target_names]:
-        ranked = found.target_names
-        raise RankshotError(
-            f"{path}: no ranking of {quote_names(missing)}{suggest_class(missing[0], ranked)}; it "
-            f"has {quote_names(ranked)}"
-        )
-    wanted = {*classes.targets, *classes.items}
-    made_from = fingerprint([fingerprint_files([path]), classes.targets])
-    with run.replace_rankings(made_from):
-        part = found[np.array([target in wanted for target in found.targets])]
-        ranking.write_rankings(part, run.rankings)
 
 
 def _rank(
@@ -442,10 +417,8 @@ def _print_end(
     if network[0].endswith(".onnx"):
         export = ["export", run.head, "--attach", *network, "-o", "zero-shot.onnx"]
     page = ["report", run.path, "-o", "report.html"]
-    say(
-        "to check and correct the predictions on a page, for a report, to see what would help most,"
-    )
-    say("why an input got its class, which ones to label, and to use the head elsewhere:")
+    say("next, you can check and correct the predictions on a page, write a report, see what helps")
+    say("most, explain a prediction, choose inputs to label, or use the head elsewhere:")
     for words in (["review", run.path], page, ["doctor", run.path], explain, suggest, export):
         say(f"  rankshot {shlex.join(map(str, words))}")
 

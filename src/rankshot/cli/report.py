@@ -55,7 +55,7 @@ def explain(
 ) -> None:
     """Explain why inputs were given their classes.
 
-    For each input, the output says how much the eight most important seen classes, the rest of
+    For each input, the output shows how much the eight most important seen classes, the rest of
     them, and each source contribute. A contribution of +0.7 doubles the odds of the class.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
@@ -72,11 +72,7 @@ def explain(
     against
         The new class to compare with. The default is the average over all new classes.
     """
-    refuse(
-        options.plan.head.name == "deterministic",
-        "--head deterministic cannot be explained, because it compares whole rankings; the "
-        "other heads can",
-    )
+    _require_explained(options)
     table = open_table(scores, options)
     model, table = fit_head(table, options)
     ids = id or read_first_ids(table, EXPLAINED)
@@ -105,7 +101,7 @@ def report(
     each class agree on. With --scores as well, it explains some predictions by the seen classes
     that support them, and names the network and the inputs that it skipped. Then give --head,
     --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
-    includes all of these. Only the heads weighted-mean and probabilistic are explained.
+    includes all of these. Only the head weighted-mean is explained.
 
     Example: rankshot report photos.rankshot-run --truth labels.csv -o report.html
 
@@ -204,10 +200,15 @@ def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: b
     refuse(scores and not has_rankings, "--scores needs --rankings as well")
     refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
     refuse(options.reference and not scores, "--reference needs --scores as well")
+    if scores:
+        _require_explained(options)
+
+
+def _require_explained(options: HeadOptions) -> None:
+    name = options.plan.head.name
     refuse(
-        scores and not options.plan.head.takes_reference,
-        f"--head {options.plan.head.name} is not explained in a report: leave out --scores; --head "
-        "weighted-mean and --head probabilistic are",
+        name != "weighted-mean",
+        f"--head {name} cannot be explained by seen classes; --head weighted-mean can",
     )
 
 
@@ -281,12 +282,12 @@ def _build_page(outcomes: Outcomes) -> pages.Report:
     predicted, proba, labels, classes = outcomes
     if labels is None:
         page = pages.Report(TITLE, overview=pages.count_predictions(predicted, proba, classes))
-        note = "Rejected inputs have no predicted class, but their confidence counts."
+        note = "Rejected inputs have no predicted class, but their confidence is included."
     else:
         page = pages.Report(
             TITLE, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
         )
-        note = "A rejected input counts as wrong, but is not in the confusion matrix."
+        note = "A rejected input is a wrong prediction, but is not in the confusion matrix."
     if rejected := outcomes.rejected.sum():
         page = replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
     return page

@@ -45,9 +45,9 @@ def review(
     """Check and correct predictions on a web page.
 
     The page shows the inputs by predicted class, those whose labels help most, or a random sample,
-    which says how many predictions are correct. Labels are saved at once, and the head learns from
-    them after each pause. Predictions, labels (for --examples) and the head are in the folder, and
-    on the page. It is served until Ctrl-C, to this machine only.
+    which estimates how many predictions are correct. Labels are saved at once, and the head learns
+    from them after each pause. Predictions, labels (for --examples) and the head are in the folder,
+    and on the page. It is served until Ctrl-C, to this machine only.
 
     Example: rankshot review photos.rankshot-run
 
@@ -61,7 +61,7 @@ def review(
     inputs
         What to look at or to listen to: a folder of images or sounds, whose paths below it are the
         ids, with or without endings; or a table with columns id and text, or id and path. The
-        default is what `rankshot recognise` read. Of other inputs, the largest scores are shown.
+        default is what `rankshot recognise` read. For other inputs, the largest scores are shown.
     folder
         Where labels and results are kept. The default is the folder review in that of the run, or
         next to the table of scores, such as scores.rankshot-review.

@@ -40,8 +40,8 @@ def score(
     """Run a model on images or texts, and write its scores.
 
     The scores are the input of `rankshot classify`. An interrupted run continues when the same
-    command is run again. Inputs without scores are listed in a file next to the output, such as
-    scores.skipped.csv.
+    command is run again. Inputs that cannot be read are skipped, and listed in a file next to the
+    output, such as scores.skipped.csv.
 
     If the output is a folder, the scores are written in parts, and each worker runs the model. If
     some workers declare the resource GPU (dask worker --resources GPU=1), only these run it.

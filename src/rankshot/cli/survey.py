@@ -5,9 +5,7 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,7 +33,7 @@ LAST_PORT = 65535
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 # What `serve` says about a study that is not open.
 STOPPED = {
-    "pilot": "PILOT: answers do not count. Begin with `rankshot survey reopen`",
+    "pilot": "PILOT: answers are tests. Start the study with `rankshot survey reopen`",
     "paused": "PAUSED: nobody can start or continue. Resume it with `rankshot survey reopen`",
     "closed": "CLOSED: no new participants can start. Open it with `rankshot survey reopen`",
 }
@@ -57,8 +55,8 @@ def new(
     """Write a new study file.
 
     With --items, people put ordinary items in order, all in one question. With --seen and --new,
-    they order the seen classes of a classifier by their similarity to each new class. The file says
-    what each question shows, and how many answers are needed.
+    they order the seen classes of a classifier by their similarity to each new class. The file
+    lists what each question shows, and how many answers are needed.
 
     Example: rankshot survey new study.toml --items items.txt --prompt "Which do you like best?"
 
@@ -72,21 +70,22 @@ def new(
         A text file with the items to be ordered, one per line.
     prompt
         The question, such as "Which of these do you like best?". With several new classes, it
-        contains {target}, in the place of the new class.
+        contains {target} in place of the new class.
     seen
         A text file with the seen classes, one per line, to be ordered.
     new
         A text file with the new classes, one per line.
     show
         The number of items or seen classes in a question. By default all items, or 10 seen classes,
-        if enough. If not all items are shown, each participant gets other sets of them, so that all
+        if enough. If not all items are shown, each participant gets different sets, so that all
         pairs are compared.
     preselect
-        A rankings file that says which seen classes are nearest to each new class, for example
-        from `rankshot rank`. By default, WordNet selects them.
+        A rankings file with the seen classes nearest to each new class, for example from `rankshot
+        rank`. By default, WordNet selects them.
     pool
         The number of nearest seen classes that the questions of a new class cover. If it is larger
-        than --show, each new class gets several questions, with other sets for each participant.
+        than --show, each new class gets several questions, with different sets for each
+        participant.
     answers
         The number of answers per question.
     """
@@ -226,10 +225,8 @@ def serve(
         if host in ("0.0.0.0", "::") and (found := find_network_address()):  # noqa: S104 (asked for)
             phones = f"http://{found}:{listening.getsockname()[1]}/"
             say(f"Phones        {phones} (on the same network)")
-            if sys.stdout.isatty():
-                say(draw_code(phones))
         if definition.platform != "none" and definition.allowed is None:
-            hint = " (answers count, unless you run `rankshot survey pilot` first)"
+            hint = " (answers are real, unless you run `rankshot survey pilot` first)"
             say(f"Try it        {address}/?{definition.id_names[0]}=test{hint * (state == 'open')}")
         say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
         say("Press Ctrl-C to stop. All answers that were sent are saved.")
@@ -243,17 +240,6 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 SHARED: tuple[Callable[..., None], ...] = (status, people.delete)
 """The commands with the texts of options that several have."""
-
-
-def draw_code(address: str) -> str:
-    """Return an address as a QR code for a terminal."""
-    try:
-        import segno
-    except ImportError:
-        return "For a QR code of it: pip install segno"
-    stream = io.StringIO()
-    segno.make(address, micro=False).terminal(stream, compact=True)
-    return stream.getvalue()
 
 
 def _check_new(path: Path) -> None:

@@ -46,7 +46,7 @@ COMPARED = {
 def pilot(study: Path, *, database: str | None = None) -> None:
     """Try the study: answers from now on are only a test.
 
-    They are marked, and are not counted with the others.
+    They are marked, and kept separate from the others.
 
     Example: rankshot survey pilot study.toml
     """
@@ -57,7 +57,7 @@ def pilot(study: Path, *, database: str | None = None) -> None:
 def pause(study: Path, *, database: str | None = None) -> None:
     """Pause the study: nobody can start or continue.
 
-    Participants read that the study is paused. An answer that they send is still saved.
+    Participants are told that the study is paused. An answer that they send is still saved.
 
     Example: rankshot survey pause study.toml
     """
@@ -100,14 +100,14 @@ def reset(
     pilot
         Delete pilot participants and their answers.
     all
-        Delete everybody, if the study is paused or closed.
+        Delete all participants, if the study is paused or closed.
     """
     from rankshot.survey.store.people import reset as reset_answers
 
     refuse(pilot == all, "give either --pilot or --all")
     with open_survey(study, database) as (_, answers):
         what = "pilot participants" if pilot else "participants"
-        _confirm(f"Delete all {what} of {study} and their answers for ever?", yes=yes)
+        _confirm(f"Delete all {what} of {study} and their answers permanently?", yes=yes)
         n = reset_answers(answers, pilot_only=pilot)
         warn(answers.remains)
     say(f"{format_count(n, 'participant')} deleted, with all answers.")
@@ -125,9 +125,10 @@ def exclude(
     not_in: Path | None = None,
     database: str | None = None,
 ) -> None:
-    """Leave out participants: their answers no longer count.
+    """Exclude participants: their answers are no longer used.
 
-    The answers are kept. Others get the questions at once. Undo it with `rankshot survey restore`.
+    The answers are kept. Others get the questions immediately. Undo it with `rankshot survey
+    restore`.
 
     Example: rankshot survey exclude study.toml 5f1e2d3c --why "failed the attention check"
 
@@ -139,7 +140,7 @@ def exclude(
         Also those in a file: ids, one per line (.txt), or the column "Participant id" or "id"
         (.csv).
     not_in
-        Everybody who is missing from this list of the platform, such as bots with invented ids.
+        All participants who are not on this list from the platform, such as bots with invented ids.
     """
     from rankshot.survey.store.people import exclude as exclude_raters
 
@@ -156,10 +157,10 @@ def exclude(
 
 
 def restore(study: Path, ids: list[str], *, database: str | None = None) -> None:
-    """Undo an exclusion, or a withdrawal of the last day.
+    """Undo an exclusion, or a withdrawal within the last day.
 
-    The answers count again. A withdrawal can be undone if it came after the last page: before that,
-    the answers are deleted at once.
+    The answers are used again. A withdrawal can be undone if it came after the last page: before
+    that, the answers are deleted immediately.
 
     Example: rankshot survey restore study.toml 5f1e2d3c
     """
@@ -214,7 +215,7 @@ def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | No
         n_pilot = len(raters) - len(mine)
         counts = {"participant": len(mine), "pilot participant": n_pilot}
         who = " and ".join(format_count(n, what) for what, n in counts.items() if n)
-        _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers for ever?", yes=yes)
+        _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers permanently?", yes=yes)
         delete_participants(answers, raters)
         warn(answers.remains)
     say(f"{who} deleted.")
@@ -300,7 +301,7 @@ def payments(
 
 
 def forget_ids(study: Path, *, yes: bool = False, database: str | None = None) -> None:
-    """Erase the platform ids when everybody is paid.
+    """Erase the platform ids after all payments.
 
     The answers are kept. Afterwards, payments can no longer be matched to participants.
 

@@ -33,10 +33,10 @@ LETTERS_SHOWN = 30
 def status(study: Path, *, database: str | None = None, pilot: bool = False) -> None:
     """Show the progress of a survey.
 
-    A table shows the answers to the questions of each target, their consensus and how much
-    they agree (Kendall's W). If people saw different items, the consensus is the order of the
-    worths, with 95 % intervals of the places, and the number of compared pairs is stated. Below
-    are the flagged raters. Excluded participants do not count.
+    A table shows the answers to the questions of each target, their consensus and how well they
+    agree (Kendall's W). If people saw different items, the consensus is the order of the worths,
+    with 95 % intervals of the places, and the number of compared pairs is stated. Below are the
+    flagged raters. Excluded participants are not included.
 
     Example: rankshot survey status study.toml
 
@@ -127,10 +127,10 @@ def export(
     exclude_flagged
         Leave out the answers of flagged raters.
     raw
-        Write every answer, also repeats, gold ones and skips.
+        Write every answer, including repeats, gold questions and skips.
     wide
         Write one line per answer, with one column per item for its place. A second file, with
-        _codebook at the end of its name, says which item each column is.
+        _codebook at the end of its name, names the item of each column.
     participants
         Write one line per participant.
     with_ids

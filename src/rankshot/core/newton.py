@@ -2,19 +2,20 @@ r"""Newton's method for penalised log-likelihoods: one solver for all models.
 
 `maximize` finds the maximum of
 
-.. math:: \ell(X b) - \tfrac12 \sum_j \text{ridge}_j b_j^2
+.. math:: \ell(b) - \tfrac12 \sum_j \text{ridge}_j b_j^2
 
-A model gives the log-likelihood ℓ as two functions, its value with the gradient and its curvature;
-the design X and the penalty are arrays. Example: logistic regression.
+A model gives the log-likelihood ℓ as two functions, its value with the gradient and its curvature.
+Example: logistic regression.
 
 >>> import numpy as np
 >>> from scipy.special import expit
 >>> X, won = np.array([[1.0, 0.5], [0.2, 1.0], [-1.0, 0.3], [0.4, -2.0]]), np.array([1, 1, 0, 0])
->>> def evaluate(theta):
-...     return Point(float(np.sum(won * theta - np.logaddexp(0, theta))), won - expit(theta))
->>> def curvature(theta):
-...     return np.diag(expit(theta) * expit(-theta))
->>> maximize(evaluate, curvature, np.zeros(2), design=X, ridge=1.0).parameters.round(3)
+>>> def evaluate(b):
+...     value = np.sum(won * (X @ b) - np.logaddexp(0, X @ b))
+...     return Point(float(value), X.T @ (won - expit(X @ b)))
+>>> def curvature(b):
+...     return X.T * (expit(X @ b) * expit(-X @ b)) @ X
+>>> maximize(evaluate, curvature, np.zeros(2), ridge=1.0).parameters.round(3)
 array([0.635, 0.752])
 """
 
@@ -72,7 +73,6 @@ class Optimum(NamedTuple):
 
 class _State(NamedTuple):
     b: Floats
-    theta: Floats
     value: float
     slope: Floats
     point: Point
@@ -87,7 +87,6 @@ def maximize(
     curvature: Callable[[Floats], Any],
     start: Floats,
     *,
-    design: Floats | None = None,
     ridge: Floats | float = 0.0,
     invariant: Floats | None = None,
     tol: float = 1e-10,
@@ -98,28 +97,20 @@ def maximize(
     b = np.asarray(start, np.float64)
     ridge = np.broadcast_to(np.asarray(ridge, np.float64), b.shape)
 
-    def predict(b: Floats) -> Floats:
-        return b if design is None else np.asarray(design @ b)
-
     def measure(b: Floats) -> _State:
-        theta = predict(b)
-        point = evaluate(theta)
+        point = evaluate(b)
         value = point.value - float(ridge @ b**2) / 2
-        slope = point.gradient if design is None else design.T @ point.gradient
-        return _State(b, theta, value, slope - ridge * b, point)
+        return _State(b, value, point.gradient - ridge * b, point)
 
     here = measure(b)
     gain, fresh_enough = np.inf, 0.0
     for iteration in range(1, max_iter + 1):
         fresh = gain > fresh_enough
         if fresh:
-            matrix = curvature(here.theta)
-            if design is not None:
-                matrix = design.T @ matrix @ design
-            solve, gain = _make_solver(matrix, ridge, invariant), np.inf
+            solve, gain = _make_solver(curvature(here.b), ridge, invariant), np.inf
         fresh_enough = STALE_GAIN * gain
         step = solve(here.slope)
-        change = np.abs(predict(step))
+        change = np.abs(step)
         shrink = longest_step / max(float(change.max(initial=0.0)), longest_step)
         step, change = shrink * step, shrink * change
         gain = float(here.slope @ step) / 2

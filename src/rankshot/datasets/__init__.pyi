@@ -1,5 +1,4 @@
 from .embedded import (
-    ANIMAL_SENSES as ANIMAL_SENSES,
     CIFAR_SENSES as CIFAR_SENSES,
     ClassNames as ClassNames,
     class_names as class_names,

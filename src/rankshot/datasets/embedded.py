@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -31,9 +31,8 @@ CIFAR_SENSES = {
     "mushroom": "mushroom.n.05",
     "television": "television_receiver.n.01",
 }
-"""WordNet senses for CIFAR-10 and CIFAR-100; `WordNet` chooses the other 106 correctly."""
-ANIMAL_SENSES: dict[str, str] = {}
-"""WordNet senses for Animals with Attributes: `WordNet` chooses all 50 correctly."""
+"""WordNet senses for CIFAR-10 and CIFAR-100; `WordNet` chooses the other 106 correctly, and all 50
+of Animals with Attributes."""
 
 
 def embedded_file(file: str) -> AbstractContextManager[Path]:
@@ -46,6 +45,12 @@ def embedded_arrays(file: str) -> Iterator[Any]:
     """Open the arrays of an .npz data file."""
     with embedded_file(file) as path, np.load(path, allow_pickle=False) as arrays:
         yield arrays
+
+
+def embedded_rankings(file: str, items: Sequence[str] | None = None) -> Rankings:
+    """Return the rankings of a data file."""
+    with embedded_file(file) as path:
+        return read_rankings(path, items=items)
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -175,8 +180,8 @@ def _read_panel(which: str, dataset: str, question: str | None) -> Rankings:
     if question is not None and question not in known:
         hint = f"{suggest_name(question, known)}; the panel was asked {quote_names(known)}"
         raise RankshotError(f"no question {short_repr(question)} for {dataset!r}{hint}")
-    with embedded_file(f"{dataset}_{which}.jsonl") as path:
-        return read_rankings(path, items=items).select(source=panel_source(question or known[0]))
+    rankings = embedded_rankings(f"{dataset}_{which}.jsonl", items)
+    return rankings.select(source=panel_source(question or known[0]))
 
 
 def panel_source(question: str) -> str:
@@ -284,5 +289,4 @@ def load_election() -> Rankings:
     >>> rs.ranking.condorcet_winner(ballots)
     'candidate 3'
     """
-    with embedded_file("apa_1980.soi") as path:
-        return read_rankings(path)
+    return embedded_rankings("apa_1980.soi")

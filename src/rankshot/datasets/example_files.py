@@ -71,7 +71,7 @@ def write_example_files(folder: str | Path) -> None:
 
 
 def draw_votes(rng: np.random.Generator) -> list[list[object]]:
-    """Return the rows of a table of votes: later models are better, and longer answers win."""
+    """Return the rows of a table of votes: earlier models are better, and longer answers win."""
     names = np.array(["ada", "bert", "cleo", "dora"])
     header = "model_a,model_b,winner,judge,group,language,length_a,length_b"
     rows: list[list[object]] = [[*header.split(",")]]

@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.datasets.embedded import class_names, embedded_arrays, embedded_file, read_only
-from rankshot.ranking.ranking_files import read_rankings
+from rankshot.datasets.embedded import (
+    class_names,
+    embedded_arrays,
+    embedded_file,
+    embedded_rankings,
+    read_only,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names import load_imagenet_labels
 from rankshot.sources.vectors import ClassVectors
@@ -84,8 +89,7 @@ def load_photographs(classes: Iterable[str] | None = None) -> Photographs:
     12 of 12
     """
     seen = load_imagenet_labels().names
-    with embedded_file(PHOTOGRAPHS_RATER_FILE) as path:
-        rankings = read_rankings(path, items=seen)
+    rankings = embedded_rankings(PHOTOGRAPHS_RATER_FILE, seen)
     with embedded_arrays(PHOTOGRAPHS_SCORES_FILE) as arrays:
         files, logits = arrays["name"], arrays["logits"].astype(np.float32)
     labels = np.char.partition(files, ".")[:, 0]
@@ -299,8 +303,7 @@ def load_imagenet() -> ImageNetScores:
     0.57, where chance is 0.05
     """
     seen = load_imagenet_labels().names
-    with embedded_file(RATER_FILE) as path:
-        rankings = read_rankings(path, items=seen)
+    rankings = embedded_rankings(RATER_FILE, seen)
     with embedded_arrays(SCORES_FILE) as arrays:
         return ImageNetScores(
             Scores(arrays["new"].astype(np.float32), seen),

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.datasets.embedded import embedded_arrays, embedded_file, read_only
-from rankshot.ranking.ranking_files import read_rankings
+from rankshot.datasets.embedded import embedded_arrays, embedded_rankings, read_only
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import Scores
 
@@ -73,6 +72,5 @@ def load_sounds() -> SoundScores:
         # The file has whole steps, one row per dimension.
         features = np.multiply(arrays["features"].T, arrays["step"], order="C")
         labels, clips = (read_only(arrays[name]) for name in ("label", "clip"))
-    with embedded_file(SOUNDS_PANEL_FILE) as path:
-        rankings = read_rankings(path, items=seen)
+    rankings = embedded_rankings(SOUNDS_PANEL_FILE, seen)
     return SoundScores(Scores(values, seen, features=features), labels, clips, rankings)

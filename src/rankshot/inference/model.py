@@ -26,8 +26,7 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest
 from rankshot.core.validation import require_module
 from rankshot.inference.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.last_layer import add_last_layers
-from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, load_network
+from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, add_last_layers, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
 
 Takes = Literal["images", "texts", "values"]
@@ -652,7 +651,7 @@ def open_estimator(estimator: Any, name: str) -> Model:
     # The vectorizers of scikit-learn, and those derived from them, have this method.
     reads_texts = hasattr(_first_step(estimator), "build_analyzer")
     # One-vs-one scores have other columns, so the kind must be known before the first batch.
-    width = getattr(estimator, "n_features_in_", None)
+    width: Any = getattr(estimator, "n_features_in_", None)
     kind: Kind = "multiclass"
     if reads_texts or width is not None:
         kind = scores_of(estimator, ["text"] if reads_texts else np.zeros((1, width))).kind

@@ -81,7 +81,7 @@ class NetworkCheck(NamedTuple):
         if self.n_constant:
             found.append(
                 f"{self.n_constant:,} of {format_count(self.n_inputs, 'input')} have the same "
-                "score for all seen classes, so that nothing tells their class"
+                "score for all seen classes, so that their class cannot be determined"
             )
         lowest = max(LOWEST_ACCURACY, 2 / max(self.n_classes, 1))
         if enough and self.accuracy is not None and self.accuracy.high < lowest:

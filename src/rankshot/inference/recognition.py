@@ -20,7 +20,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names import ClassLabels, describe_unknown
 from rankshot.sources.registry import RankingSource, Source, compare_classes
 from rankshot.sources.wordnet import WordNet
-from rankshot.zeroshot.decide import predict_names
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
@@ -29,10 +29,14 @@ from rankshot.zeroshot.heads.base import (
 )
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
-from rankshot.zeroshot.held_out import LEAST_CLASSES, USUAL_FOLDS
 from rankshot.zeroshot.metrics import Interval, format_share
 from rankshot.zeroshot.plan import Plan
-from rankshot.zeroshot.rehearsal import Rehearsal, describe_prediction
+from rankshot.zeroshot.rehearsal import (
+    LEAST_CLASSES,
+    USUAL_FOLDS,
+    Rehearsal,
+    describe_prediction,
+)
 from rankshot.zeroshot.remarks import describe_fit, describe_origin
 from rankshot.zeroshot.scores import Scores, as_scores
 
@@ -194,13 +198,13 @@ def recognise(
     notes += [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
     notes += describe_fit(head, reference)
     log_proba = head.predict_log_proba(scores)
-    alone = predict_names(log_proba, head.classes_)
+    alone = head.classes_[most_probable(log_proba)]
     refined, why = refine_batch(head, scores, known, batch)
     notes += [why] * bool(why)
     if refined is not head:
         log_proba = refined.predict_log_proba(scores)
         notes += _list_other_inputs(rehearsal, head, reference, scores)
-    labels, proba = predict_names(log_proba, refined.classes_), np.exp(log_proba)
+    labels, proba = refined.classes_[most_probable(log_proba)], np.exp(log_proba)
     return Recognition(
         scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
     )

@@ -439,15 +439,11 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
 
 
 class ScoredBatch(NamedTuple):
-    """Some inputs in a row: their ids, what the model gets and then its `Scores`; and the rest.
-
-    ``n_entries`` counts the inputs and all that was skipped, so the next batch begins there.
-    """
+    """Some inputs in a row: their ids, what the model gets and then its `Scores`; and the rest."""
 
     ids: list[str]
     values: Any
     skipped: list[Skipped]
-    n_entries: int
 
 
 def _prepare_batches(
@@ -515,4 +511,4 @@ def _collect(found: Sequence[tuple[Input | Skipped, Any]], *, stack: bool) -> Sc
             values.append(ready if stack else one.value)
     rows = isinstance(values[0], np.ndarray) if values else False
     batch = np.stack(values) if (stack and values) or rows else values
-    return ScoredBatch(ids, batch, skipped, len(found))
+    return ScoredBatch(ids, batch, skipped)

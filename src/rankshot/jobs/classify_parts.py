@@ -19,7 +19,6 @@ from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, requir
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
 from rankshot.zeroshot.decide import REJECTED
 from rankshot.zeroshot.files.predictions import classify_to_file
-from rankshot.zeroshot.files.saved_heads import load_head
 from rankshot.zeroshot.files.score_tables import (
     AUTO,
     LOGITS,
@@ -31,6 +30,7 @@ from rankshot.zeroshot.files.score_tables import (
     require_score_type,
 )
 from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.plan import load_head
 
 MAX_BAD_PARTS = 5
 """If this many parts cannot be read before one that can, the job does not begin."""

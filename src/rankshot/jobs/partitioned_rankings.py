@@ -59,8 +59,6 @@ SPLIT_EVERY = 8
 """Results of this many parts, or sums of them, are added in one task."""
 MEMORY_SHARE = 4
 """Parts that need less than this fraction of the memory are read once and kept."""
-BUILT_GROWTH = 4
-"""What models build of parts takes at most about this many times the memory of the parts."""
 BYTES_PER_ENTRY, BYTES_PER_RANKING = 8, 64
 """The memory of a listed item, and what a ranking takes besides."""
 JSON_GROWTH, GZIP_GROWTH = 4, 40
@@ -193,19 +191,6 @@ class PartitionedRankings(RankingParts):
         """
         return self.map_parts(_select, target, source, rater)
 
-    def prepare(self, build: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
-        """Return a function that adds up what is asked of built parts, which are kept if they fit.
-
-        Parameters
-        ----------
-        build : callable
-            Makes what is asked, of a part and the ``arguments``.
-        *arguments : object
-        """
-        if not self._parts.fit(find_client(), BUILT_GROWTH):
-            return super().prepare(build, *arguments)
-        return partial(_reduce_kept, import_dask().persist(*self.delay(_build, build, arguments)))
-
     def compute(self) -> Rankings:
         """Return all rankings, in memory."""
         found = import_dask().compute(*self.delay(Rankings.__getitem__, slice(None)))
@@ -227,10 +212,9 @@ class _Files:
     n_bytes: float = inf
     _chosen: tuple[Any, Sequence[Any]] | None = None
 
-    def fit(self, client: Any, growth: float = 1.0) -> bool:
-        """Whether all parts, if they grow, need little of the memory."""
-        n_bytes = growth * self.n_bytes
-        return n_bytes < inf and MEMORY_SHARE * n_bytes < find_memory(client)
+    def fit(self, client: Any) -> bool:
+        """Whether all parts need little of the memory."""
+        return self.n_bytes < inf and MEMORY_SHARE * self.n_bytes < find_memory(client)
 
     def choose(self) -> Sequence[Any]:
         """Return what reads each part, or what is kept of it."""
@@ -284,19 +268,6 @@ class _Kept:
 def _keep_part(part: Loader, items: Items | None) -> _Kept | None:
     rankings = part(items)
     return None if rankings is None else _Kept(rankings)
-
-
-def _build(part: Rankings, build: Callable[..., Any], arguments: Any) -> _Kept:
-    return _Kept(build(part, *arguments))
-
-
-def _reduce_kept(kept: Iterable[Any], ask: Callable[..., Any], *more: Any) -> Any:
-    delayed = import_dask().delayed(_ask_kept, pure=False)
-    return reduce_tree([delayed(part, ask, more) for part in kept], add_results)
-
-
-def _ask_kept(kept: _Kept | None, ask: Callable[..., Any], more: Any) -> Any:
-    return None if kept is None else ask(kept.value, *more)
 
 
 def _run(part: Any, job: _Job, *last: Any) -> Any:

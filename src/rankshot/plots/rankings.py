@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rankshot.ranking.models.davidson_luce import DavidsonLuce
     from rankshot.ranking.models.mixture import RankingMixture
     from rankshot.ranking.models.plackett_luce import PlackettLuce
-    from rankshot.ranking.models.plackett_luce_regression import PlackettLuceRegression
 
 Floats = NDArray[np.float64]
 COLUMNS_SHOWN = 12
@@ -293,13 +292,13 @@ class WorthsDisplay(Display):
 
     @classmethod
     def from_model(
-        cls, model: PlackettLuce | DavidsonLuce | PlackettLuceRegression, *, ax: Axes | None = None
+        cls, model: PlackettLuce | DavidsonLuce, *, ax: Axes | None = None
     ) -> WorthsDisplay:
         """Draw the worths of a fitted model, without intervals.
 
         Parameters
         ----------
-        model : PlackettLuce, DavidsonLuce or PlackettLuceRegression
+        model : PlackettLuce or DavidsonLuce
             Fitted.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.

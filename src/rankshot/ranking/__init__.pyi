@@ -1,19 +1,15 @@
 from .agreement_tests import (
     Agreement as Agreement,
-    GroupComparison as GroupComparison,
     agreement as agreement,
-    compare_groups as compare_groups,
 )
 from .consensus.kemeny import (
     Consensus as Consensus,
-    KemenyConsensus as KemenyConsensus,
     borda as borda,
     kemeny as kemeny,
 )
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
     copeland as copeland,
-    minimax as minimax,
     ranked_pairs as ranked_pairs,
     schulze as schulze,
     smith_set as smith_set,
@@ -46,7 +42,6 @@ from .models.mixture import (
     choose_n_groups as choose_n_groups,
 )
 from .models.plackett_luce import PlackettLuce as PlackettLuce
-from .models.plackett_luce_regression import PlackettLuceRegression as PlackettLuceRegression
 from .models.rater_reliability import (
     RaterReliability as RaterReliability,
     rater_reliability as rater_reliability,

@@ -238,7 +238,7 @@ class _WideTable:
 
     # ---- Items in order
 
-    def _read_places(self) -> list[list[Any]]:
+    def _read_places(self) -> list[list[str | list[str]]]:
         """Return the items of each row, in the order of the columns of places."""
         cells = self._cells
         self._require_header()
@@ -272,11 +272,11 @@ class _WideTable:
                 "or rater,1,2,3"
             )
 
-    def _find_ties(self) -> dict[str, Any]:
+    def _find_ties(self) -> dict[str, list[str]]:
         """Return the ties that cells such as ``tea=beer`` stand for."""
         labels = {label for cells in self._cells.values() for label in cells.labels}
         known = {*self._known} if self._known else labels
-        ties: dict[str, Any] = {}
+        ties: dict[str, list[str]] = {}
         for label in sorted(labels - {*(self._known or ())}):
             parts = [part.strip() for part in label.split("=")]
             if len(parts) > 1 and {*parts} <= known:
@@ -288,7 +288,7 @@ class _WideTable:
                 )
         return ties
 
-    def _split_cells(self) -> list[list[Any]]:
+    def _split_cells(self) -> list[list[str | list[str]]]:
         """Return the items of a single column, such as ``tea > beer = juice`` or ``tea;beer;``."""
         ((name, cells),) = self._cells.items()
         texts = [x for x in cells.labels if x]

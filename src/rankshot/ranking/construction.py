@@ -30,14 +30,13 @@ from rankshot.core.validation import (
     require_whole_number,
     require_whole_numbers,
 )
-from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
+from rankshot.ranking.entries import Column, Entries, count_places, find_row, row_starts
 
 Order = Sequence["str | Sequence[str]"]
 """Items, best first; a tie is a list inside the list."""
 Kind = Literal["top", "subset"]
 Labels = Sequence[str | None] | NDArray[np.object_] | str | None
 """One text for all rankings, or one text, whole number or None for each."""
-Column = NDArray[Any]
 Where = Callable[[int], str]
 """A function that names row ``i`` in a message: ``ranking 3``, or ``votes.jsonl:4``."""
 LIST_TYPES = (list, tuple, np.ndarray)
@@ -85,7 +84,7 @@ def encode_names(
 
 
 def number_items(
-    labels: list[Any], codes: NDArray[Any], items: Iterable[object] | None, where: Where
+    labels: list[Any], codes: NDArray[np.integer], items: Iterable[object] | None, where: Where
 ) -> tuple[tuple[str, ...], NDArray[np.int32]]:
     """Return the items, by default those that occur, and that of each cell.
 
@@ -420,18 +419,17 @@ def encode_pairs(
     losers: Iterable[object],
     items: Iterable[object] | None,
     ties: ArrayLike | None,
-    where: Where,
 ) -> tuple[tuple[str, ...], Entries]:
     """Return the names of the items, and the pairs as arrays."""
     sides = [_as_column(winners, "winners"), _as_column(losers, "losers")]
     n = len(sides[0])
     if len(sides[1]) != n:
         _require_length(sides[1], n, "losers")
-    names, codes = encode_names(sides, items, lambda i: where(i % n))
+    names, codes = encode_names(sides, items, lambda i: describe_pair(i % n))
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
         row = int(np.argmax(same))
-        raise RankshotError(f"{where(row)}: item {names[pairs[0, row]]!r} against itself")
+        raise RankshotError(f"{describe_pair(row)}: item {names[pairs[0, row]]!r} against itself")
     tied = np.zeros(n, bool)
     if ties is not None:
         refuse_masked("ties", ties)
@@ -439,7 +437,7 @@ def encode_pairs(
         if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
             values = _require_length(cast("Iterable[Any]", ties), n, "ties")
             rule = "a tie is True or False, not {}"
-            refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, where)
+            refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, describe_pair)
         tied = np.array(values, bool)
     return names, stack_pairs(pairs[0], pairs[1], tied)
 
@@ -452,7 +450,9 @@ def _as_column(values: Iterable[object], what: str) -> list[Any] | Column:
     return list(values)
 
 
-def stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.bool_]) -> Entries:
+def stack_pairs(
+    winners: NDArray[np.integer], losers: NDArray[np.integer], ties: NDArray[np.bool_]
+) -> Entries:
     """Return pairs as lists of two items; the two are tied where ``ties`` is true."""
     n = len(ties)
     codes = np.stack([winners, losers], axis=1).astype(np.int32)
@@ -464,7 +464,7 @@ def stack_pairs(winners: NDArray[Any], losers: NDArray[Any], ties: NDArray[np.bo
 
 
 def encode_pair_counts(
-    wins: Any, items: Iterable[object] | None, ties: Any
+    wins: object, items: Iterable[object] | None, ties: object
 ) -> tuple[tuple[str, ...], Entries, NDArray[np.float64]]:
     """Return the names of the items, and one pair with its weight for each count above zero."""
     names, won = _read_counts(wins, items, "wins")

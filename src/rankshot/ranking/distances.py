@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ MANY_ITEMS = 2000
 DENSE_ADVANTAGE = 30
 """A dense product does this many multiplications in the time of one of a sparse product."""
 DENSE_LISTS = 3
-"""Lists of more than one in this many items are compared by a dense product."""
+"""Strict lists of more than one in this many items are compared faster by `kendall_distance`."""
 TABLE_CELLS = 4 * BLOCK_CELLS
 """The size of a table that is made once for some rankings."""
 
@@ -130,7 +130,7 @@ def _compare_by_sorting(a: Rankings, b: Rankings) -> Floats:
     return np.maximum(_count_tied(a), _count_tied(b)) - tied + opposite
 
 
-def count_opposite(a: NDArray[Any], b: NDArray[Any]) -> tuple[float, float]:
+def count_opposite(a: NDArray[np.integer], b: NDArray[np.integer]) -> tuple[float, float]:
     """Return the pairs that two arrays of levels put in opposite orders, and tie both.
 
     They follow from SciPy's τ_b = (concordant - discordant) / √(ordered in a · ordered in b).
@@ -188,7 +188,7 @@ def _sign_pairs(rankings: Rankings) -> csr_array:
     return csr_array(data, shape=(len(rankings), C * C))
 
 
-def _count_pairs(n: int | NDArray[Any]) -> Floats:
+def _count_pairs(n: int | NDArray[np.number]) -> Floats:
     return np.asarray(n) * (np.asarray(n) - 1.0) / 2
 
 
@@ -352,7 +352,7 @@ class _Shares(NamedTuple):
     outside: Floats
 
     @classmethod
-    def of(cls, size: NDArray[Any], begin: NDArray[Any], k: Ints | int) -> _Shares:
+    def of(cls, size: NDArray[np.number], begin: NDArray[np.number], k: Ints | int) -> _Shares:
         """Return the shares of groups of ``size`` items, with ``begin`` items before them."""
         taken = np.clip(k - begin, 0, size)
         left = size - taken
@@ -434,15 +434,6 @@ class ListDistances:
         keys, rows, amounts = map(np.concatenate, zip(*parts, strict=True))
         self._keys, place = np.unique(keys, return_inverse=True)
         self._amounts = csr_array((amounts, (place, rows)), shape=(self._keys.size, n))
-        # A product of dense arrays is faster if the list shares many pairs with each ranking.
-        self._by_pair = None
-        if DENSE_LISTS * k > C:
-            items, pairs = keys < 2 * C, keys >= 2 * C
-            self._by_pair = np.zeros((C * C, n))
-            self._by_pair[keys[pairs] - 2 * C, rows[pairs]] = amounts[pairs]
-            self._keys, place = np.unique(keys[items], return_inverse=True)
-            data = amounts[items], (place, rows[items])
-            self._amounts = csr_array(data, shape=(self._keys.size, n))
         # Pairs within a tie that k cuts are alike, and may be many: they are counted.
         self._per_pair = np.zeros(n)
         is_cut = group.out > 0
@@ -456,15 +447,13 @@ class ListDistances:
     @staticmethod
     def is_faster(rankings: Rankings, k: int, *, is_strict: bool) -> bool:
         """Return whether this is faster than `mean_kendall_distance`, and its table is small."""
-        C = rankings.n_items
-        if DENSE_LISTS * k > C:
-            return not is_strict and C * C * len(rankings) <= TABLE_CELLS
-        return k * int(rankings.n_listed.sum()) <= TABLE_CELLS
+        is_short = not is_strict or DENSE_LISTS * k <= rankings.n_items
+        return is_short and k * int(rankings.n_listed.sum()) <= TABLE_CELLS
 
     def measure(self, lists: NDArray[np.integer]) -> Floats:
         """Return the distances, one row per ranking, from lists of k item numbers, best first."""
         (n, k), C, codes = lists.shape, self._n_items, lists.astype(np.int64)
-        earlier, later = np.triu_indices(k if self._by_pair is None else 0, 1)
+        earlier, later = np.triu_indices(k, 1)
         keys = np.hstack([codes, C + codes, 2 * C + C * codes[:, earlier] + codes[:, later]])
         times = np.concatenate([np.ones(k), np.arange(k), np.ones(earlier.size)])
         place = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
@@ -472,13 +461,6 @@ class ListDistances:
         ends = np.concatenate([[0], np.cumsum(is_known.sum(axis=1))])
         found = np.broadcast_to(times, keys.shape)[is_known], place[is_known], ends
         distance = (csr_array(found, shape=(n, self._keys.size)) @ self._amounts).toarray()
-        if self._by_pair is not None:
-            places = np.full((n, C), k, np.int32)
-            np.put_along_axis(places, codes, np.arange(k, dtype=np.int32)[None], axis=1)
-            for some in row_blocks(n, C * C):
-                first, second = places[some, :, None], places[some, None, :]
-                is_before = ((first < second) & (second < k)).reshape(-1, C * C)
-                distance[some] += is_before.astype(np.float64) @ self._by_pair
         if self._tied.nnz:
             member = np.ones(codes.size), codes.ravel(), np.arange(0, codes.size + 1, k)
             shared = (csr_array(member, shape=(n, C)) @ self._tied).toarray()
@@ -515,3 +497,64 @@ class _Zone(NamedTuple):
     def take(self, index: NDArray[np.integer]) -> _Zone:
         """Return the zones with these numbers."""
         return _Zone(*(column[index] for column in self))
+
+
+# ---- Distances of raters: between two rankings of each, and from the majority of the others
+#
+# Both are means over pairs of items: 0 for agreement, 1 for disagreement, 1/2 for neither, so that
+# rankings of different lengths and of different subsets of the items can be compared.
+
+
+def paired_distances(first: Rankings, second: Rankings) -> Floats:
+    """Return the normalised Kendall distance between each ranking and its counterpart.
+
+    It is the mean over the pairs of items that at least one of the two orders: 0 if both have the
+    same order, 1 if they have opposite orders, 1/2 if only one of them orders the pair. Equal
+    rankings have distance 0, random ones about 1/2. Rankings that differ only in their length stay
+    below 1/2.
+    """
+    a, b = _sign_all_pairs(levels(first)), _sign_all_pairs(levels(second))
+    either = np.count_nonzero(a | b, axis=(1, 2))
+    return np.asarray(np.abs(a - b).sum(axis=(1, 2)) / 2 / either)
+
+
+def distances_to_majority(rankings: Rankings, least: int) -> Floats:
+    """Return how far each ranking is from the majority of the other raters.
+
+    It is the mean over the pairs of items that the ranking orders, and that at least ``least``
+    rankings of others compare: 0 if more of them agree than disagree, 1 if more disagree, 1/2 if
+    equally many do. Without such a pair it is NaN. Whatever the others say, the mean distance of a
+    random ranking is exactly 1/2.
+    """
+    _, rater = np.unique(rankings.raters.astype(str), return_inverse=True)
+    in_order = np.argsort(rater, kind="stable")
+    table, sizes = levels(rankings)[in_order], np.bincount(rater)
+    ends = np.cumsum(sizes)
+    # Blocks of raters, so that all rankings of a rater are in one block.
+    blocks = [
+        slice(ends[some.start] - sizes[some.start], ends[some.stop - 1])
+        for some in row_blocks(len(sizes), int(sizes.max()) * table.shape[1] ** 2)
+    ]
+    # How many more rankings have item i before j than after it, and how many compare the two.
+    margins = sum(_sign_all_pairs(table[rows]).sum(axis=0, dtype=np.int64) for rows in blocks)
+    is_there = (table != ABSENT).astype(np.int8)
+    compared = is_there.T.astype(np.float64) @ is_there
+    distance = np.empty(len(table))
+    for rows in blocks:
+        signs = _sign_all_pairs(table[rows])
+        together = is_there[rows, :, None] * is_there[rows, None, :]
+        _, begin, own = np.unique(rater[in_order][rows], return_index=True, return_inverse=True)
+        theirs, shown = (np.add.reduceat(x, begin, axis=0)[own] for x in (signs, together))
+        signs[compared - shown < least] = 0
+        agreed = (signs * np.sign(margins - theirs)).sum(axis=(1, 2))
+        ordered = np.count_nonzero(signs, axis=(1, 2))
+        with np.errstate(invalid="ignore"):
+            distance[in_order[rows]] = (1 - agreed / ordered) / 2
+    return distance
+
+
+def _sign_all_pairs(table: NDArray[np.int32]) -> NDArray[np.int8]:
+    """Return s: ``s[r, i, j]`` is 1 if ranking r has i before j, -1 if after, 0 if neither."""
+    before = (table[:, :, None] < table[:, None, :]) & (table != ABSENT)[:, :, None]
+    signs: NDArray[np.int8] = before.astype(np.int8) - before.transpose(0, 2, 1)
+    return signs

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+Column = NDArray[Any]
+"""One value per ranking, of any type."""
+
 
 class Entries(NamedTuple):
     """Lists of different lengths in flat arrays, as `Rankings` stores them.
@@ -55,7 +58,7 @@ class Entries(NamedTuple):
             rows = np.flatnonzero(sizes == size)
             yield rows, self.starts[rows][:, None] + np.arange(size)
 
-    def number_equal_rows(self, columns: list[NDArray[Any]]) -> NDArray[np.int64]:
+    def number_equal_rows(self, columns: list[Column]) -> NDArray[np.int64]:
         """Give each row a number; rows with equal entries and equal ``columns`` have the same."""
         number = np.empty(self.starts.size - 1, np.int64)
         used = 0
@@ -127,7 +130,7 @@ def find_row(starts: NDArray[np.int64], entry: int) -> int:
 # ---- Equal rows
 
 
-def number_rows(columns: Iterable[NDArray[Any]], n: int) -> NDArray[np.int64]:
+def number_rows(columns: Iterable[Column], n: int) -> NDArray[np.int64]:
     """Give each of n rows of small whole numbers a number; equal rows have the same.
 
     Columns are packed into one integer as far as they fit. Before the next column would not

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +150,7 @@ def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
     return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
 
 
-def group_ties(values: NDArray[Any], tolerance: float) -> list[NDArray[np.intp]]:
+def group_ties(values: NDArray[np.number], tolerance: float) -> list[NDArray[np.intp]]:
     """Sort by value, smallest first, and tie neighbours that differ by at most ``tolerance``."""
     by_value = np.argsort(values, kind="stable")
     gaps = np.flatnonzero(np.diff(values[by_value]) > tolerance) + 1

@@ -23,6 +23,7 @@ from rankshot.ranking.entries import find_first
 from rankshot.ranking.rankings import Rankings
 
 T = TypeVar("T")
+U = TypeVar("U")
 Combine = Callable[[T, T], T]
 MOST_SAMPLES = 2**31
 """Rankings that are drawn at once."""
@@ -41,7 +42,7 @@ class RankingParts(ABC):
 
     @abstractmethod
     def reduce(
-        self, function: Callable[..., T], *arguments: Any, combine: Combine[T] | None = None
+        self, function: Callable[..., T], *arguments: object, combine: Combine[T] | None = None
     ) -> T | None:
         """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking."""
 
@@ -49,16 +50,16 @@ class RankingParts(ABC):
     def map_parts(
         self,
         function: Callable[..., Rankings],
-        *arguments: Any,
+        *arguments: object,
         items: tuple[str, ...] | None = None,
     ) -> RankingParts:
         """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
 
     @abstractmethod
-    def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def map_rows(self, function: Callable[..., Any], *arguments: object) -> Any:
         """Return the numbers that ``function`` gives, one per ranking, as a lazy array."""
 
-    def prepare(self, build: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    def prepare(self, build: Callable[..., Any], *arguments: object) -> Callable[..., Any]:
         """Return a function that adds up ``ask(build(part, *arguments), *more)`` over the parts.
 
         It is called as ``function(ask, *more)``. What ``build`` gives may be kept between calls.
@@ -86,7 +87,7 @@ AnyRankings = Rankings | RankingParts
 def reduce_parts(
     rankings: AnyRankings,
     function: Callable[..., T],
-    *arguments: Any,
+    *arguments: object,
     combine: Combine[T] | None = None,
 ) -> T:
     """Return ``function(rankings, *arguments)``, summed over the parts if there are several."""
@@ -98,7 +99,7 @@ def reduce_parts(
 
 
 def map_parts(
-    rankings: AnyRankings, function: Callable[..., Rankings], *arguments: Any
+    rankings: AnyRankings, function: Callable[..., Rankings], *arguments: object
 ) -> AnyRankings:
     """Return ``function(rankings, *arguments)``, of each part if there are several."""
     if isinstance(rankings, Rankings):
@@ -106,7 +107,7 @@ def map_parts(
     return rankings.map_parts(function, *arguments)
 
 
-def map_rows(rankings: AnyRankings, function: Callable[..., Any], *arguments: Any) -> Any:
+def map_rows(rankings: AnyRankings, function: Callable[..., Any], *arguments: object) -> Any:
     """Return what ``function`` gives for each ranking: an array, or a lazy one of parts."""
     if isinstance(rankings, Rankings):
         return function(rankings, *arguments)
@@ -123,8 +124,8 @@ def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
 
 
 def _build_and_ask(
-    part: Rankings, build: Callable[..., T], arguments: Any, ask: Callable[..., Any], *more: Any
-) -> Any:
+    part: Rankings, build: Callable[..., T], arguments: Any, ask: Callable[..., U], *more: object
+) -> U:
     return ask(build(part, *arguments), *more)
 
 
@@ -283,7 +284,7 @@ def describe_ranking(rankings: Rankings, row: int) -> str:
     return what + ("" if origin is None else f" by {origin!r}")
 
 
-def require_model(model: Any) -> Any:
+def require_model(model: T) -> T:
     """Return a model that can be fitted, or raise with what was passed instead."""
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
         raise RankshotError(f"model must be a model like PlackettLuce(), not {short_repr(model)}")

@@ -35,12 +35,13 @@ from rankshot.core.validation import as_names, require_choice, require_whole_num
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
 from rankshot.ranking.construction import (
     Kind,
+    Order,
     Where,
     number_items,
     validate_columns,
     validate_entries,
 )
-from rankshot.ranking.entries import Entries, count_places, find_row, row_starts
+from rankshot.ranking.entries import Column, Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings
@@ -65,7 +66,7 @@ TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on
 
 
 def read_rankings(
-    path: Any,
+    path: object,
     items: Iterable[object] | None = None,
     *,
     kind: Kind | None = None,
@@ -149,14 +150,14 @@ def read_rankings(
 
 
 def read_with_layout(
-    path: Any,
+    path: object,
     items: Iterable[object] | None = None,
     kind: Kind | None = None,
     layout: str | None = None,
     *,
-    ignore: Any = None,
-    missing: Any = None,
-    on_error: Any = "stop",
+    ignore: str | Iterable[str] | None = None,
+    missing: str | Iterable[str] | None = None,
+    on_error: str = "stop",
     **columns: str,
 ) -> tuple[Rankings, str | None]:
     """Return what `read_rankings` does, and the layout of a table; None for other files."""
@@ -363,7 +364,7 @@ def _read_lines(
     return rankings, records, where
 
 
-def _orders(records: list[dict[str, Any]], where: Where) -> list[list[Any]]:
+def _orders(records: list[dict[str, Any]], where: Where) -> list[Order]:
     harmless: set[str] = set(FIELDS)
     for row, record in enumerate(records):
         if type(record) is not dict or type(record.get("ranking")) is not list:
@@ -538,7 +539,7 @@ class _RowReader:
             )
         return lists.flatten(), row_starts(sizes)
 
-    def _read_columns(self) -> list[NDArray[Any]]:
+    def _read_columns(self) -> list[Column]:
         """Return the columns beside the lists: subset, weight, target, source, rater."""
         n, names = self._batch.num_rows, self._batch.schema.names
         weights = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,7 @@ from rankshot.core.errors import (
 from rankshot.core.validation import as_names
 from rankshot.ranking import construction
 from rankshot.ranking.construction import Kind, Labels, Order, Where, describe_row
-from rankshot.ranking.entries import Entries, find_first
+from rankshot.ranking.entries import Column, Entries, find_first
 from rankshot.ranking.votes import Votes, read_votes
 
 ROWS_SHOWN = 6
@@ -86,7 +86,7 @@ class Rankings:
         for field in fields(self)[1:]:
             getattr(self, field.name).flags.writeable = False
 
-    def __reduce__(self) -> tuple[type[Rankings], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[type[Rankings], tuple[object, ...]]:
         """Copy through the constructor, so that the arrays of a copy are also read-only."""
         return Rankings, tuple(getattr(self, field.name) for field in fields(self))
 
@@ -197,7 +197,7 @@ class Rankings:
 
     @classmethod
     def from_item_numbers(
-        cls, lists: NDArray[Any], *, items: Iterable[object], trusted: bool = False
+        cls, lists: NDArray[np.integer], *, items: Iterable[object], trusted: bool = False
     ) -> Rankings:
         """Build from ``lists``, a matrix of item numbers, best first, as computations make them.
 
@@ -228,7 +228,6 @@ class Rankings:
         raters: Labels = None,
         sources: Labels = None,
         targets: Labels = None,
-        where: Where = construction.describe_pair,
     ) -> Rankings:
         """Build from comparisons of two items: subset rankings, one for each pair.
 
@@ -244,15 +243,15 @@ class Rankings:
           a > b (subset)
           b = c (subset)
         """
-        names, entries = construction.encode_pairs(winners, losers, items, ties, where)
-        columns = targets, sources, raters, weights
-        beside = construction.validate_columns(entries.sizes.size, *columns, "subset", where)
+        names, entries = construction.encode_pairs(winners, losers, items, ties)
+        n, columns = entries.sizes.size, (targets, sources, raters, weights)
+        beside = construction.validate_columns(n, *columns, "subset", construction.describe_pair)
         return cls(names, *entries, entries.sizes, *beside)
 
     @classmethod
     def from_votes(
         cls,
-        votes: Any,
+        votes: object,
         *,
         items: Iterable[object] | None = None,
         a: str | None = None,
@@ -332,9 +331,9 @@ class Rankings:
         """Return votes that are read already as rankings."""
         n = votes.outcome.size
         sources = np.broadcast_to(np.array(None, object), n)
-        beside = (votes.weights, votes.categories, sources, votes.raters)
-        columns: tuple[Any, ...] = (np.full(n, 2), np.ones(n, bool), *beside)
-        return cls(votes.items, *votes.entries, *columns)
+        labels = votes.categories, sources, votes.raters
+        kinds = np.full(n, 2), np.ones(n, bool)
+        return cls(votes.items, *votes.entries, *kinds, votes.weights, *labels)
 
     @classmethod
     def from_pair_counts(
@@ -432,7 +431,7 @@ class Rankings:
     def __iter__(self) -> Iterator[Rankings]:
         return (self[row] for row in range(len(self)))
 
-    def __getitem__(self, rows: int | slice | NDArray[Any]) -> Rankings:
+    def __getitem__(self, rows: int | slice | Column) -> Rankings:
         """Select rankings by number, slice, index array or mask; always returns `Rankings`."""
         if isinstance(rows, slice) and rows.step in {None, 1}:
             return self._slice(*rows.indices(len(self))[:2])
@@ -450,7 +449,7 @@ class Rankings:
             self.items, self.codes[entries], self.places[entries], starts - starts[0], *columns
         )
 
-    def _columns(self) -> tuple[NDArray[Any], ...]:
+    def _columns(self) -> tuple[Column, ...]:
         """Return the fields that have one value per ranking."""
         return tuple(getattr(self, field.name) for field in fields(self)[4:])
 

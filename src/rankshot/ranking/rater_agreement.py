@@ -20,6 +20,7 @@ from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import (
+    NamedOrder,
     Some,
     count_ties,
     find_ranked_items,
@@ -171,9 +172,9 @@ class Blocks(NamedTuple):
     metric: Floats
     rank: Ints | None = None
 
-    def measure(self, totals: Floats) -> Any:
+    def measure(self, totals: Floats) -> Floats:
         """Return AᵀMA of each row of totals."""
-        return np.sum(totals @ self.metric * totals, axis=-1)
+        return np.asarray(np.sum(totals @ self.metric * totals, axis=-1))
 
     def find_most(self, rankings: AnyRankings) -> float:
         """Return what AᵀMA of rankings can be at most; 0 if no ranking orders anything."""
@@ -423,7 +424,7 @@ class TargetSummary:
     target: str | None
     n_rankings: int
     model: Any
-    order: tuple[Any, ...]
+    order: NamedOrder
     k: int
     concordance: float | None
     mean_distance: float | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -366,7 +366,7 @@ def _read_weight(
 def _check_copies(
     table: ColumnReader,
     id: str | None,  # noqa: A002
-    beside: list[NDArray[Any]],
+    beside: list[NDArray[np.integer]],
     checks: RowChecks,
 ) -> None:
     """Warn of votes that have the same id as an earlier one, or leave them out.

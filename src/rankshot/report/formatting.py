@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from rankshot.zeroshot.metrics import Interval
 
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
 
@@ -70,13 +71,18 @@ def format_interval(interval: Interval) -> str:
 def format_factor(log_factor: float) -> str:
     """Return a contribution, the logarithm of a factor of the odds, as this factor.
 
+    A factor of more than 1,000 is rounded to a power of ten.
+
     Examples
     --------
     >>> from rankshot.report.formatting import format_factor
-    >>> format_factor(0.7), format_factor(-0.7)
-    ('×2.0', '÷2.0')
+    >>> format_factor(0.7), format_factor(-0.7), format_factor(27.5)
+    ('×2.0', '÷2.0', '×10¹²')
     """
-    return f"{'÷' if log_factor < 0 else '×'}{math.exp(min(abs(log_factor), 700.0)):,.1f}"
+    sign, size = "÷" if log_factor < 0 else "×", abs(log_factor)
+    if size < math.log(1000):
+        return f"{sign}{math.exp(size):.1f}"
+    return f"{sign}10{f'{size / math.log(10):.0f}'.translate(SUPERSCRIPTS)}"
 
 
 class Bar(NamedTuple):

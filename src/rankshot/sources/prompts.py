@@ -36,8 +36,6 @@ ANY = """Imagine a classifier that was trained on {inputs} to distinguish only t
 It has never been given {inputs} of {target}. Now it is given many of them. Which items will it \
 predict most often? Think about what such {inputs} really contain, and about what the words \
 name."""
-SIMILAR = """Which of the items below are most similar to {target}? Judge by what the words name \
-and by how it looks in a photograph."""
 CONTRAST = """Imagine a classifier that was trained on {inputs} to distinguish only the items \
 below. Now it is given many {inputs} of each of these new classes, none of which it knows: \
 {classes}. The new classes are to be distinguished by what it predicts. Which items will it \
@@ -48,13 +46,11 @@ OFTEN_PREDICTED = "{k} items that it will predict most often, the most frequent 
 MORE_OFTEN_PREDICTED = (
     "{k} items that it will predict more often than for the others, the clearest first"
 )
-MOST_SIMILAR = "{k} most similar items, the most similar first"
 TEXTS = {
     "images": (IMAGES, OFTEN_PREDICTED, "ordinary photographs"),
     "text": (TEXT, OFTEN_PREDICTED, "texts"),
     "any": (ANY, OFTEN_PREDICTED, "inputs"),
     "contrast": (CONTRAST, MORE_OFTEN_PREDICTED, "ordinary photographs"),
-    "similar": (SIMILAR, MOST_SIMILAR, ""),
 }
 """For each question: its text, the list that is wanted, and the usual inputs of the classifier."""
 ONE_LIST = """{text} Answer with the {order}, as one JSON list of strings, spelled as below, \
@@ -80,77 +76,59 @@ OWN_ITEMS = """
 
 Some of the new classes below are items themselves. For each of these, imagine that the classifier \
 was trained without it, and list only other items."""
-FIELDS = ("target", "items", "k")
 
 
 @dataclass(frozen=True)
 class Question:
     """A question about one target, or about several at once.
 
-    ``template`` asks for one list. It has the fields {target}, {items} and {k}. ``text`` and
-    ``order`` are its parts where the question is not the user's own: the question itself, and the
-    list that is wanted.
+    ``text`` is the question itself, with the field {target}, and ``order`` the list that is wanted,
+    with the field {k}.
     """
 
-    template: str
-    text: str | None = None
-    order: str | None = None
+    text: str
+    order: str
+
+    @property
+    def template(self) -> str:
+        """The question for one list, with the fields {target}, {items} and {k}."""
+        return ONE_LIST.format(text=self.text, order=self.order)
 
     def ask_many(self, targets: Sequence[str], items: Sequence[str], k: int) -> str:
         """Return the prompt that asks for the lists of several targets, for a chat window."""
         own = {*targets} & {*items}
-        k = min(k, len(items) - bool(own))
-        fields = {"target": "the new class", "items": as_json(items), "k": k}
-        if self.text is None or self.order is None:
-            question, order = self.template.format(**fields), f"such a list of {k} items"
-        else:
-            question = f"{self.text.format(**fields)}\n\nItems: {fields['items']}"
-            order = f"the {self.order.format(k=k)},"
-        question += OWN_ITEMS if own else ""
+        order = self.order.format(k=min(k, len(items) - bool(own)))
+        question = f"{self.text.format(target='the new class')}\n\nItems: {as_json(items)}"
         return MANY_LISTS.format(
-            question=question, targets=as_json(targets), order=order, end=PROMPT_END
+            question=question + OWN_ITEMS * bool(own),
+            targets=as_json(targets),
+            order=f"the {order},",
+            end=PROMPT_END,
         )
 
 
 def make_question(
-    question: str | Question, inputs: str | None = None, classes: Sequence[str] = ()
+    question: str, inputs: str | None = None, classes: Sequence[str] = ()
 ) -> Question:
-    """Return one of the questions of rankshot, or the user's own, after a check of its fields.
+    """Return one of the questions.
 
-    ``inputs`` are what the classifier gets, in the plural, such as ``"X-ray images of hands"``. A
-    template that has the field {inputs} needs them. ``classes`` are all that are asked about: the
-    question ``contrast`` names them.
+    ``inputs`` are what the classifier gets, in the plural, such as ``"X-ray images of hands"``.
+    ``classes`` are all that are asked about: the question ``contrast`` names them.
     """
-    if isinstance(question, Question):
-        return question
-    text, order, usual = TEXTS.get(question, (question, None, ""))
+    if question not in TEXTS:
+        raise RankshotError(
+            f"no question {short_repr(question)}{suggest_name(question, TEXTS)}; give one of "
+            f"{quote_names(TEXTS)}"
+        )
     if question == "contrast" and len(classes) == 1:
         raise RankshotError(
             f"the question 'contrast' compares new classes, and there is only {classes[0]!r}"
         )
-    if order is None and "{" not in text:
-        raise RankshotError(
-            f"no question {short_repr(question)}{suggest_name(question, TEXTS)}; give one of "
-            f"{quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
-        )
-    whole = text if order is None else ONE_LIST.format(text=text, order=order)
-    problem = ""
-    if ("{inputs}" in text) != bool(inputs or usual):
-        problem = "has no {inputs}, but inputs are given" if inputs else "needs inputs"
+    text, order, usual = TEXTS[question]
     for field, words in (("{inputs}", inputs or usual), ("{classes}", as_json(classes))):
         # Braces in the words are literal.
-        literal = words.replace("{", "{{").replace("}", "}}")
-        whole, text = whole.replace(field, literal), text.replace(field, literal)
-    lacking = [f"{{{name}}}" for name in FIELDS if f"{{{name}}}" not in whole]
-    try:
-        whole.format(**dict.fromkeys(FIELDS, ""))
-    except (LookupError, ValueError) as error:
-        problem = f"has an unknown or broken field ({error})"
-    if lacking:
-        problem = f"lacks {' and '.join(lacking)}"
-    if problem:
-        raise RankshotError(f"question: the template {problem}; a literal brace is written twice")
-    return Question(whole, None if order is None else text, order)
+        text = text.replace(field, words.replace("{", "{{").replace("}", "}}"))
+    return Question(text, order)
 
 
 def as_json(value: object) -> str:
@@ -177,7 +155,7 @@ def make_prompts(
     targets: Iterable[object],
     items: Iterable[object],
     *,
-    question: str | Question = "images",
+    question: str = "images",
     inputs: str | None = None,
     k: int | None = None,
     raters: int = 4,

@@ -57,13 +57,16 @@ from rankshot.sources.wordnet_nouns import (
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 WEAK_POWER = 0.5
-"""The power of evidence that is vague or that partly repeats other evidence."""
+"""The power of evidence that is vague or that partly repeats other evidence. Of the 331 names of
+ImageNet's classes with several senses, 87.3 % get the right one; 86.4 % with .25, 85.5 % with 1."""
 UNTAGGED_COUNT = 0.1
-"""What is added to the tag counts, as most senses were never tagged."""
+"""What is added to the tag counts, as most senses were never tagged: 87.6 % are right with 1, and
+85.2 % with .01."""
 SAME_SENSE_PROBABILITY = 0.05
-"""The probability that two names which can have the same sense do have it."""
+"""The probability that two names which can have the same sense do have it. Any value from .01 to
+.5 gives the same senses on these names."""
 DOUBT_PROBABILITY = 0.9
-"""A sense that is less probable is doubtful."""
+"""A sense that is less probable is shown with the second most probable one."""
 MAX_ROUNDS, SETTLED_CHANGE = 50, 1e-4
 UNKNOWN_SHOWN = 5
 """How many unknown names an error message lists."""
@@ -86,9 +89,9 @@ class WordNet:
 
     Parameters
     ----------
-    measure : {"path", "lch", "wup", "resnik", "lin", "jcn"}
-        Path length, Leacock-Chodorow, Wu-Palmer; and three measures by information content,
-        which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
+    measure : {"path", "wup"}
+        By the length of the path between two senses, or Wu-Palmer, which also counts how deep their
+        common ancestor is.
     senses : mapping of name to sense, optional
         Pinned senses, such as ``{"seal": "seal.n.09"}``, also of names that are not in WordNet.
         `read_look_up` reads them from a file.
@@ -543,23 +546,3 @@ def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
             doubt = f", or {sense.runner_up}?" if sense.is_doubtful else ""
             meaning = f"{sense.category}, a kind of {sense.kind_of}{doubt}"
             lines.writerow([name, sense.name, meaning])
-
-
-def suggest_class(name: str, known: Iterable[str]) -> str:
-    """Return a hint for a class that is not known: one spelt alike, or else one that means alike.
-
-    Examples
-    --------
-    >>> from rankshot.sources.wordnet import suggest_class
-    >>> suggest_class("okapy", ["okapi", "zebra"])
-    " (did you mean 'okapi'?)"
-    >>> suggest_class("snapping turtle", ["shopping cart", "mud turtle"])
-    " (the most similar is 'mud turtle')"
-    """
-    names = tuple(known)
-    if close := suggest_name(name, names):
-        return close
-    values = WordNet().similarity([name], names).values[0]
-    if np.isnan(values).all():
-        return ""
-    return f" (the most similar is {names[int(np.nanargmax(values))]!r})"

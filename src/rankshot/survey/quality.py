@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from rankshot.core.arrays import row_blocks
-from rankshot.ranking.rater_distances import distances_to_majority, paired_distances
+from rankshot.ranking.distances import distances_to_majority, paired_distances
 from rankshot.survey.answers import Answer, as_rankings, group_by, is_counted
 from rankshot.survey.study import QualityRules
 

@@ -9,7 +9,6 @@ from .files.predictions import (
     read_predictions as read_predictions,
     read_truth as read_truth,
 )
-from .files.saved_heads import load_head as load_head
 from .files.score_tables import open_scores as open_scores
 from .heads.base import BaseHead as BaseHead
 from .heads.batch_refinement import BatchRefinement as BatchRefinement
@@ -21,7 +20,7 @@ from .heads.similarity_heads import ConSE as ConSE, DirectSimilarity as DirectSi
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .metrics import Bootstrap as Bootstrap
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
-from .plan import Plan as Plan
+from .plan import Plan as Plan, load_head as load_head
 from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
 from .suggestions import Suggestions as Suggestions, suggest as suggest

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
@@ -31,11 +31,10 @@ from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.remarks import describe_indistinguishable
-from rankshot.zeroshot.runner import Candidates
 from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.floating]
-Opinion = Callable[[Any], Any]
+Opinion = Callable[[object], Any]
 """Returns another model's scores for inputs: `Scores` or a data frame of the new classes."""
 
 
@@ -69,9 +68,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Whether the inputs of each call of `predict` are classified jointly, by a `BatchRefinement`.
         Only for ``classes="new"``.
     reject_below : float, optional
-        `predict` answers ``reject_label`` where no class has at least this probability.
-    reject_label : str
-        The label of rejected inputs.
+        `predict` returns "rejected" where no class has at least this probability.
 
     Attributes
     ----------
@@ -100,7 +97,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: BaseEstimator,
         *,
         head: SemanticHead | None = None,
         rankings: Semantics | Orders | None = None,
@@ -111,7 +108,6 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         calibration: float = 0.0,
         batch: bool = False,
         reject_below: float | None = None,
-        reject_label: str = REJECTED,
     ) -> None:
         self.estimator = estimator
         self.head = head
@@ -123,9 +119,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.calibration = calibration
         self.batch = batch
         self.reject_below = reject_below
-        self.reject_label = reject_label
 
-    def set_params(self, **params: Any) -> ZeroShotClassifier:
+    def set_params(self, **params: object) -> ZeroShotClassifier:
         """Set ``params``; ``head__…`` sets those of the head, also of the default head."""
         if self.head is None and any(name.startswith("head__") for name in params):
             self.head = WeightedMean()
@@ -134,11 +129,11 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def fit(
         self,
-        X: Any = None,
+        X: object = None,
         y: object = None,
         *,
-        examples: tuple[Any, Any] | None = None,
-        evidence: tuple[Any, Opinion] | None = None,
+        examples: tuple[object, object] | None = None,
+        evidence: tuple[object, Opinion] | None = None,
     ) -> ZeroShotClassifier:
         """Train the estimator, unless it is frozen, and fit the head.
 
@@ -186,10 +181,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # A single new class beside seen classes is not the only class.
         is_only = plan.has_gate and len(head.innermost.classes_) == 1
         remarks = [] if is_only else describe_indistinguishable(head.innermost)
-        if self.reject_below is not None and self.reject_label in head.classes_:
-            raise RankshotError(
-                f"reject_label: {self.reject_label!r} is one of the classes to predict"
-            )
+        if self.reject_below is not None and REJECTED in head.classes_:
+            raise RankshotError(f"reject_below: {REJECTED!r} is one of the classes to predict")
         self.head_ = head
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
@@ -220,59 +213,56 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
 
-    def predict_log_proba(self, X: Any, candidates: Candidates = None) -> Floats:
+    def predict_log_proba(self, X: object) -> Floats:
         """Return log P(class|x), in the order of ``classes_``.
 
         Parameters
         ----------
         X
             Inputs for the estimator.
-        candidates : list of lists of names, or bool array of shape (n, classes), optional
-            The classes that each input may be assigned; by default all.
         """
         check_is_fitted(self)
-        return self._log_proba(self._describe(self.estimator_, X), candidates)
+        return self._log_proba(self._describe(self.estimator_, X))
 
-    def _describe(self, estimator: Any, X: Any) -> Scores:
+    def _describe(self, estimator: BaseEstimator, X: object) -> Scores:
         """Return the scores of inputs, with features if examples have any, and with evidence."""
         scores = scores_of(estimator, X, features=self._has_features)
         return scores if self._opinion is None else replace(scores, evidence=self._opinion(X))
 
-    def _log_proba(self, scores: Scores, candidates: Candidates) -> Floats:
+    def _log_proba(self, scores: Scores) -> Floats:
         head = self.head_
         if self.batch:
             head = BatchRefinement(head).fit(scores, self._examples)
-        log_proba: Floats = head.predict_log_proba(scores, candidates)
+        log_proba: Floats = head.predict_log_proba(scores)
         if self.calibration and self.seen_.any():
             shifted = log_proba - self.calibration * self.seen_
-            log_proba = normalize_log_proba(shifted.T.astype(np.float64), None, log_proba.dtype).T
+            log_proba = normalize_log_proba(shifted.T.astype(np.float64), log_proba.dtype).T
         return log_proba
 
-    def predict_proba(self, X: Any, candidates: Candidates = None) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Return P(class|x), in the order of ``classes_``."""
-        return np.asarray(np.exp(self.predict_log_proba(X, candidates)))
+        return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def predict(self, X: Any, candidates: Candidates = None) -> NDArray[np.str_]:
-        """Return the most probable class of each input, or ``reject_label``."""
-        log_proba = self.predict_log_proba(X, candidates)
-        return label_or_reject(log_proba, self.classes_, self.reject_below, self.reject_label)
+    def predict(self, X: object) -> NDArray[np.str_]:
+        """Return the most probable class of each input, or "rejected"."""
+        log_proba = self.predict_log_proba(X)
+        return label_or_reject(log_proba, self.classes_, self.reject_below)
 
-    def top(self, X: Any, k: int, candidates: Candidates = None) -> Top:
+    def top(self, X: object, k: int) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""
-        return take_top(self.predict_log_proba(X, candidates), self.classes_, k)
+        return take_top(self.predict_log_proba(X), self.classes_, k)
 
-    def score(self, X: Any, y: object, sample_weight: Any = None) -> float:
+    def score(self, X: object, y: object, sample_weight: Any = None) -> float:
         """Return the share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
         right = self.predict(X) == np.asarray(y).astype(str)
         return float(np.average(right, weights=sample_weight))
 
     def explain(
         self,
-        X: Any,
+        X: object,
         *,
         target: str | None = None,
         against: str | None = None,
-        candidates: Candidates = None,
     ) -> list[Explanation]:
         """Explain by seen classes and by sources why each input was assigned its class.
 
@@ -280,12 +270,12 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X
             A few inputs.
-        target, against, candidates
+        target, against
             As for `rankshot.explain`. The calibration constant is not part of any contribution.
         """
         check_is_fitted(self)
         scores = self._describe(self.estimator_, X)
-        log_proba = self._log_proba(scores, candidates)
+        log_proba = self._log_proba(scores)
         return explain_decisions(self.head_, scores, log_proba, target, against)
 
     @property
@@ -298,26 +288,26 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """The names of these features, where the estimator was trained on a data frame."""
         return np.asarray(self.estimator_.feature_names_in_)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
 
-def _check_more(examples: Any, evidence: Any) -> None:
+def _check_more(examples: object, evidence: object) -> None:
     """Raise unless examples and evidence are pairs."""
     for name, given, what in (
         ("examples", examples, "labels"),
         ("evidence", evidence, "a function of inputs"),
     ):
-        is_pair = isinstance(given, tuple) and len(given) == 2
-        if given is not None and not (is_pair and (name == "examples" or callable(given[1]))):
+        second = given[1] if isinstance(given, tuple) and len(given) == 2 else None
+        if given is not None and (second is None or (name == "evidence" and not callable(second))):
             raise RankshotError(
                 f"{name} must be a pair, inputs and {what}, not {short_repr(given)}"
             )
 
 
-def require_same_length(X: Any, y: object) -> None:
+def require_same_length(X: object, y: object) -> None:
     """Raise unless X and y have the same length, or one of them is missing."""
     if X is not None and y is not None and _num_samples(X) != _num_samples(y):
         raise RankshotError(f"X has {_num_samples(X)} inputs, but y has {_num_samples(y)} labels")

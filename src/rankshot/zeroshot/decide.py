@@ -1,16 +1,36 @@
-"""From log-probabilities to decisions: the only rule for the largest, for ties and rejection."""
+"""From scores to decisions: run a head, and the only rule for the largest, for ties and rejection.
+
+A head is mathematics: what `fit` learned, a formula, and for some heads a faster way for NumPy
+arrays. This module knows what heads have in common with each other, and nothing else of them.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.arrays import Array, numpy_dtype, other_library, to_numpy
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Library,
+    Lost,
+    device_of,
+    log_softmax,
+    numpy_dtype,
+    other_library,
+    row_blocks,
+    to_library,
+    to_numpy,
+)
 from rankshot.core.errors import RowError
 from rankshot.core.validation import require_whole_number
-from rankshot.zeroshot.scores import is_lazy, map_row_blocks
+from rankshot.zeroshot.scores import Columns, Kind, Scores, as_scores
 
 Floats = NDArray[np.floating]
 REJECTED = "rejected"
@@ -46,26 +66,18 @@ class Top(NamedTuple):
 
 
 def normalize_log_proba(
-    log_posterior: Floats,
-    allowed: NDArray[np.bool_] | None,
-    dtype: np.dtype[np.floating],
-    *,
-    temperature: float = 1.0,
+    log_posterior: Floats, dtype: np.dtype[np.floating], temperature: float = 1.0
 ) -> Floats:
-    """Return log-probabilities, normalised over the allowed classes of each column.
+    """Return log-probabilities, normalised over the classes of each column.
 
     The differences from the largest value are divided by the temperature. Only they are rounded to
     ``dtype``.
     """
-    if allowed is not None:
-        log_posterior[~allowed] = -np.inf
     largest = log_posterior.max(axis=0)
     impossible = np.isneginf(largest)
     if impossible.any():
-        # All classes have probability 0: all allowed classes become equally probable.
+        # All classes have probability 0: all become equally probable.
         log_posterior[:, impossible] = 0.0
-        if allowed is not None:
-            log_posterior[~allowed] = -np.inf
         largest = log_posterior.max(axis=0)
     log_proba = ((log_posterior - largest) / temperature).astype(dtype)
     log_proba -= np.log(np.exp(log_proba).sum(axis=0))
@@ -89,15 +101,15 @@ def most_probable(log_proba: Floats) -> NDArray[np.intp]:
 
 
 def label_or_reject(
-    log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None, reject_label: str
+    log_proba: Floats, classes: NDArray[np.str_], reject_below: float | None
 ) -> NDArray[np.str_]:
-    """Return the most probable class of each row, or ``reject_label`` if it is too improbable."""
+    """Return the most probable class of each row, or `REJECTED` if it is too improbable."""
     best = most_probable(log_proba)
     labels: NDArray[np.str_] = classes[best]
     if reject_below is None:
         return labels
     sure = np.exp(log_proba[np.arange(len(best)), best]) >= reject_below
-    return np.where(sure, labels, reject_label)
+    return np.where(sure, labels, REJECTED)
 
 
 def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
@@ -117,22 +129,102 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     return Top(labels, proba)
 
 
-def predict_names(log_proba: Array, classes: NDArray[np.str_]) -> NDArray[np.str_]:
-    """Return the most probable class of each row; lazily for arrays of Dask."""
-    if is_lazy(log_proba):
-        names: NDArray[np.str_] = map_row_blocks(log_proba, predict_names, classes)
-        return names
-    return classes[most_probable(log_proba)]
+# ---- Run a head on scores: in blocks, on arrays of any library
 
 
-def predict_top(log_proba: Array, classes: NDArray[np.str_], k: int) -> Top:
-    """Return the k most probable classes of each row; lazily for arrays of Dask."""
-    if is_lazy(log_proba):
-        parts = [map_row_blocks(log_proba, _take_field, (classes, k, i)) for i in range(2)]
-        return Top(*parts)
-    return take_top(to_numpy(log_proba), classes, k)
+class FittedHead(Columns, Protocol):
+    """A head, as far as it is run here; `BaseHead` documents the methods."""
+
+    items_: tuple[str, ...]
+    classes_: NDArray[np.str_]
+
+    @property
+    def temperature_(self) -> float: ...  # noqa: D102
+    def _block_rows(self, kind: Kind) -> int: ...
+    def _formula_cells(self, kind: Kind) -> int: ...
+    def _full_constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants: ...
+    def _full_formula(
+        self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost
+    ) -> Array: ...
+    def _full_log_posterior(self, values: Floats, kind: Kind) -> Floats: ...
 
 
-def _take_field(log_proba: Array, constant: tuple[NDArray[np.str_], int, int]) -> Array:
-    classes, k, field = constant
-    return take_top(to_numpy(log_proba), classes, k)[field]
+ARRAY_CELLS = 1 << 28
+"""The number of cells of the temporary arrays of libraries with large memory of their own."""
+_CONVERTED: WeakKeyDictionary[
+    FittedHead, tuple[NDArray[np.str_], dict[tuple[object, ...], Constants]]
+] = WeakKeyDictionary()
+"""The constants of heads in other libraries, and the classes of the fit that they belong to."""
+
+
+def run_head(head: FittedHead, scores: Scores | ArrayLike, *, normalize: bool = True) -> Array:
+    """Return log P(z|x), one row per input, or the log-posteriors before they are normalised."""
+    table = as_scores(scores, head.items_)
+    if (xp := other_library(table.values)) is not None:
+        log_posterior = _run_formula(head, table, xp)
+        return log_softmax(log_posterior / head.temperature_, xp, 1) if normalize else log_posterior
+    result = np.empty((len(table), len(head.classes_)), table.values.dtype)
+    for rows in iterate_rows(head, table):
+        block = head._full_log_posterior(table._inputs(rows, head), table.kind)
+        if normalize:
+            block = normalize_log_proba(block, result.dtype, head.temperature_)
+        result[rows] = block.T
+    return result
+
+
+def iterate_rows(head: FittedHead, table: Scores) -> Iterator[slice]:
+    """Yield the rows that are computed together on a CPU."""
+    return row_blocks(len(table), 1, head._block_rows(table.kind))
+
+
+def _run_formula(head: FittedHead, table: Scores, xp: Library) -> Array:
+    """Return the log-posteriors as an array of the library and the device of the scores."""
+    values = table.values
+    c = _convert_constants(head, values, table.kind, xp)
+    cells = int(values.shape[1]) + head._formula_cells(table.kind)
+    blocks = list(row_blocks(len(table), cells, ARRAY_CELLS)) or [slice(0, 0)]
+    with _full_precision(xp):
+        inputs = (table._inputs(rows, head) for rows in blocks)
+        parts = [_run_block(head, f, table.kind, c, xp) for f in inputs]
+    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=0)
+
+
+def _run_block(head: FittedHead, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+    if "jax" in xp.__name__:
+        # Under its transformations, nothing may depend on values.
+        return head._full_formula(f, kind, c, xp, None)
+    lost: list[Array] = []
+    result = head._full_formula(f, kind, c, xp, lost)
+    # How many inputs are lost is known without a look at any value.
+    if any(xp.nonzero(where)[0].shape[0] for where in lost):
+        return head._full_formula(f, kind, c, xp, None)
+    return result
+
+
+def _full_precision(xp: Library) -> AbstractContextManager[object]:
+    """Return a context in which JAX does not round matrix products to TF32 on a GPU."""
+    if "jax" not in xp.__name__:
+        return nullcontext()
+    precise: AbstractContextManager[object] = sys.modules["jax"].default_matmul_precision("highest")
+    return precise
+
+
+def _convert_constants(head: FittedHead, values: Array, kind: Kind, xp: Library) -> Constants:
+    """Return the constants in the library, precision and device of some scores; kept."""
+    # What torch makes in its inference mode has no place in the computation of a gradient.
+    mode = getattr(xp, "is_inference_mode_enabled", bool)()
+    key = kind, xp.__name__, str(values.dtype), str(device_of(values)), mode
+    classes, kept = _CONVERTED.get(head, (None, {}))
+    # Another fit makes other constants.
+    if classes is not head.classes_:
+        _CONVERTED[head] = head.classes_, (kept := {})
+    if key in kept:
+        return kept[key]
+    constants = {
+        name: to_library(array, xp, values)
+        for name, array in head._full_constants(kind, numpy_dtype(values)).items()
+    }
+    # What JAX makes inside a transformation is not valid outside.
+    if "jax" not in xp.__name__:
+        kept[key] = constants
+    return constants

@@ -21,9 +21,12 @@ from rankshot.core.validation import as_names
 from rankshot.zeroshot.scores import Floats, Kind, Scores
 
 Items = tuple[str, ...]
+Estimator = Any
+"""A fitted scikit-learn classifier: the library has no types, and each class other attributes."""
+Reader = Callable[[Estimator, object, Items], Scores]
 
 
-def scores_of(estimator: Any, X: Any, *, features: bool = False) -> Scores:
+def scores_of(estimator: Estimator, X: object, *, features: bool = False) -> Scores:
     """Return the scores of a fitted classifier for some inputs, on a logarithmic scale.
 
     Parameters
@@ -71,7 +74,7 @@ def scores_of(estimator: Any, X: Any, *, features: bool = False) -> Scores:
     return replace(scores, features=_as_features(X)) if features else scores
 
 
-def _as_features(X: Any) -> Any:
+def _as_features(X: object) -> object:
     """Return inputs of a classifier that are a table of numbers; None if they are not."""
     if issparse(X):
         return X
@@ -79,7 +82,7 @@ def _as_features(X: Any) -> Any:
     return table if table.ndim == 2 and table.dtype.kind in "biuf" else None
 
 
-def _unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
+def _unwrap(estimator: Estimator, X: object) -> tuple[Estimator, object]:
     """Return the classifier in pipelines, searches and frozen estimators, and its inputs."""
     if hasattr(estimator, "best_estimator_"):
         return _unwrap(estimator.best_estimator_, X)
@@ -95,7 +98,7 @@ def _unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
     return _unwrap(last, X)
 
 
-def _items(estimator: Any) -> tuple[str, ...]:
+def _items(estimator: Estimator) -> tuple[str, ...]:
     if isinstance(estimator, BaseEstimator):
         check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)
@@ -109,20 +112,20 @@ def _items(estimator: Any) -> tuple[str, ...]:
 # -------------------------------------------------------------------- multiclass
 
 
-def _from_decisions(estimator: Any, X: Any, items: Items, kind: Kind) -> Scores:
+def _from_decisions(estimator: Estimator, X: object, items: Items, kind: Kind) -> Scores:
     values = np.asarray(estimator.decision_function(X))
     if len(items) == 2 and values.size == len(values):
         values = np.column_stack([-values / 2, values / 2])
     return Scores(values, items, kind)
 
 
-def _multiclass(estimator: Any, X: Any, items: Items) -> Scores:
+def _multiclass(estimator: Estimator, X: object, items: Items) -> Scores:
     if hasattr(estimator, "decision_function"):
         return _from_decisions(estimator, X, items, "multiclass")
     return _from_probabilities(estimator, X, items)
 
 
-def _from_probabilities(estimator: Any, X: Any, items: Items) -> Scores:
+def _from_probabilities(estimator: Estimator, X: object, items: Items) -> Scores:
     if not hasattr(estimator, "predict_proba"):
         raise RankshotError(
             f"{short_repr(estimator)} has neither decision_function nor predict_proba, so it has "
@@ -131,7 +134,7 @@ def _from_probabilities(estimator: Any, X: Any, items: Items) -> Scores:
     return Scores.from_probabilities(estimator.predict_proba(X), items)
 
 
-def _naive_bayes(estimator: Any, X: Any, items: Items) -> Scores:
+def _naive_bayes(estimator: Estimator, X: object, items: Items) -> Scores:
     # Naive Bayes probabilities are usually exactly 0 for all classes but one. Their logarithms
     # still differ.
     return Scores(estimator.predict_log_proba(X), items)
@@ -140,12 +143,12 @@ def _naive_bayes(estimator: Any, X: Any, items: Items) -> Scores:
 # -------------------------------------------------------------------- one-vs-rest
 
 
-def _linear_svc(estimator: Any, X: Any, items: Items) -> Scores:
+def _linear_svc(estimator: Estimator, X: object, items: Items) -> Scores:
     joint = estimator.multi_class == "crammer_singer"
     return _from_decisions(estimator, X, items, "multiclass" if joint else "one-vs-rest")
 
 
-def _logistic(estimator: Any, X: Any, items: Items) -> Scores:
+def _logistic(estimator: Estimator, X: object, items: Items) -> Scores:
     # scikit-learn before 1.8 has the parameter multi_class, and trains liblinear one-vs-rest for
     # more than two classes. For two classes there is only one model.
     apart = getattr(estimator, "multi_class", None) == "ovr" or estimator.solver == "liblinear"
@@ -153,7 +156,7 @@ def _logistic(estimator: Any, X: Any, items: Items) -> Scores:
     return _from_decisions(estimator, X, items, kind)
 
 
-def _one_vs_rest_classifier(estimator: Any, X: Any, items: Items) -> Scores:
+def _one_vs_rest_classifier(estimator: Estimator, X: object, items: Items) -> Scores:
     if estimator.multilabel_:
         raise RankshotError(
             "this OneVsRestClassifier is multilabel: scores need classes that exclude one another"
@@ -167,7 +170,7 @@ def _one_vs_rest_classifier(estimator: Any, X: Any, items: Items) -> Scores:
 # -------------------------------------------------------------------- one-vs-one
 
 
-def _svc(estimator: Any, X: Any, items: Items) -> Scores:
+def _svc(estimator: Estimator, X: object, items: Items) -> Scores:
     if len(items) == 2:
         return Scores(-estimator.decision_function(X).reshape(-1, 1), items, "one-vs-one")
     if estimator.kernel == "linear":
@@ -182,21 +185,21 @@ def _svc(estimator: Any, X: Any, items: Items) -> Scores:
     return Scores(pairs.decision_function(X), items, "one-vs-one")
 
 
-def _one_vs_one_classifier(estimator: Any, X: Any, items: Items) -> Scores:
+def _one_vs_one_classifier(estimator: Estimator, X: object, items: Items) -> Scores:
     # Its binary estimators were trained on arrays, not on data frames.
-    X = validate_data(estimator, X, accept_sparse=True, ensure_all_finite=False, reset=False)
+    table = validate_data(estimator, X, accept_sparse=True, ensure_all_finite=False, reset=False)
     binary = estimator.estimators_
     # A precomputed kernel has one column per training input; a pair uses those of its own inputs.
     used = estimator.pairwise_indices_ or [slice(None)] * len(binary)
-    inputs = (X if isinstance(columns, slice) else X[:, columns] for columns in used)
-    values = np.empty((X.shape[0], len(binary)))
+    inputs = (table if isinstance(columns, slice) else table[:, columns] for columns in used)
+    values = np.empty((table.shape[0], len(binary)))
     for j, (each, some) in enumerate(zip(binary, inputs, strict=True)):
         # Here the second class of a pair is positive, unlike in libsvm.
         values[:, j] = -_log_odds(each, some)
     return Scores(values, items, "one-vs-one")
 
 
-def _log_odds(binary: Any, X: Any) -> Floats:
+def _log_odds(binary: Estimator, X: object) -> Floats:
     """Return the log-odds (or decision value) of a binary classifier for its second class."""
     scores = scores_of(binary, X)
     if scores.kind == "one-vs-one":
@@ -205,7 +208,7 @@ def _log_odds(binary: Any, X: Any) -> Floats:
 
 
 _one_vs_rest = partial(_from_decisions, kind="one-vs-rest")
-_READERS: dict[str, Callable[[Any, Any, Items], Scores]] = {
+_READERS: dict[str, Reader] = {
     "SelfTrainingClassifier": lambda trained, X, items: scores_of(trained.estimator_, X),  # noqa: ARG005
     "BaseSVC": _svc,
     "OneVsOneClassifier": _one_vs_one_classifier,
@@ -222,7 +225,7 @@ _READERS: dict[str, Callable[[Any, Any, Items], Scores]] = {
 because importing all these classes is slow, and later versions of scikit-learn lack some."""
 
 
-def _reader(estimator: Any) -> Callable[[Any, Any, Items], Scores]:
+def _reader(estimator: Estimator) -> Reader:
     for base in type(estimator).__mro__:
         if base.__module__.startswith("sklearn.") and base.__name__ in _READERS:
             return _READERS[base.__name__]

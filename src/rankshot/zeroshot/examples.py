@@ -370,9 +370,14 @@ def _measure_spread(x: Floats, labels: Codes, slopes: Floats, total: Floats | No
         # Inputs of other classes may lie in any direction.
         ratio = float(np.mean(x**2))
     else:
-        values = (x @ slopes.T) ** 2 / np.where(length > 0, length, 1.0)
+        values = x @ slopes.T / np.sqrt(np.where(length > 0, length, 1.0))
         others = labels[:, None] != np.arange(len(slopes))
-        ratio = float(values[others].mean()) * k / (k - 1)
+        n = others.sum(axis=0)
+        # About their mean, which is not noise: two or three classes lie opposite to each other.
+        # Few inputs do not tell it from noise, so one more has the mean square.
+        around = n @ values.var(axis=0, where=others)
+        square = float((values**2)[others].mean()) * k / (k - 1)
+        ratio = (around + len(n) * square) / n.sum()
     return np.asarray(np.maximum(ratio * length, 1e-300))
 
 
@@ -516,7 +521,8 @@ def balance_classes(values: Floats, labels: Codes) -> Floats:
     """
     counts = np.bincount(labels, minlength=values.shape[1])
     others = labels[:, None] != np.arange(len(counts))
-    if not others.any(axis=0).all():
+    if others.sum(axis=0).min() < 2:
+        # A single input has no variance.
         return np.ones(len(counts))
     variances = values.var(axis=0, where=others)
     _, group = np.unique(counts, return_inverse=True)

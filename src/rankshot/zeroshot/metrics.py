@@ -33,10 +33,8 @@ __all__ = [
     "generalized_accuracy",
     "mean_class_accuracy",
     "mean_class_interval",
-    "pairwise_accuracy",
     "per_class_accuracy",
     "reliability",
-    "top_k_accuracy",
     "wilson_interval",
 ]
 
@@ -225,10 +223,11 @@ def format_share(share: float) -> str:
     return text.replace("0.", ".", 1) if abs(share) < 1 else text
 
 
-def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
-    """Return the share correct / n with Wilson's score interval.
+def wilson_interval(correct: float, n: float) -> Interval:
+    """Return the share correct / n with Wilson's score interval of 95 %.
 
-    It stays inside [0, 1].
+    It stays inside [0, 1], and its coverage is close to 95 % even for small n and for shares near
+    0 and 1.
 
     Parameters
     ----------
@@ -236,8 +235,6 @@ def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
         The number of hits; fractional where a tie counts as part of a hit.
     n : float
         The number of inputs, or the number of equally weighted ones that is as informative.
-    level : float
-        The coverage, which is close to this even for small n and for shares near 0 and 1.
 
     Examples
     --------
@@ -247,8 +244,7 @@ def wilson_interval(correct: float, n: float, level: float = 0.95) -> Interval:
     """
     n = require_number("n", n, above=0)
     correct = require_number("correct", correct, least=0, most=n)
-    level = require_number("level", level, above=0, below=1)
-    h = float(ndtri((1 - level) / 2)) ** 2 / (2 * n)
+    h = float(ndtri(0.025)) ** 2 / (2 * n)
     p, q = correct / n, (n - correct) / n
     return Interval(p, _wilson_low(p, h), 1 - _wilson_low(q, h))
 
@@ -262,34 +258,6 @@ def _wilson_low(p: float, h: float) -> float:
 
 
 # -------------------------------------------------------------------- probabilities
-
-
-def top_k_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object], k: int) -> float:
-    """Return the share of inputs whose class is among the k most probable.
-
-    Where t classes tie for the last s places, each of them counts s/t.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true class of each input.
-    proba : array-like of shape (n, L)
-        The probability of each class, its logarithm or another score: only the order in each row
-        counts.
-    classes : iterable of names
-        The L classes, in the order of the columns.
-    k : int
-        At least 1 and at most L.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import top_k_accuracy
-    >>> proba = [[.6, .2, .2], [.1, .8, .1]]
-    >>> top_k_accuracy(["fox", "dog"], proba, ["cat", "dog", "fox"], k=2)
-    0.75
-    """
-    scored = require_scored_table(y_true, proba, classes)
-    return scored.top_k_accuracy(require_whole_number("k", k, most=scored.values.shape[1]))
 
 
 def reliability(
@@ -325,7 +293,7 @@ def reliability(
 
 
 def expected_calibration_error(
-    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object], n_bins: int = 15
+    y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object]
 ) -> float:
     """Return the mean difference between confidence and accuracy in the bins of `reliability`.
 
@@ -337,8 +305,6 @@ def expected_calibration_error(
         The probability of each class.
     classes : iterable of names
         The L classes, in the order of the columns.
-    n_bins : int
-        The number of bins, of equal width on (0, 1].
 
     Examples
     --------
@@ -347,46 +313,7 @@ def expected_calibration_error(
     >>> expected_calibration_error(["cat", "cat", "dog", "cat"], proba, ["cat", "dog"])
     0.0
     """
-    return reliability(y_true, proba, classes, n_bins).expected_calibration_error
-
-
-def pairwise_accuracy(y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object]) -> Floats:
-    """Return the two-class accuracy of every pair of classes, as in the paper's last figure.
-
-    Cell (a, b) is the share of the inputs of class a or b for which the true class is the more
-    probable of the two; equal probabilities count one half. The matrix is symmetric, with NaN on
-    the diagonal and where a pair has no inputs.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        The true class of each input.
-    proba : array-like of shape (n, L)
-        The probability of each class, or its logarithm.
-    classes : iterable of names
-        The L classes, in the order of the columns.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import pairwise_accuracy
-    >>> proba = [[.6, .3, .1], [.5, .4, .1]]
-    >>> pairwise_accuracy(["cat", "dog"], proba, ["cat", "dog", "ship"])
-    array([[nan, 0.5, 1. ],
-           [0.5, nan, 1. ],
-           [1. , 1. , nan]])
-    """
-    scored = require_scored_table(y_true, proba, classes)
-    values, own = scored.values, scored.of_truth[:, None]
-    n, L = values.shape
-    # Twice the wins of each true class over each other class: integers, so sums are exact.
-    wins = np.zeros((L, L), np.int64)
-    for rows in row_blocks(n, L):
-        below, not_above = values[rows] < own[rows], values[rows] <= own[rows]
-        np.add.at(wins, scored.truth[rows], np.add(below, not_above, dtype=np.int64))
-    inputs = np.bincount(scored.truth, minlength=L)
-    shares = _shares(wins + wins.T, 2 * (inputs[:, None] + inputs))
-    np.fill_diagonal(shares, np.nan)
-    return shares
+    return reliability(y_true, proba, classes).expected_calibration_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -423,22 +350,10 @@ class Reliability:
 
 
 class ScoredTable(NamedTuple):
-    """A validated table: the column of each row's true class, and the numbers.
-
-    The methods compute metrics, so that several of them need only one validation.
-    """
+    """A validated table: the column of each row's true class, and the numbers."""
 
     truth: NDArray[np.intp]
     values: Floats
-
-    @property
-    def of_truth(self) -> Floats:
-        """The value of each row's true class."""
-        return np.asarray(self.values[np.arange(len(self.truth)), self.truth])
-
-    def top_k_accuracy(self, k: int) -> float:
-        """Return the share of inputs whose class is among the ``k`` best."""
-        return float(self._chance_in_top(k).mean())
 
     def reliability(self, n_bins: int = 15) -> Reliability:
         """Compare confidence and accuracy; the numbers must be probabilities."""
@@ -448,21 +363,16 @@ class ScoredTable(NamedTuple):
         bins = np.maximum(np.searchsorted(edges, top) - 1, 0)
         count = np.bincount(bins, minlength=n_bins)
         confidence = _shares(np.bincount(bins, top, n_bins), count)
-        right = _shares(np.bincount(bins, self._chance_in_top(1), n_bins), count)
+        right = _shares(np.bincount(bins, self._chance_of_best(), n_bins), count)
         return Reliability(edges, confidence, right, count)
 
-    def _chance_in_top(self, k: int) -> Floats:
-        """Return the probability that each true class is in the top k if ties are cut at random."""
-        values, own = self.values, self.of_truth[:, None]
-        chance = np.empty(len(own))
-        for rows in row_blocks(*values.shape):
-            above = (values[rows] > own[rows]).sum(axis=1)
-            tied = (values[rows] == own[rows]).sum(axis=1)
-            chance[rows] = np.clip((k - above) / tied, 0, 1)
-        return chance
+    def _chance_of_best(self) -> Floats:
+        """Return the probability that each true class is the best if ties are decided at random."""
+        own, top = self.values[np.arange(len(self.truth)), self.truth], self.values.max(axis=1)
+        return np.where(own == top, 1 / (self.values == top[:, None]).sum(axis=1), 0.0)
 
 
-def _shares(parts: NDArray[Any], wholes: NDArray[np.int64]) -> Floats:
+def _shares(parts: NDArray[np.floating | np.integer], wholes: NDArray[np.int64]) -> Floats:
     """Divide, with NaN where the divisor is 0."""
     unknown = np.full(wholes.shape, np.nan)
     return np.asarray(np.divide(parts, wholes, out=unknown, where=wholes > 0))
@@ -537,6 +447,7 @@ def require_labels(labels: ArrayLike, what: str) -> list[str]:
 
 # -------------------------------------------------------------------- resamples
 
+N_RESAMPLES = 1000
 RESAMPLES_PER_BLOCK = 50
 """Resamples that are drawn together; it limits the memory."""
 
@@ -551,8 +462,6 @@ class Bootstrap:
     ----------
     y_true : array-like of shape (n,)
         The classes of the inputs.
-    n_resamples : int
-        The number of resamples.
     random_state : int, optional
         The seed.
 
@@ -566,26 +475,21 @@ class Bootstrap:
     0.60, from 0.5 to 0.7
     """
 
-    def __init__(
-        self, y_true: ArrayLike, *, n_resamples: int = 1000, random_state: Seed = 0
-    ) -> None:
+    def __init__(self, y_true: ArrayLike, *, random_state: Seed = 0) -> None:
         labels = np.array(require_labels(y_true, "y_true"))
-        n_resamples = require_whole_number("n_resamples", n_resamples)
         rng = np.random.default_rng(random_state)
-        self._counts = np.zeros((n_resamples, len(labels)), np.uint8)
+        self._counts = np.zeros((N_RESAMPLES, len(labels)), np.uint8)
         for name in np.unique(labels):
             rows = np.flatnonzero(labels == name)
-            for start in range(0, n_resamples, RESAMPLES_PER_BLOCK):
+            for start in range(0, N_RESAMPLES, RESAMPLES_PER_BLOCK):
                 some = self._counts[start : start + RESAMPLES_PER_BLOCK]
                 drawn = rng.integers(rows.size, size=(len(some), rows.size))
                 drawn += rows.size * np.arange(len(some))[:, None]
                 counts = np.bincount(drawn.ravel(), minlength=len(some) * rows.size)
                 some[:, rows] = counts.reshape(len(some), rows.size)
 
-    def interval(
-        self, values: ArrayLike, weights: ArrayLike | None = None, confidence: float = 0.95
-    ) -> Interval:
-        """Return the mean of one value per input, with its bootstrap percentile interval.
+    def interval(self, values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
+        """Return the mean of one value per input, with its 95 % bootstrap percentile interval.
 
         Parameters
         ----------
@@ -593,18 +497,14 @@ class Bootstrap:
             1 where a prediction is right and 0 where it is wrong, for example.
         weights : array-like of shape (n,), optional
             The weight of each input, above 0. With `class_weights` all classes count the same.
-        confidence : float
-            The share of the resamples inside the interval.
         """
-        confidence = require_number("confidence", confidence, above=0, below=1)
         n = self._counts.shape[1]
         numbers = np.asarray(values, np.float64)
         weight = np.ones(n) if weights is None else np.asarray(weights, np.float64)
         if not numbers.shape == weight.shape == (n,) or not np.isfinite(numbers @ weight):
             raise RankshotError(f"{n} inputs need one number each, not {short_repr(values)}")
         means = self._sums(numbers * weight) / self._sums(weight)
-        tail = (1 - confidence) / 2
-        low, high = np.quantile(means, [tail, 1 - tail])
+        low, high = np.quantile(means, [0.025, 0.975])
         return Interval(float(np.average(numbers, weights=weight)), float(low), float(high))
 
     def _sums(self, values: Floats) -> Floats:

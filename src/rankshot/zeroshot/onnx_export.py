@@ -7,21 +7,23 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import largest, log_softmax
+from rankshot.core.arrays import Array, largest, log_softmax
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice, require_module
 from rankshot.sources.names import read_class_labels
 from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
 from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.last_layer import add_last_layers
 from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, ValueInfoProto
 
 SCORES, FEATURES, PROBABILITIES, LABEL = "scores", "features", "probabilities", "label"
 CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
@@ -30,7 +32,16 @@ ZIPMAP_HINT = '. With skl2onnx, options={"zipmap": False} writes probabilities a
 KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
 """Nodes that may follow a softmax, and leave probabilities as they are."""
 MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
-Probe = tuple[dict[str, NDArray[Any]], NDArray[np.floating], NDArray[np.floating] | None]
+WEIGHTS_OF: dict[str, int | None] = {
+    **dict.fromkeys(("Gemm", "MatMul", "FusedMatMul", "MatMulInteger", "MatMulNBits"), 1),
+    **dict.fromkeys(("DynamicQuantizeMatMul", "MatMulIntegerToFloat"), 1),
+    **dict.fromkeys(("QLinearMatMul", "QGemm", "QLinearConv"), 3),
+    **dict.fromkeys(("Conv", "FusedConv", "ConvInteger"), 1),
+    **dict.fromkeys(("LinearClassifier", "SVMClassifier"), None),
+}
+"""Linear layers, with the place of the weights among their inputs; None for attributes."""
+QUANTIZES = {"QuantizeLinear", "DynamicQuantizeLinear"}
+Probe = tuple[dict[str, NDArray[np.generic]], NDArray[np.floating], NDArray[np.floating] | None]
 """Random inputs of a graph, and the scores and features that the head gets of them."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
@@ -58,7 +69,7 @@ class Exported(NamedTuple):
     ('model', 'from_probabilities', 'difference', 'n_features')
     """
 
-    model: Any
+    model: ModelProto
     from_probabilities: bool
     difference: float
     n_features: int
@@ -150,9 +161,9 @@ class _Graph:
         self._columns = n_columns(len(head.items_), kind)
         shape = ("inputs", self._columns)
         scores = self._spox.argument(self._spox.Tensor(np.float32, shape))
-        self._inputs: dict[str, Any] = {SCORES: scores}
+        self._inputs: dict[str, object] = {SCORES: scores}
         self._scores = self._xp.asarray(scores)
-        self._features: list[Any] = []
+        self._features: list[Array] = []
         self._take_features(head.n_features_)
         self.metadata: dict[str, str] = {}
         values = 5 * np.random.default_rng(0).standard_normal((16, self._columns), np.float32)
@@ -196,7 +207,7 @@ class _Graph:
             scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
             self._scores = scores.values
 
-    def _find_features(self, network: Any, chosen: str) -> str | None:
+    def _find_features(self, network: ModelProto, chosen: str) -> str | None:
         """Return the output of a network with the features that the head needs, if it is found.
 
         The network is run to see whether these are as many.
@@ -214,7 +225,7 @@ class _Graph:
         del network.graph.output[n:]
         return None
 
-    def _gives_probabilities(self, network: Any, output: str) -> bool:
+    def _gives_probabilities(self, network: ModelProto, output: str) -> bool:
         """Tell by its last nodes, or by what it returns, whether a network gives probabilities."""
         if _find_maker(network, output) == MAKES_PROBABILITIES[self._kind]:
             return True
@@ -222,7 +233,7 @@ class _Graph:
             return False
         return are_probabilities(self._probe[1])
 
-    def measure_difference(self, model: Any) -> float:
+    def measure_difference(self, model: ModelProto) -> float:
         """Return how far the graph is from network and head, one after the other."""
         if self._probe is None:
             return 0.0
@@ -239,7 +250,7 @@ class _Graph:
         found = _open_session(model).run([PROBABILITIES], inputs)[0]
         return float(np.abs(found - head.predict_proba(scores)).max())
 
-    def _choose_output(self, network: Any, path: Path, wanted: str | None) -> str:
+    def _choose_output(self, network: ModelProto, path: Path, wanted: str | None) -> str:
         """Return the name of the output that has the scores."""
         outputs = network.graph.output
         shapes = {value.name: _shape(value) for value in outputs if _is_float(value)}
@@ -267,10 +278,13 @@ class _Graph:
             name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
             for name, array in head._full_constants(self._kind, np.dtype(np.float32)).items()
         }
-        f = xp.concat([self._scores, *self._features], axis=1)
-        log_posterior = head._full_formula(f, self._kind, constants, xp, None)
-        log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
-        outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
+        # By default, ndonnx starts a session of onnxruntime for each of hundreds of constants.
+        future = _module("spox._future")
+        with future.value_prop_backend(future.ValuePropBackend.REFERENCE):
+            f = xp.concat([self._scores, *self._features], axis=1)
+            log_posterior = head._full_formula(f, self._kind, constants, xp, None)
+            log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
+            outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
         model = self._spox.build(
             self._inputs, {name: array.unwrap_spox() for name, array in outputs.items()}
         )
@@ -287,7 +301,7 @@ class _Graph:
             model.metadata_props.add(key=key, value=value)
         return model
 
-    def _label(self, log_proba: Any) -> Any:
+    def _label(self, log_proba: Array) -> Array:
         """Return the number of the most probable class; among equals, the first."""
         xp = self._xp
         top = largest(log_proba, xp, 1)
@@ -333,7 +347,7 @@ def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path)
             )
 
 
-def _try_network(network: Any, output: str, layer: str | None) -> Probe | None:
+def _try_network(network: ModelProto, output: str, layer: str | None) -> Probe | None:
     """Run a network on random numbers; ``layer`` is the output with features, if there is one.
 
     None if the shapes of its inputs are not known, or if it cannot be run on such numbers.
@@ -355,13 +369,13 @@ def _try_network(network: Any, output: str, layer: str | None) -> Probe | None:
     return (inputs, scores, *(features or [None])) if np.isfinite(scores).all() else None
 
 
-def _inputs_of(network: Any) -> list[Any]:
+def _inputs_of(network: ModelProto) -> list[ValueInfoProto]:
     """Return the inputs of a network without those that have a value already."""
     given = {tensor.name for tensor in network.graph.initializer}
     return [value for value in network.graph.input if value.name not in given]
 
 
-def _find_maker(network: Any, output: str) -> str | None:
+def _find_maker(network: ModelProto, output: str) -> str | None:
     """Return the kind of node that computes an output, before nodes that keep its values."""
     makers = {name: node for node in network.graph.node for name in node.output}
     while (node := makers.get(output)) is not None and node.op_type in KEEPS_VALUES:
@@ -369,20 +383,20 @@ def _find_maker(network: Any, output: str) -> str | None:
     return None if node is None else str(node.op_type)
 
 
-def _is_float(value: Any) -> bool:
+def _is_float(value: ValueInfoProto) -> bool:
     tensor = _module("onnx").TensorProto
     floats = {tensor.FLOAT, tensor.DOUBLE, tensor.FLOAT16, tensor.BFLOAT16}
     return value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in floats
 
 
-def _shape(value: Any) -> tuple[int | None, ...] | None:
+def _shape(value: ValueInfoProto) -> tuple[int | None, ...] | None:
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None
     return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
 
 
-def describe_value(value: Any) -> str:
+def describe_value(value: ValueInfoProto) -> str:
     """Return the type and the shape of an input or output of a graph."""
     tensor = value.type.tensor_type
     if not value.type.HasField("tensor_type"):
@@ -392,7 +406,7 @@ def describe_value(value: Any) -> str:
     return f"{kind} ({', '.join(shape)})"
 
 
-def _type_of(value: Any, spox: Any) -> Any:
+def _type_of(value: ValueInfoProto, spox: Any) -> Any:
     tensor = value.type.tensor_type
     dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     if not tensor.HasField("shape"):
@@ -402,7 +416,7 @@ def _type_of(value: Any, spox: Any) -> Any:
     return spox.Tensor(dtype, tuple(dims))
 
 
-def _open_session(model: Any) -> Any:
+def _open_session(model: ModelProto) -> Any:
     return _module("onnxruntime").InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -410,3 +424,67 @@ def _open_session(model: Any) -> Any:
 
 def _module(name: str) -> Any:
     return require_module(name, "exported heads", "onnx")
+
+
+# ---- The input of the last layer of a network: features by which examples are compared
+
+
+def add_last_layers(network: ModelProto) -> dict[str, str]:
+    """Add the input of the last layer before each output of a network as a further output.
+
+    The last layer is the last linear one on the way to the output whose weights are constant.
+    Return the names of the new outputs, by those of the outputs. They are single precision, and
+    averaged over the positions of a convolution: one row per input for most networks.
+    """
+    onnx = _module("onnx")
+    makers = {name: node for node in network.graph.node for name in node.output}
+    constants = _find_constants(network)
+    added: dict[str, str] = {}
+    for output in [value.name for value in network.graph.output]:
+        layer = _find_last_layer(network, output, constants)
+        if layer is None:
+            continue
+        found = layer.input[0]
+        # The numbers before they were rounded. Those that are left are integers: a shift and a
+        # factor have no influence on what examples tell.
+        while (maker := makers.get(found)) is not None and maker.op_type in QUANTIZES:
+            found = maker.input[0]
+        name = added[output] = f"rankshot.features.{output}"
+        steps = [("Cast", {"to": onnx.TensorProto.FLOAT})]
+        if "Conv" in layer.op_type:
+            steps += [("GlobalAveragePool", {}), ("Flatten", {})]
+        for i, (step, options) in enumerate(steps):
+            result = name if i == len(steps) - 1 else f"{name}.{i}"
+            node = onnx.helper.make_node(step, [found], [result], name=f"{name}.{step}", **options)
+            network.graph.node.append(node)
+            found = result
+        kind = onnx.TensorProto.FLOAT
+        network.graph.output.append(onnx.helper.make_tensor_value_info(name, kind, None))
+    return added
+
+
+def _find_constants(network: ModelProto) -> set[str]:
+    """Return the names of all values that do not depend on the inputs."""
+    graph = network.graph
+    found = {"", *(tensor.name for tensor in graph.initializer)}
+    found |= {tensor.values.name for tensor in graph.sparse_initializer}
+    for node in graph.node:
+        if node.op_type == "Constant" or (node.input and found.issuperset(node.input)):
+            found.update(node.output)
+    return found
+
+
+def _find_last_layer(network: ModelProto, output: str, constants: set[str]) -> Any:
+    """Return the last linear layer that an output depends on; None if there is none."""
+    needed = {output}
+    # Nodes come after those that they depend on.
+    for node in reversed(network.graph.node):
+        if needed.isdisjoint(node.output):
+            continue
+        needed.update(node.input)
+        if node.op_type not in WEIGHTS_OF or node.input[0] in constants:
+            continue
+        place = WEIGHTS_OF[node.op_type]
+        if place is None or (place < len(node.input) and node.input[place] in constants):
+            return node
+    return None

@@ -1,4 +1,4 @@
-"""`Plan`: how to decide, and the one way from what is known to a fitted head."""
+"""`Plan`: how to decide, and the one way from what is known, or from a file, to a fitted head."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
 from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
 from rankshot.core.files import replace_file, require_ending
-from rankshot.core.validation import require_choice
+from rankshot.core.validation import as_names, require_choice
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
@@ -27,25 +28,26 @@ from rankshot.zeroshot.heads.parameters import (
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
-from rankshot.zeroshot.heads.semantic_head import SemanticHead
+from rankshot.zeroshot.heads.semantic_head import Examples, SemanticHead
 from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.scores import Scores, n_columns
 from rankshot.zeroshot.source_weights import require_source_weights, weigh_sources
 
 FORMAT = "rankshot settings 3"
-KINDS: tuple[type[Any], ...] = (
+KINDS: tuple[type[BaseHead], ...] = (
     *(WeightedMean, ProbabilisticRanking, DeterministicRanking, DirectSimilarity, ConSE),
     *(SeenAndNew, BatchRefinement),
 )
 HEADS = {kind.name: kind for kind in KINDS}
 """All heads, by their names in commands and files."""
-METHODS = tuple(name for name, kind in HEADS.items() if issubclass(kind, SemanticHead))
+SEMANTIC = {name: kind for name, kind in HEADS.items() if issubclass(kind, SemanticHead)}
+METHODS = tuple(SEMANTIC)
 """The heads over new classes."""
-RANKING_HEADS = tuple(name for name in METHODS if HEADS[name].semantics is Rankings)
+RANKING_HEADS = tuple(name for name, kind in SEMANTIC.items() if kind.semantics is Rankings)
 
 
-def build_head(described: Mapping[str, Any], *inner: BaseHead) -> Any:
+def build_head(described: Mapping[str, object], *inner: BaseHead) -> BaseHead:
     """Return a head with its parameters, not fitted, from what `describe_head` returned."""
     name = described.get("head")
     if name not in HEADS:
@@ -54,7 +56,9 @@ def build_head(described: Mapping[str, Any], *inner: BaseHead) -> Any:
             f"{quote_names(HEADS)}"
         )
     kind = HEADS[name]
-    return kind(*inner, **decode_parameters(kind, described.get(PARAMETERS, {})))
+    given = _require_object(PARAMETERS, described.get(PARAMETERS, {}))
+    head: BaseHead = kind(*inner, **decode_parameters(kind, given))
+    return head
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,7 +124,7 @@ class Plan:
         self,
         semantics: Semantics,
         reference: Scores | None = None,
-        examples: tuple[Any, ArrayLike] | None = None,
+        examples: Examples | None = None,
         evidence: Scores | None = None,
     ) -> BaseHead:
         """Return a head that predicts what the plan allows.
@@ -130,25 +134,16 @@ class Plan:
         semantics, reference, examples, evidence
             As for the head: see `WeightedMean.fit`.
         """
-        head = self.fit_head(semantics, reference, examples, evidence)
-        return self.add_gate(head).fit(reference) if self.has_gate else head
-
-    def fit_head(
-        self,
-        semantics: Semantics,
-        reference: Scores | None = None,
-        examples: tuple[Any, ArrayLike] | None = None,
-        evidence: Scores | None = None,
-    ) -> Any:
-        """Return the head over new classes, fitted to what is known of them."""
         weights, head = self.source_weights, self.make_head()
         if weights is not None and isinstance(semantics, Rankings) and not head.weighs_sources:
             semantics = weigh_sources(semantics, require_source_weights(weights, semantics))
-        return head.fit(semantics, reference if self.uses_reference else None, examples, evidence)
+        used = reference if self.uses_reference else None
+        fitted = head.fit(semantics, used, examples, evidence)
+        return self.add_gate(fitted).fit(reference) if self.has_gate else fitted
 
-    def make_head(self) -> Any:
+    def make_head(self) -> SemanticHead:
         """Return the head over new classes with its parameters, not fitted."""
-        head = clone(self.head)
+        head: SemanticHead = clone(self.head)
         if self.source_weights is not None and head.weighs_sources:
             head.set_params(source_weights=self.source_weights)
         return head
@@ -179,9 +174,9 @@ class Plan:
             more |= {"gate": gate.gate, "seen_temperature": gate.seen_temperature}
         return cls(head=clone(inner), reference=inner.reference_ is not None, **more)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what differs from the defaults, as JSON holds it."""
-        found: dict[str, Any] = {"head": self.head.name}
+        found: dict[str, object] = {"head": self.head.name}
         if parameters := encode_parameters(self.head):
             found[PARAMETERS] = parameters
         for each in fields(self):
@@ -204,8 +199,7 @@ class Plan:
             )
         if (gate := given.get("gate")) is not None:
             given["gate"] = Gate(**_require_object("gate", gate))
-        _require_object(PARAMETERS, content.get(PARAMETERS, {}))
-        return cls(head=build_head(content), **given)
+        return cls(head=cast("SemanticHead", build_head(content)), **given)
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
@@ -224,7 +218,7 @@ class Plan:
             plan.head.require_parameters()
             return plan
 
-    def write(self, path: str | Path, notes: Mapping[str, Any] | None = None) -> None:
+    def write(self, path: str | Path, notes: Mapping[str, object] | None = None) -> None:
         """Write the plan to ``path``, a .json file, with ``notes`` for the reader."""
         require_ending(Path(path), (".json",))
         content = {"format": FORMAT, **self.to_json(), **({"notes": notes} if notes else {})}
@@ -237,3 +231,75 @@ def _require_object(name: str, value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise RankshotError(f"{name} must be a dict, not {short_repr(value)}")
     return value
+
+
+# ---- Heads from files
+
+
+def load_head(path: str | Path) -> BaseHead:
+    """Read a fitted head that ``head.save`` or ``rankshot fit`` wrote.
+
+    It gives the same answers and explanations as the head that was saved, and can be saved again.
+    ``head.provenance_`` says how it was made.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or file that was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> cosines = rs.Similarity(
+    ...     [[.9, .8, .1], [.1, .2, .9]], ["cat", "truck"], ["leopard", "tiger", "bus"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rs.ConSE(n_classes=2).fit(cosines).save(folder + "/new-classes.rankshot")
+    ...     head = rs.load_head(folder + "/new-classes.rankshot")
+    >>> head, head.items_, head.classes_.tolist()
+    (ConSE(n_classes=2), ('leopard', 'tiger', 'bus'), ['cat', 'truck'])
+    """
+    path = Path(path)
+    file = read_head_file(path)
+    try:
+        items = as_names(require_part(file.manifest, "seen_classes", list), "seen_classes")
+        # A forged file may have any numbers, but loading it must not warn.
+        with np.errstate(all="ignore"):
+            head = _build_head(file, require_part(file.manifest, "head", dict), "", items)
+            _try_head(head)
+    except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)
+        text = str(error) if isinstance(error, RankshotError) else repr(error)
+        damaged = "" if text.startswith("is damaged") else "is damaged: "
+        raise RankshotError(f"{path}: {damaged}{text}") from None
+    head._loaded = head.classes_, file.manifest["provenance"]
+    return head
+
+
+def _build_head(
+    file: HeadFile, described: dict[str, object], folder: str, items: tuple[str, ...]
+) -> BaseHead:
+    """Return the head that a part of the manifest describes."""
+    settings = require_part(described, "settings", dict)
+    inner = []
+    if "head" in described:
+        inner = [_build_head(file, require_part(described, "head", dict), folder + INNER, items)]
+    head: BaseHead = build_head(settings, *inner)
+    classes = as_names(require_part(described, "classes", list), "classes")
+    head.items_, head.classes_ = items, np.array(classes)
+    rankings = file.read_rankings(folder, items)
+    values = require_part(described, "values", dict)
+    head._restore_state({**values, **file.read_arrays(folder), **rankings})
+    # Classes may have examples and no rankings.
+    fitting = all({*found.target_names} <= {*classes} for found in rankings.values())
+    if not fitting or head.classes_.tolist() != list(classes):
+        raise RankshotError(f"the classes {quote_names(classes)} do not fit {short_repr(head)}")
+    return head
+
+
+def _try_head(head: BaseHead) -> None:
+    """Raise unless a head gives probabilities: then its parts fit together."""
+    kind = head._expected_kind() or "multiclass"
+    scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
+    scores = scores._with_columns(np.zeros((1, head.n_features_)), head)
+    if not np.isclose(head.predict_proba(scores).sum(), 1):
+        raise RankshotError("its numbers do not give probabilities")

@@ -1,10 +1,13 @@
-"""`Rehearsal`: seen classes are held out, to choose settings, to calibrate and to predict."""
+"""`Rehearsal`: seen classes are held out, to choose settings, to calibrate and to predict.
+
+The first part chooses and calibrates, the second one holds classes out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +25,7 @@ from rankshot.core.errors import (
     suggest_name,
 )
 from rankshot.core.progress import ProgressLine
-from rankshot.core.validation import Seed
+from rankshot.core.validation import require_whole_number
 from rankshot.ranking.matrices import restrict_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
@@ -47,24 +50,21 @@ from rankshot.zeroshot.heads.base import (
     source_names,
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
-from rankshot.zeroshot.heads.semantic_head import ExampleFacts, SemanticHead
+from rankshot.zeroshot.heads.semantic_head import ExampleFacts, Examples, SemanticHead
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.held_out import (
-    LEAST_CLASSES,
-    Fold,
-    choose_groups,
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.plan import Plan
+from rankshot.zeroshot.predicted_accuracy import (
     correlate_classes,
     find_strengths,
-    hold_out,
     predict_mean_accuracy,
 )
-from rankshot.zeroshot.plan import Plan
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.scores import Scores, class_scores
 from rankshot.zeroshot.source_weights import require_source_weights, weigh_sources
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
-Grid = Mapping[str, Sequence[Any]]
+Grid = Mapping[str, Sequence[object]]
 GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
 """The settings that are tried by default, as far as the head has these parameters."""
 REFERENCE_SHARE = 0.25
@@ -75,6 +75,12 @@ SOURCE_WEIGHTS = (0.0, 0.3, 1.0)
 """The weights of a source that are tried."""
 TEMPERATURES = (1e-4, 1e4)
 """The range of temperatures."""
+ENOUGH_TO_JUDGE = 50
+"""The number of inputs from which on a classifier that is no better than chance is noticed."""
+LEAST_CLASSES = 5
+"""With fewer classes, a rehearsal tells nothing about other classes."""
+USUAL_FOLDS = 5
+"""The number of groups, if there are classes enough for two in each."""
 
 
 class Rehearsal(BaseEstimator):
@@ -112,10 +118,6 @@ class Rehearsal(BaseEstimator):
         divided at random into this number of groups, which are held out in turn. Otherwise all are
         held out together. A group has at least two classes: the default is 5, and half the number
         of classes if there are fewer than 10.
-    held_out : list of lists of names, optional
-        The groups, instead of random ones.
-    random_state : int
-        The seed of the groups.
     verbose : bool
         Show the progress on standard error.
 
@@ -171,21 +173,17 @@ class Rehearsal(BaseEstimator):
         head: BaseHead | None = None,
         *,
         grid: Grid | None = None,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         n_folds: int | None = None,
-        held_out: Sequence[Iterable[str]] | None = None,
-        random_state: Seed = 0,
         verbose: bool = False,
     ) -> None:
         self.head = head
         self.grid = grid
         self.estimator = estimator
         self.n_folds = n_folds
-        self.held_out = held_out
-        self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: object, rankings: Semantics) -> Rehearsal:
+    def fit(self, X: object, y: object, rankings: Semantics) -> Rehearsal:
         """Rehearse.
 
         Parameters
@@ -212,8 +210,8 @@ class Rehearsal(BaseEstimator):
         labels = np.asarray(y).astype(str)
         semantics = _require_rehearsed(rankings, labels)
         if self.estimator is None:
-            _require_scores(X, labels, semantics)
-        groups = choose_groups(semantics, self.held_out, self.n_folds, self.random_state)
+            X = _require_scores(X, labels, semantics)
+        groups = choose_groups(semantics, self.n_folds)
         self.classes_ = np.array(sorted(name for group in groups for name in group))
         grid = self._read_grid(head)
         with ProgressLine("rehearsal", enabled=self.verbose) as line:
@@ -223,15 +221,17 @@ class Rehearsal(BaseEstimator):
             trials.choose(grid)
             trials.choose_evidence()
         self._calibrate(trials)
-        self._reference, self._rehearsed = X, semantics
-        if self.estimator is not None:
+        self._rehearsed = semantics
+        if isinstance(X, Scores):
+            self._reference = X
+        else:
             self.estimator_ = clone(self.estimator).fit(X, labels)
             self._reference = scores_of(self.estimator_, X)
         return self
 
-    def _read_grid(self, head: BaseHead) -> list[dict[str, Any]]:
+    def _read_grid(self, head: SemanticHead) -> list[dict[str, object]]:
         """Return the settings of the head to try."""
-        there = head.get_params()  # type: ignore[attr-defined]
+        there = head.get_params()
         grid = self.grid
         if grid is None:
             grid = {name: values for name, values in GRID.items() if name in there}
@@ -244,12 +244,12 @@ class Rehearsal(BaseEstimator):
         return list(ParameterGrid(grid))
 
     def _make_fold(
-        self, X: Any, labels: Labels, semantics: Semantics, group: tuple[str, ...]
+        self, X: object, labels: Labels, semantics: Semantics, group: tuple[str, ...]
     ) -> Fold:
         """Hold out a group; train the classifier again without it, if there is one."""
-        if self.estimator is None:
+        if isinstance(X, Scores):
             return hold_out(X, labels, semantics, group)
-        rng = np.random.default_rng(self.random_state)
+        rng = np.random.default_rng(0)
         kept = np.isin(labels, group) | (rng.random(len(labels)) < REFERENCE_SHARE)
         train = np.flatnonzero(~kept)
         trained = clone(self.estimator).fit(_safe_indexing(X, train), labels[train])
@@ -267,7 +267,7 @@ class Rehearsal(BaseEstimator):
         self.calibration_error_ = tuple(
             float(np.mean([one.calibration_error(t) for one in outcomes])) for t in (before, after)
         )
-        found: dict[str, Any] = {"temperature": after}
+        found: dict[str, object] = {"temperature": after}
         if stage.has_evidence and chosen.plan.head.evidence_weight is None:
             found["evidence_weight"] = 0.0
         plan = stage.rehearse_examples(stage.with_params(**found))
@@ -285,7 +285,7 @@ class Rehearsal(BaseEstimator):
         rankings: Semantics,
         reference: Scores | None = None,
         *,
-        examples: tuple[Any, Any] | None = None,
+        examples: Examples | None = None,
         evidence: Scores | None = None,
         classes: Literal["new", "all"] = "new",
         none: bool = False,
@@ -316,7 +316,7 @@ class Rehearsal(BaseEstimator):
 
     def predict_accuracy(
         self, rankings: Semantics, reference: Scores | None = None, trial: Trial | None = None
-    ) -> metrics.Interval | None:
+    ) -> Interval | None:
         """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
 
         It depends on how well the rehearsed classes were recognised, most of all those with similar
@@ -344,14 +344,14 @@ class Rehearsal(BaseEstimator):
         new: Any = only_new(align_to(rankings, table.items))
         if not _has_raters(new, tried.plan):
             return None
-        head = tried.plan.fit_head(new, table)
+        head = tried.plan.fit(new, table)
         strengths = [
             find_strengths(np.array([tried.by_class[z] for z in classes]), correlations)
             for classes, correlations in tried.correlations
         ]
         rehearsed: Any = self._rehearsed
         rehearsed = align_to(restrict_items(rehearsed, table.items), table.items)
-        both = tried.plan.fit_head(Rankings.concatenate([rehearsed, new]), table)
+        both = tried.plan.fit(Rankings.concatenate([rehearsed, new]), table)
         names = np.concatenate([*(classes for classes, _ in tried.correlations), head.classes_])
         order = np.searchsorted(both.classes_, names)
         similarity = correlate_classes(both, table)[np.ix_(order, order)]
@@ -370,7 +370,7 @@ def _has_raters(new: Semantics, plan: Plan) -> bool:
 
 
 def describe_prediction(
-    rehearsal: Rehearsal, new: Semantics | None, predicted: metrics.Interval | None
+    rehearsal: Rehearsal, new: Semantics | None, predicted: Interval | None
 ) -> list[str]:
     """Return sentences on the accuracy that a rehearsal predicts, and on what is doubtful.
 
@@ -430,8 +430,8 @@ def _require_rehearsed(rankings: Semantics, labels: Labels) -> Semantics:
     return select_targets(semantics, known)
 
 
-def _require_scores(X: Any, labels: Labels, semantics: Semantics) -> None:
-    """Raise unless X has scores for these labels."""
+def _require_scores(X: object, labels: Labels, semantics: Semantics) -> Scores:
+    """Return X, if it has scores for these labels."""
     if not isinstance(X, Scores):
         raise RankshotError(
             f"X must be Scores of seen inputs, not {short_repr(X)}; inputs need estimator="
@@ -442,6 +442,7 @@ def _require_scores(X: Any, labels: Labels, semantics: Semantics) -> None:
             f"the labels {quote_names(unknown)} are neither classes of the scores nor ranked"
             f"{suggest_name(unknown[0], X.items)}"
         )
+    return X
 
 
 def require_gate(plan: Plan) -> None:
@@ -475,7 +476,7 @@ class Trial:
 
     what: str
     plan: Plan
-    accuracy: metrics.Interval
+    accuracy: Interval
     by_class: dict[str, float]
     correlations: list[tuple[Labels, Floats]] = field(repr=False)
 
@@ -510,7 +511,7 @@ class _Trials:
     def __init__(self, head: SemanticHead, folds: list[Fold], line: ProgressLine) -> None:
         self.head, self.folds, self._line = head, folds, line
         self.trials: list[Trial] = []
-        self.has_evidence = "evidence_weight" in head.get_params() and all(  # type: ignore[attr-defined]
+        self.has_evidence = "evidence_weight" in head.get_params() and all(
             fold.new.evidence is not None for fold in folds
         )
         self._outcomes: list[list[_Outcome]] = []
@@ -537,7 +538,7 @@ class _Trials:
         """What the chosen head says, for each fold."""
         return self._outcomes[self.trials.index(self.chosen)]
 
-    def choose(self, grid: list[dict[str, Any]]) -> None:
+    def choose(self, grid: list[dict[str, object]]) -> None:
         """Try other sources, parameters and no reference; keep what is clearly better."""
         self._choose_source_weights()
         tried = [
@@ -598,14 +599,14 @@ class _Trials:
         if best.is_clearly_better(self.chosen, n_errors):
             self.chosen = best
 
-    def with_params(self, **params: Any) -> Plan:
+    def with_params(self, **params: object) -> Plan:
         """Return the chosen plan with some parameters of its head replaced."""
         plan = self.chosen.plan
         return replace(plan, head=clone(plan.head).set_params(**params))
 
     def rehearse_examples(self, plan: Plan) -> Plan:
         """Return a plan with β and ρ of labelled examples, as the held-out classes show them."""
-        if "example_prior" not in self.head.get_params():  # type: ignore[attr-defined]
+        if "example_prior" not in self.head.get_params():
             return plan
         facts = [self._learn_examples(fold, plan) for fold in self.folds]
         prior = np.mean([(one.slope, one.signal) for one in facts], axis=0).tolist()
@@ -614,13 +615,14 @@ class _Trials:
     def _learn_examples(self, fold: Fold, plan: Plan) -> ExampleFacts:
         """Return what all inputs of held-out classes tell as examples, by their scores alone."""
         examples = replace(fold.new, features=None), fold.new_label
-        facts: ExampleFacts = plan.fit_head(fold.semantics, fold.seen, examples).examples_
-        return facts
+        head = cast("SemanticHead", plan.fit(fold.semantics, fold.seen, examples))
+        return cast("ExampleFacts", head.examples_)
 
-    def fit(self, fold: Fold, plan: Plan) -> Any:
+    def fit(self, fold: Fold, plan: Plan) -> SemanticHead:
         """Return the head of a plan, fitted to the held-out classes of a fold."""
         evidence = fold.new if plan.head.evidence_weight and self.has_evidence else None
-        return plan.fit_head(fold.semantics, fold.seen, evidence=evidence)
+        head = plan.fit(fold.semantics, fold.seen, evidence=evidence)
+        return cast("SemanticHead", head)
 
     def _evaluate(self, what: str, plan: Plan) -> Trial:
         """Measure one way to recognise the held-out classes; the same way only once."""
@@ -695,3 +697,87 @@ def _features_of_halves(fold: Fold, stage: _Trials) -> Iterator[tuple[Floats, Fl
         features = both.gate_features(fold.new)
         known = np.isin(fold.new_label, half)
         yield features[known], both.gate_features(fold.seen), features[~known]
+
+
+# ---- Held-out classes: which, and with which rankings
+
+
+class Fold(NamedTuple):
+    """Some held-out classes that stand for new ones.
+
+    ``semantics`` are those of the held-out classes, by the other seen classes. ``new`` are scores
+    of their inputs, without their own columns; ``seen`` those of inputs of the other classes.
+    """
+
+    semantics: Semantics
+    new: Scores
+    new_label: Labels
+    seen: Scores
+    seen_label: Labels
+
+
+def choose_groups(semantics: Semantics, n_folds: int | None) -> list[tuple[str, ...]]:
+    """Return the groups of classes that are held out together: see `Rehearsal`."""
+    ranked = sorted(set(semantics.targets))
+    if len(ranked) < LEAST_CLASSES:
+        raise RankshotError(
+            f"only {format_count(len(ranked), 'seen class')} with rankings and inputs "
+            f"({quote_names(ranked)}): a rehearsal needs at least {LEAST_CLASSES}, and 20 are "
+            "better"
+        )
+    if not _listed_items(semantics) & set(ranked):
+        return [tuple(ranked)]
+    most = len(ranked) // 2
+    number = min(USUAL_FOLDS, most) if n_folds is None else n_folds
+    number = require_whole_number("n_folds", number, least=1, most=most)
+    mixed = np.random.default_rng(0).permutation(ranked)
+    return [tuple(group.tolist()) for group in np.array_split(mixed, number)]
+
+
+def hold_out(scores: Scores, labels: Labels, semantics: Semantics, group: tuple[str, ...]) -> Fold:
+    """Hold out a group of classes: their columns leave the scores and the rankings."""
+    left = scores.select([name for name in scores.items if name not in group])
+    # Classes without a column that are in another group are neither.
+    is_new, is_seen = np.isin(labels, group), np.isin(labels, left.items)
+    _require_agreement(left[is_seen], labels[is_seen])
+    about = _restrict(semantics, group, left.items)
+    return Fold(about, left[is_new], labels[is_new], left[is_seen], labels[is_seen])
+
+
+def _require_agreement(scores: Scores, labels: Labels) -> None:
+    """Raise if the classifier is no better than chance: then scores and labels do not belong."""
+    if len(scores) < ENOUGH_TO_JUDGE:
+        return
+    values = class_scores(scores.values, scores.kind, len(scores.items), {}, np)
+    agreement = float(np.mean(np.array(scores.items)[most_probable(values)] == labels))
+    if agreement < 2 / len(scores.items):
+        raise RankshotError(
+            f"only {agreement:.1%} of the inputs of other seen classes have the highest score for "
+            "their own class: do the labels belong to these scores, row by row?"
+        )
+
+
+def _listed_items(semantics: Semantics) -> set[str]:
+    """Return the items that rankings list; of similarities, all."""
+    if isinstance(semantics, Similarity):
+        return set(semantics.items)
+    return {semantics.items[code] for code in np.unique(semantics.codes)}
+
+
+def _restrict(semantics: Semantics, group: tuple[str, ...], items: tuple[str, ...]) -> Semantics:
+    """Return the rankings of the held-out group, by the remaining seen classes."""
+    about = select_targets(semantics, np.isin(np.array(semantics.targets, object), group))
+    if isinstance(about, Similarity):
+        return about.select(about.targets, items)
+    if wrong := sorted(_listed_items(about) - set(items) - set(group)):
+        raise RankshotError(
+            f"the rankings list {quote_names(wrong)}, which the scores do not have"
+            f"{suggest_name(wrong[0], items)}"
+        )
+    about = restrict_items(about, [name for name in about.items if name in set(items)])
+    if missing := sorted(set(group) - set(about.target_names)):
+        raise RankshotError(
+            f"the rankings of {quote_names(missing)} list no seen class that is left if "
+            f"{quote_names(group)} are held out"
+        )
+    return align_to(about, items)

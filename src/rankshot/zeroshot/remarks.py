@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
+from typing import cast
 
 from rankshot.core.errors import format_count, quote_names
 from rankshot.ranking.rankings import Rankings
@@ -16,7 +16,7 @@ from rankshot.zeroshot.heads.base import (
     source_names,
     sources_of,
 )
-from rankshot.zeroshot.heads.semantic_head import ExampleFacts
+from rankshot.zeroshot.heads.semantic_head import ExampleFacts, SemanticHead
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
 
 EXPECTED = (
@@ -30,7 +30,7 @@ def describe_fit(head: BaseHead, reference: Scores | None = None) -> list[str]:
 
     ``reference`` is the one that it was fitted with.
     """
-    inner: Any = head.innermost
+    inner = cast("SemanticHead", head.innermost)
     found = []
     if inner.source_weights_:
         found += describe_sources(inner.source_weights_, inner.rankings_)

@@ -5,13 +5,11 @@ Probabilities of the seen classes, and the order of the classes by one-vs-one sc
 
 from __future__ import annotations
 
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Any, Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +48,16 @@ SUM_TOLERANCE = 0.02
 precision has three digits."""
 
 
+class Columns(Protocol):
+    """What a fitted head needs of each input besides its scores."""
+
+    @property
+    def n_features_(self) -> int: ...  # noqa: D102
+
+    @property
+    def evidence_classes_(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores:
     """The scores of n inputs on a logarithmic scale: logits, decision values or log-odds.
@@ -60,8 +68,7 @@ class Scores:
         One column per class. One-vs-one scores have one column per pair of classes, in the order
         (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive where the
         first class of the pair is preferred. float32 stays float32. A torch, CuPy or JAX array
-        stays where it is, and its values are not checked. A Dask array stays lazy; its values
-        are checked when a head computes them.
+        stays where it is, and its values are not checked.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
@@ -86,7 +93,7 @@ class Scores:
     values: Floats
     items: tuple[str, ...]
     kind: Kind = "multiclass"
-    features: Any = None
+    features: Array = None
     evidence: Scores | None = None
 
     def __init__(
@@ -94,8 +101,8 @@ class Scores:
         values: ArrayLike,
         items: Iterable[object],
         kind: Kind = "multiclass",
-        features: Any = None,
-        evidence: Any = None,
+        features: Array = None,
+        evidence: object = None,
     ) -> None:
         require_choice("kind", kind, KINDS)
         names = as_names(items)
@@ -108,7 +115,7 @@ class Scores:
             features=None if features is None else _as_features(features, len(table)),
             evidence=None if evidence is None else _as_evidence(evidence, len(table)),
         )
-        if other_library(table) is None and not is_dask(table):
+        if other_library(table) is None:
             refuse_infinite(table, names, kind)
 
     def __repr__(self) -> str:
@@ -117,7 +124,7 @@ class Scores:
 
     @classmethod
     def from_validated(
-        cls, values: Floats, items: tuple[str, ...], kind: Kind, features: Any = None
+        cls, values: Floats, items: tuple[str, ...], kind: Kind, features: Array = None
     ) -> Scores:
         """Take scores that the caller has validated, as readers of files do; check nothing."""
         scores = object.__new__(cls)
@@ -170,9 +177,6 @@ class Scores:
         """
         scores = cls(proba, items, kind)
         p = scores.values
-        if is_dask(p):
-            values = map_row_blocks(p, _log_of_probabilities, (scores.items, kind))
-            return cls.from_validated(values, scores.items, kind)
         if (xp := other_library(p)) is None:
             _require_probabilities(p, scores.items, kind)
             xp = np
@@ -184,7 +188,7 @@ class Scores:
     def __len__(self) -> int:
         return int(self.values.shape[0])
 
-    def __getitem__(self, rows: slice | Sequence[int] | NDArray[Any]) -> Scores:
+    def __getitem__(self, rows: slice | Sequence[int] | NDArray[np.integer | np.bool_]) -> Scores:
         """Select inputs by slice, row numbers or mask."""
         features, evidence = (
             None if part is None else part[rows] for part in (self.features, self.evidence)
@@ -228,7 +232,7 @@ class Scores:
         values = values if signs is None else values * signs
         return Scores(values, names, self.kind, self.features, self.evidence)
 
-    def _inputs(self, rows: slice, head: Any) -> Array:
+    def _inputs(self, rows: slice, head: Columns) -> Array:
         """Return what ``head`` needs of some ``rows``: scores, features and evidence."""
         values = self.values[rows, :]
         if isinstance(values, np.ndarray):
@@ -268,7 +272,7 @@ class Scores:
             )
         return self.evidence.select(classes).values
 
-    def _with_columns(self, columns: Array, head: Any) -> Scores:
+    def _with_columns(self, columns: Array, head: Columns) -> Scores:
         """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
         n = head.n_features_ - len(head.evidence_classes_)
         names = head.evidence_classes_
@@ -294,50 +298,26 @@ def _require_probabilities(p: Floats, items: tuple[str, ...], kind: Kind) -> Non
         )
 
 
-def _log_of_probabilities(block: Array, names: tuple[tuple[str, ...], Kind]) -> Array:
-    return Scores.from_probabilities(block, *names).values
-
-
 def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     """Return `Scores` of ``items`` from what the caller of a head passes.
 
     A plain array has one column per item, in their order, or one per pair. The columns of a data
     frame are matched by name.
     """
-    if is_lazy(scores):
-        raise RankshotError(
-            "Dask arrays and data frames are for predict, predict_proba, predict_log_proba, top "
-            "and decision_function of a head; pass scores in memory here, such as a sample of "
-            "them: scores[:1000].compute()"
-        )
     if isinstance(scores, Scores):
         return scores.with_items(items)
-    found = name_columns(scores, items)
+    frame = as_frame(scores) if other_library(scores) is None else None
+    if frame is not None:
+        if ID in frame.columns and ID not in items:
+            frame = frame.drop(ID)
+        found = Scores(frame_to_matrix(frame), frame.columns)
+    else:
+        table, C = _as_floats(scores), len(items)
+        # Three classes have three pairs; then an array is interpreted as one column per class.
+        paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
+        found = Scores(table, items, "one-vs-one" if paired else "multiclass")
     warn_of_probabilities(found)
     return found.with_items(items)
-
-
-def is_lazy(scores: object) -> bool:
-    """Return whether scores are a table of Dask, or `Scores` of one."""
-    return is_dask(scores.values if isinstance(scores, Scores) else scores)
-
-
-def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
-    """Return an array or a data frame as `Scores` of its columns, in their own order."""
-    if other_library(scores) is None:
-        if is_dask(scores) and hasattr(type(scores), "columns"):
-            ids = [name for name in scores.columns if name == ID and ID not in items]
-            scores = scores.drop(columns=ids)
-            return Scores(scores, as_frame(scores._meta).columns)
-        if (frame := as_frame(scores)) is not None:
-            if ID in frame.columns and ID not in items:
-                frame = frame.drop(ID)
-            return Scores(frame_to_matrix(frame), frame.columns)
-    table = _as_floats(scores)
-    C = len(items)
-    # Three classes have three pairs; then an array is interpreted as one column per class.
-    paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
-    return Scores(table, items, "one-vs-one" if paired else "multiclass")
 
 
 def warn_of_probabilities(scores: Scores) -> None:
@@ -416,23 +396,20 @@ def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
 
 
 def _as_floats(values: ArrayLike | Array) -> Array:
-    if is_dask(values):
-        table = as_dask_array(values)
-        return table.astype(_as_floats(empty_block(table)).dtype)
     if (xp := other_library(values)) is not None:
         return as_real_floats(values, xp)
     try:
         table = np.asarray(values)
         single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
         # Complex numbers and dates would be converted, but not safely.
-        casting: Any = "safe" if table.dtype.kind in "cmM" else "unsafe"
+        casting: Literal["safe", "unsafe"] = "safe" if table.dtype.kind in "cmM" else "unsafe"
         return table.astype(np.float32 if single else np.float64, casting=casting, copy=False)
     except (TypeError, ValueError, RuntimeError) as error:
         # A tensor that requires a gradient, or is on a GPU, raises RuntimeError.
         raise RankshotError(f"scores must be a table of numbers: {error}") from None
 
 
-def _as_features(features: Any, n: int) -> Any:
+def _as_features(features: Array, n: int) -> Array:
     """Return features that are finite numbers, one row per input; sparse ones stay sparse."""
     if other_library(features) is None:
         features = features.tocsr() if issparse(features) else _as_floats(features)
@@ -446,7 +423,7 @@ def _as_features(features: Any, n: int) -> Any:
     return features
 
 
-def _as_evidence(evidence: Any, n: int) -> Scores:
+def _as_evidence(evidence: object, n: int) -> Scores:
     """Return evidence with named classes, one row per input."""
     if not isinstance(evidence, Scores):
         frame = as_frame(evidence)
@@ -575,80 +552,3 @@ def sum_pair_scores(values: Floats, n_items: int) -> NDArray[np.float64]:
         sums[:, i + 1 :] -= against_later
         begin += against_later.shape[1]
     return sums
-
-
-# ---- Tables of Dask: arrays and data frames whose rows come in blocks, computed when asked for
-
-
-def is_dask(data: object) -> bool:
-    """Return whether data are a collection of Dask, such as an array or a data frame.
-
-    Who has a collection of Dask has imported Dask, so it is not imported here.
-    """
-    dask = sys.modules.get("dask.base")
-    return dask is not None and bool(dask.is_dask_collection(data))
-
-
-def as_dask_array(data: Any) -> Array:
-    """Return a table of Dask as an array in which each block has all columns of its rows.
-
-    The numbers of a data frame become float32 if all columns are, else float64.
-    """
-    # A `dask.delayed` value has attributes of any name; its type has not.
-    if hasattr(type(data), "columns"):
-        return data.map_partitions(_to_matrix, meta=_to_matrix(data._meta))
-    is_array = hasattr(type(data), "map_blocks")
-    if not is_array or data.ndim != 2 or np.isnan(data.shape[1]):
-        raise RankshotError(
-            "a Dask array or data frame is needed, with one column per class, not "
-            f"{short_repr(data)}"
-        )
-    return data if len(data.chunks[1]) == 1 else data.rechunk({1: -1})
-
-
-def _to_matrix(frame: Any) -> Array:
-    return frame_to_matrix(as_frame(frame))
-
-
-def empty_block(table: Array) -> Array:
-    """Return a block without rows, of the library and the type of the blocks of a table."""
-    return np.empty_like(table._meta, shape=(0, table.shape[1]))
-
-
-def map_row_blocks(table: Array, function: Callable[[Any, Any], Any], constant: Any) -> Array:
-    """Return ``function(block, constant)`` for each block of rows, as a lazy array of Dask.
-
-    The result has one row per row of the table. The function is called once at once, with a block
-    without rows: this shows the type of the result, and whether it refuses the columns. The
-    constant is in the graph once, as a copy, so that it may change afterwards.
-
-    Examples
-    --------
-    >>> import dask.array as da
-    >>> table = da.from_array(np.arange(6.0).reshape(3, 2), chunks=2)
-    >>> map_row_blocks(table, lambda block, factor: factor * block.sum(axis=1), 10).compute()
-    array([10., 50., 90.])
-    """
-    from dask.delayed import delayed  # noqa: PLC0415
-
-    result = function(empty_block(table), constant)
-    return table.map_blocks(
-        _call_on_block,
-        function,
-        delayed(deepcopy(constant), pure=True, traverse=False),
-        chunks=(table.chunks[0], *((size,) for size in result.shape[1:])),
-        drop_axis=1 if result.ndim == 1 else [],
-        meta=result,
-    )
-
-
-def _call_on_block(
-    block: Array,
-    function: Callable[[Any, Any], Any],
-    constant: Any,
-    block_id: tuple[int, ...] = (0,),
-) -> Array:
-    try:
-        return function(block, constant)
-    except RowError as error:
-        raise RankshotError(f"block {block_id[0]}, {error}") from None

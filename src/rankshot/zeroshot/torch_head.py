@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from copy import deepcopy
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
 from array_api_compat import torch as xp
 
 from rankshot.core.arrays import Constants, Lost, log_softmax
+from rankshot.zeroshot.decide import FittedHead
 from rankshot.zeroshot.scores import Kind, require_columns
 
 
@@ -24,7 +25,7 @@ class TorchHead(torch.nn.Module):
     of the columns of the scores, and ``classes`` those of the result.
     """
 
-    def __init__(self, head: Any, kind: Kind) -> None:
+    def __init__(self, head: FittedHead, kind: Kind) -> None:
         super().__init__()
         self.items = head.items_
         self.classes = tuple(map(str, head.classes_))
@@ -71,7 +72,7 @@ class TorchHead(torch.nn.Module):
             log_posterior = self._head._full_formula(f, self._kind, c, xp, lost)
             return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
 
-    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: Any) -> TorchHead:
+    def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: object) -> TorchHead:
         """Move or convert the buffers, but never to half precision."""
 
         def convert(buffer: torch.Tensor) -> torch.Tensor:

@@ -6,8 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain, islice, product
-from math import prod
 from time import monotonic
 from typing import Literal
 
@@ -15,11 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.core.validation import require_choice, require_number
 from rankshot.ranking.consensus.kemeny_solvers import (
-    BestOrders,
     adjacent_search,
-    find_best_orders,
     insertion_search,
     reversed_weight,
     settle_ties,
@@ -110,65 +106,6 @@ class Consensus:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class KemenyConsensus(Consensus):
-    """Kemeny's consensus: `Consensus`, and which other orders are as good.
-
-    Attributes
-    ----------
-    order, score, bound, optimal
-        Those of `Consensus`.
-    n_optimal : int or None
-        How many orders have the smallest score. If there are several, names decided which one
-        ``order`` is. None if more than 16 items are in one cycle of majorities, or undecided:
-        their orders are not counted.
-
-    Examples
-    --------
-    >>> import rankshot as rs
-    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]])
-    >>> found = rs.kemeny(votes)
-    >>> found.n_optimal, found.optimal_orders()
-    (3, [('a', 'b', 'c'), ('b', 'c', 'a'), ('c', 'a', 'b')])
-    """
-
-    _classes: list[tuple[str, ...]]
-    _W: NDArray[np.float64]
-
-    @cached_property
-    def _best(self) -> list[tuple[NDArray[np.intp], BestOrders | None]]:
-        # Alike items have the precedences of their class, and none to each other.
-        number = np.repeat(np.arange(len(self._classes)), [len(names) for names in self._classes])
-        return find_best_orders(self._W[np.ix_(number, number)])
-
-    @property
-    def n_optimal(self) -> int | None:
-        """How many orders have the smallest score; None if that is not counted."""
-        counts = [None if best is None else best.count for _, best in self._best]
-        return None if None in counts else prod(count for count in counts if count is not None)
-
-    def optimal_orders(self, most: int = 5) -> list[tuple[str, ...]]:
-        """Return the first of the orders with the smallest score, as far as they are counted.
-
-        Parameters
-        ----------
-        most : int
-            How many orders.
-        """
-        require_whole_number("most", most)
-        if self.n_optimal is None:
-            return []
-        names = [name for group in self._classes for name in group]
-        parts = [
-            [[names[group[i]] for i in order] for order in islice(best or (), most)]
-            for group, best in self._best
-        ]
-        return [tuple(chain(*order)) for order in islice(product(*parts), most)]
-
-    def __repr__(self) -> str:
-        return f"Kemeny{super().__repr__()[:-1]}, n_optimal={self.n_optimal})"
-
-
 def borda(rankings: AnyRankings) -> Consensus:
     """Order the items by their average place.
 
@@ -218,7 +155,7 @@ def kemeny(
     *,
     time_limit: float | None = None,
     verbose: bool = False,
-) -> KemenyConsensus:
+) -> Consensus:
     """Find the order with the smallest sum of Kendall distances to the rankings.
 
     Top-K lists, ties and subset rankings count the pairs that they put in order, and no others.
@@ -241,10 +178,9 @@ def kemeny(
 
     Returns
     -------
-    KemenyConsensus
-        ``n_optimal`` says how many orders are best. ``optimal`` says whether the bound proves the
-        order to be one of them; with fractional weights, to within one part in a million of the
-        score.
+    Consensus
+        ``optimal`` says whether the bound proves that no order is better; with fractional weights,
+        to within one part in a million of the score.
 
     Notes
     -----
@@ -258,7 +194,7 @@ def kemeny(
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["a", "b", "c"], ["b", "c", "a"]], items=["a", "b", "c"])
     >>> rs.kemeny(votes, method="exact")
-    KemenyConsensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True, n_optimal=1)
+    Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
     """
     deadline = _require_deadline(time_limit, method)
     require_one_subject(rankings)
@@ -274,7 +210,7 @@ def kemeny(
 
 def find_order(
     rankings: AnyRankings, method: Method, deadline: float = np.inf, *, verbose: bool = False
-) -> KemenyConsensus:
+) -> Consensus:
     """Return what `kemeny` does, without checks."""
     classes = _sort_classes(rankings)
     sizes = np.array([len(items) for items in classes])
@@ -290,9 +226,7 @@ def find_order(
         gap = _majority_gap(W, score)
     found = settle_ties(W, found)
     order = tuple(rankings.items[i] for number in found for i in classes[number])
-    names = [tuple(rankings.items[i] for i in items) for items in classes]
-    per_pair = W / (sizes[:, None] * sizes)
-    return KemenyConsensus(order, lambda: (score, gap), names, per_pair)
+    return Consensus(order, lambda: (score, gap))
 
 
 def count_open_pairs(rankings: AnyRankings) -> int:

@@ -12,8 +12,7 @@ integral; if it is not, the same constraints go to the integer solver.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import combinations
 from time import monotonic
@@ -36,8 +35,6 @@ LEAST_GAIN = 1e-12
 """Gains smaller than this fraction of the largest weight are rounding errors."""
 FEW_ITEMS = 10
 """So many items are ordered by dynamic programming, which is faster than any search."""
-MOST_COUNTED = 16
-"""The best orders of more items, of which majorities make a cycle, are not counted."""
 TOLERANCE = 1e-6
 """The accuracy of the linear solver."""
 ROWS_PER_ITEM = 50
@@ -183,71 +180,26 @@ def settle_ties(W: Floats, order: Items) -> Items:
 
 
 def order_few(W: Floats) -> Items:
-    """Return the best order of at most `FEW_ITEMS` items; the first of several."""
-    return np.array(next(iter(_find_best_of_few(W))), np.intp)
+    """Return the best order of at most `FEW_ITEMS` items; the first of several.
 
-
-@dataclass(frozen=True)
-class BestOrders:
-    """The best orders of a few items: ``after[s]`` has the items that may follow the set s."""
-
-    count: int
-    after: dict[int, list[int]]
-
-    def __iter__(self) -> Iterator[tuple[int, ...]]:
-        """Yield the orders, sorted by item numbers."""
-        stack: list[tuple[int, tuple[int, ...]]] = [(0, ())]
-        while stack:
-            placed, order = stack.pop()
-            if not self.after[placed]:
-                yield order
-            stack += [(placed | 1 << i, (*order, i)) for i in reversed(self.after[placed])]
-
-
-def find_best_orders(W: Floats) -> list[tuple[Items, BestOrders | None]]:
-    """Return groups of items, best first, and the best orders of each; None if it is too large.
-
-    In every best order, items that a majority prefers to all others come before these, so the
-    best orders of all items are those of the groups, one after another.
-    """
-    groups = majority_groups((W >= W.T) & ~np.eye(len(W), dtype=bool))
-    parts = [W[np.ix_(group, group)] for group in groups]
-    return [
-        (group, _find_best_of_few(part) if len(group) <= MOST_COUNTED else None)
-        for group, part in zip(groups, parts, strict=True)
-    ]
-
-
-def _find_best_of_few(W: Floats) -> BestOrders:
-    """Return the best orders of a few items.
-
-    The least cost of a set S in front is that of S without its last item i, plus the weight of
-    the rankings that place i before the others of S. A set is a number, item i its i-th bit.
+    The least cost of the items S that are left is that of S without its first item i, plus the
+    weight of the rankings that place others of S before i. A set is a number, item i its i-th bit.
     """
     n = len(W)
-    least, count = np.zeros(1 << n), np.zeros(1 << n)
-    # For each set and each item, the weight of the item before those of the set.
-    passed = np.zeros((1 << n, n))
+    least, passed = np.zeros(1 << n), np.zeros((1 << n, n))
     for j in range(n):
-        passed[1 << j : 2 << j] = passed[: 1 << j] + W[:, j]
-    count[0] = 1
-    slack = LEAST_GAIN * n * max(float(W.sum()), 1e-300)
-    steps = []
+        passed[1 << j : 2 << j] = passed[: 1 << j] + W[j]
     for sets, items, others in _sets_by_size(n):
+        least[sets] = (least[others] + passed[others, items]).min(axis=1)
+    slack = LEAST_GAIN * n * max(float(W.sum()), 1e-300)
+    order, left = np.empty(n, np.intp), (1 << n) - 1
+    for place in range(n):
+        items = np.flatnonzero(left >> np.arange(n) & 1)
+        others = left - (1 << items)
         cost = least[others] + passed[others, items]
-        least[sets] = cost.min(axis=1)
-        tight = cost <= least[sets][:, None] + slack
-        count[sets] = (count[others] * tight).sum(axis=1)
-        steps.append((sets, items, others, tight))
-    # From all items back to none, only along steps that lose nothing.
-    after: dict[int, list[int]] = {(1 << n) - 1: []}
-    reached = np.arange(1 << n) == (1 << n) - 1
-    for sets, items, others, tight in reversed(steps):
-        kept = tight & reached[sets][:, None]
-        reached[others[kept]] = True
-        for item, other in zip(items[kept].tolist(), others[kept].tolist(), strict=True):
-            after.setdefault(other, []).append(item)
-    return BestOrders(int(count[-1]), {placed: sorted(items) for placed, items in after.items()})
+        order[place] = items[np.argmax(cost <= least[left] + slack)]
+        left -= 1 << int(order[place])
+    return order
 
 
 @lru_cache(maxsize=FEW_ITEMS + 1)

@@ -16,7 +16,6 @@ from scipy.special import comb as binomial, gammaln, logsumexp
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import Estimator, check_is_fitted, warn_of_convergence
-from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
     Seed,
     as_names,
@@ -66,8 +65,6 @@ class BabingtonSmith(Estimator):
         exceeds this.
     max_iter : int
         The largest number of iterations; a warning says if they were not enough.
-    verbose : bool
-        Show progress.
 
     Attributes
     ----------
@@ -109,12 +106,10 @@ class BabingtonSmith(Estimator):
         regularization: float = 0.01,
         tol: float = 1e-7,
         max_iter: int = 1000,
-        verbose: bool = False,
     ) -> None:
         self.regularization = regularization
         self.tol = tol
         self.max_iter = max_iter
-        self.verbose = verbose
 
     @classmethod
     def from_log_odds(cls, log_odds: ArrayLike, *, items: Iterable[object]) -> BabingtonSmith:
@@ -167,17 +162,15 @@ class BabingtonSmith(Estimator):
             penalty = self.regularization / 2 * float(parameters @ parameters)
             value = float(wins[upper] @ parameters) - log_z - penalty
             gradient = wins[upper] - expected[upper] - self.regularization * parameters
-            line.update(f"log-likelihood {value:.6f}")
             return -value / total, -gradient / total
 
-        with ProgressLine("Babington-Smith", enabled=self.verbose) as line:
-            result = minimize(
-                negative,
-                np.zeros(upper[0].size),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0},
-            )
+        result = minimize(
+            negative,
+            np.zeros(upper[0].size),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0},
+        )
         if np.abs(negative(result.x)[1]).max(initial=0.0) > self.tol:
             warn_of_convergence(
                 f"no convergence in {result.nit} iterations: raise max_iter", stacklevel=2
@@ -206,12 +199,6 @@ class BabingtonSmith(Estimator):
         votes = np.maximum(self._factors[np.ix_(start, start)], 0)
         order, _ = solve_exactly(votes)
         return tuple(self.items_[i] for i in start[order])
-
-    def log_normalizer(self, k: int) -> float:
-        """Return log ψ for lists of ``k`` items."""
-        check_is_fitted(self)
-        require_whole_number("k", k, most=len(self.items_))
-        return float(self._log_normalizers([k])[0])
 
     def _log_normalizers(self, lengths: Sequence[int]) -> Floats:
         longest = max(lengths, default=1)

@@ -444,7 +444,7 @@ class Leaderboard:
         columns = dict(zip(Standing._fields, map(list, zip(*self, strict=True)), strict=True))
         return nw.from_dict(columns, backend=backend).to_native()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Return all numbers of the leaderboard, for JSON.
 
         Examples

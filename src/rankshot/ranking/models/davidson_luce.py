@@ -11,7 +11,7 @@ back gives the derivatives, and no set is enumerated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,12 +23,11 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
-from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import completed_orders, group_by_place
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood
-from rankshot.ranking.models.plackett_luce import WorthModel, require_worths
+from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.parts import (
     keep_counted_part,
@@ -102,32 +101,6 @@ class DavidsonLuce(WorthModel):
     0.52
     """
 
-    @classmethod
-    def from_worths(
-        cls, worths: Mapping[str, float], tie_parameters: Mapping[int, float]
-    ) -> DavidsonLuce:
-        """Return a fitted model with given ``worths`` and ``tie_parameters``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from rankshot import DavidsonLuce, Rankings
-        >>> model = DavidsonLuce.from_worths({"a": 1, "b": 1}, {2: 2})
-        >>> tie = Rankings.from_orders([[["a", "b"]]])
-        >>> np.exp(model.log_prob(tie)).round(3)
-        array([0.5])
-        """
-        items, theta = require_worths(worths)
-        ties = {
-            require_whole_number("the size of a tie", size, len(items), least=2): require_number(
-                f"the tie parameter of size {size}", delta, above=0, below=np.inf
-            )
-            for size, delta in tie_parameters.items()
-        }
-        sizes = sorted(ties)
-        values = np.append(theta, np.log([ties[size] for size in sizes]))
-        return cls(regularization=0.0)._with_values(items, sizes, values)
-
     def fit(self, rankings: Rankings) -> DavidsonLuce:
         """Estimate worths and tie parameters from ``rankings`` of any kind; their weights count."""
         self._require_settings()
@@ -189,16 +162,6 @@ class DavidsonLuce(WorthModel):
         kept = np.append(np.ones(len(self.items_), bool), known)
         listed = likelihood.gradients(self._values)[:, np.flatnonzero(kept)]
         return inverse, Gradients(listed, np.zeros(len(rankings)), np.zeros(len(inverse)))
-
-    def tie_standard_errors(self, rankings: Rankings) -> dict[int, float]:
-        """Return the standard error of the logarithm of each tie parameter.
-
-        It is infinite for ties of more items than any of the ``rankings`` chooses from.
-        """
-        covariance, known = self._invert_information(rankings)
-        errors = np.full(known.size, np.inf)
-        errors[known] = np.sqrt(np.diag(covariance)[len(self.items_) :])
-        return dict(zip(self.tie_parameters_, errors.tolist(), strict=True))
 
     def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the covariance of log-worths and tie parameters, and which of these it has."""
@@ -456,10 +419,7 @@ def build_likelihood(rankings: Rankings, sizes: Ints) -> Likelihood | PairLikeli
     """Return the likelihood of rankings; that of pairs has no sums over sets."""
     if sizes[-1] > 2 or not np.all(rankings.is_subset & (rankings.n_listed == 2)):
         return Likelihood(rankings, sizes)
-    first, second = rankings.codes.reshape(-1, 2).T
-    sign, weights = (~rankings.rows_with_ties).astype(np.float64), rankings.weights
-    has_ties = sizes.size > 1
-    return PairLikelihood(first, second, sign, weights, rankings.n_items, has_ties=has_ties)
+    return PairLikelihood.of(rankings, has_ties=sizes.size > 1)
 
 
 class _Passes:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
@@ -187,7 +187,8 @@ def invert_curvature(curvature: Floats, names: list[str]) -> Floats:
             "on rankings that weigh less than 1e-10 of others. Make their weights more alike, or "
             "use regularization > 0"
         )
-    inverse = dpotrs(factor, np.eye(len(names)))[0]
+    inverse = np.triu(dpotri(factor)[0])
+    inverse += np.triu(inverse, 1).T
     return np.asarray(scale[:, None] * inverse * scale)
 
 

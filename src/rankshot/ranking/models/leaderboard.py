@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +24,17 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.consensus.precedence import item_weights, precedence
-from rankshot.ranking.construction import number_labels
+from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
 from rankshot.ranking.models.davidson_luce import DavidsonLuce
 from rankshot.ranking.models.information import find_one_sided
-from rankshot.ranking.models.pair_models import MatchModel, read_covariates
-from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.models.pair_models import HalfWins, MatchModel, read_covariates
+from rankshot.ranking.models.plackett_luce import PlackettLuce, WorthModel
 from rankshot.ranking.models.rater_reliability import weigh_raters as rater_weights
 from rankshot.ranking.models.robust_errors import (
     centre,
     find_units,
-    halve_ties,
-    join_halves,
     keep_least_errors,
     sum_squares,
 )
@@ -59,18 +57,20 @@ from rankshot.ranking.votes import read_votes
 Floats = NDArray[np.float64]
 Ties = Literal["outcome", "half", "ignore"]
 Scale = Literal["log-worth", "elo"]
+Names = tuple[str, ...]
+Settings = dict[str, Any]
 TIES = ("outcome", "half", "ignore")
 FEW_VOTES = 10
 """Items with fewer votes are listed separately, unless they have a tenth of the median."""
 
 
 def leaderboard(
-    votes: Any,
-    model: Any = None,
+    votes: object,
+    model: WorthModel | None = None,
     *,
     ties: Ties | None = None,
     covariates: Iterable[str] = (),
-    cluster: Any = None,
+    cluster: Labels = None,
     weigh_raters: bool = False,
     anchors: Mapping[str, float] | Leaderboard | None = None,
     min_votes: float | None = None,
@@ -224,13 +224,13 @@ def _sort(board: Leaderboard, least: float | None) -> Leaderboard:
     )
 
 
-def as_rankings(votes: Any, **columns: Any) -> Rankings:
+def as_rankings(votes: object, **columns: Any) -> Rankings:
     """Return rankings as they are, or those of a file or of a table of votes."""
     if isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None:
         return read_rankings(votes, **columns)
     if columns:
         raise RankshotError(f"{next(iter(columns))}= names a column of a table, not of Rankings")
-    return require_rankings(votes)
+    return require_rankings(cast("Rankings", votes))
 
 
 class Given(NamedTuple):
@@ -246,7 +246,7 @@ class Given(NamedTuple):
         return Given(self.rankings[rows], *more)
 
 
-def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[str, Any]) -> Given:
+def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) -> Given:
     """Return what a leaderboard is made of; ``names`` are those of covariates."""
     require_arguments(columns, TABLE_ARGUMENTS | {"items"})
     if isinstance(votes, Given):
@@ -274,9 +274,9 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
         # The winner comes first in rankings.
         turned = np.where(rankings.codes[::2] == read.first, 1.0, -1.0)
         X = turned[:, None] * np.broadcast_to(X, (turned.size, X.shape[1]))
-    labels = (
-        None if cluster is None else table.read_texts([cluster])[0].select(read.rows).expand(None)
-    )
+    labels = None
+    if cluster is not None:
+        labels = table.read_texts([str(cluster)])[0].select(read.rows).expand(None)
     return Given(rankings, X, labels)
 
 
@@ -284,7 +284,11 @@ def read_given(votes: Any, names: tuple[str, ...], cluster: Any, columns: dict[s
 
 
 def _fit(
-    given: Given, model: Any, ties: Ties | None, names: tuple[str, ...], settings: dict[str, Any]
+    given: Given,
+    model: WorthModel | None,
+    ties: Ties | None,
+    names: Names,
+    settings: dict[str, Any],
 ) -> Leaderboard:
     """Return a leaderboard of all items, as they come."""
     weight = require_one_subject(given.rankings).weight
@@ -306,11 +310,10 @@ def _fit(
         fitted.fit(given.rankings, given.X, is_connected=not described)
         described = "; ".join(filter(None, (described, fitted.endless_)))
         found = Fitted(fitted, given.rankings, np.arange(len(given.rankings)))
-    elif ties == "half" and merged.has_ties:
-        halves, tied_rows = halve_ties(merged), merged.rows_with_ties
-        found = Fitted(_fit_model(model, halves), halves, number, tied_rows)
     else:
-        found = Fitted(_fit_model(model, merged), merged, number)
+        model = HalfWins.like(model) if ties == "half" and merged.has_ties else model
+        is_fitted = hasattr(model, "log_worths_")
+        found = Fitted(model if is_fitted else clone(model).fit(merged), merged, number)
     if described:
         warnings.warn(
             f"some items always won, always lost or were not compared ({described}). They have no "
@@ -335,24 +338,12 @@ def _fit(
     return Leaderboard(*fields, **settings)
 
 
-def _fit_model(model: Any, rankings: Rankings) -> Any:
-    if hasattr(model, "log_worths_"):
-        return model
-    if hasattr(model, "predict_log_worths"):
-        raise RankshotError("a model with features must be fitted before: give a fitted model")
-    return clone(model).fit(rankings)
-
-
 class Fitted(NamedTuple):
-    """A model, what it was fitted to, and the number of each given ranking in that.
+    """A model, what it was fitted to, and the number of each given ranking in that."""
 
-    ``tied`` says which of the rankings were ties, if these were halved.
-    """
-
-    model: Any
+    model: WorthModel | MatchModel
     rankings: Rankings
     number: NDArray[np.intp]
-    tied: NDArray[np.bool_] | None = None
 
 
 def _find_errors(
@@ -379,8 +370,6 @@ def _find_errors(
         return V, np.full(len(V), of_model), 0
     inverse, gradients = fitted.model.inverse_and_gradients(fitted.rankings)
     rows = fitted.rankings.weights
-    if fitted.tied is not None:
-        gradients, rows = join_halves(gradients, rows, fitted.tied)
     found = [sum_squares(gradients, rows, each) for each in used]
     if all(each.probability < tail for each in found):
         if n_raters:
@@ -402,8 +391,8 @@ def _find_errors(
 
 
 def choose_model(
-    rankings: Rankings, model: Any, ties: Ties | None, **settings: Any
-) -> tuple[Any, Ties]:
+    rankings: Rankings, model: WorthModel | None, ties: Ties | None, **settings: Any
+) -> tuple[WorthModel, Ties]:
     """Return the model, and what a tie is in it."""
     if model is None:
         if ties is None and np.all(rankings.rows_with_ties & (rankings.n_listed == 2)):
@@ -412,8 +401,7 @@ def choose_model(
         model = (DavidsonLuce if ties == "outcome" else PlackettLuce)(**settings)
     elif not hasattr(require_model(model), "covariance"):
         raise RankshotError(
-            f"{type(model).__name__} has no worths: use PlackettLuce, DavidsonLuce or "
-            "PlackettLuceRegression"
+            f"{type(model).__name__} has no worths: use PlackettLuce or DavidsonLuce"
         )
     is_outcome = isinstance(model, DavidsonLuce)
     own: Ties = "outcome" if is_outcome else "ignore"
@@ -422,10 +410,11 @@ def choose_model(
             f"ties={ties!r} needs {'PlackettLuce' if is_outcome else 'DavidsonLuce'}, not "
             f"{type(model).__name__}: leave one of the two out"
         )
-    if ties == "half" and np.any(rankings.rows_with_ties & (rankings.n_listed > 2)):
+    is_vote = (rankings.n_listed == 2) & (rankings.is_subset | (rankings.n_items == 2))
+    if ties == "half" and rankings.has_ties and not is_vote.all():
         raise RankshotError(
-            "half a win is for ties of two items in votes, and these rankings tie items of longer "
-            "lists: use ties='outcome' or ties='ignore'"
+            "half a win is for ties of two items in votes, and there are other rankings: use "
+            "ties='outcome' or ties='ignore'"
         )
     return model, ties or own
 
@@ -569,12 +558,12 @@ class Leaderboards(Mapping[str, Leaderboard]):
 
 
 def leaderboards(
-    votes: Any,
-    model: Any = None,
+    votes: object,
+    model: WorthModel | None = None,
     *,
     category: str | None = None,
     covariates: Iterable[str] = (),
-    cluster: Any = None,
+    cluster: Labels = None,
     **options: Any,
 ) -> Leaderboards:
     """Make a leaderboard for each category of votes: for each target of the rankings.

@@ -73,8 +73,6 @@ class Mallows(Estimator):
         How the centre is found. The maximum-likelihood centre is Kemeny's consensus, so
         ``"exact"`` gives the maximum-likelihood estimate with proof; see `kemeny`. ``"borda"`` is
         the order of the average places.
-    verbose : bool
-        Show progress.
 
     Attributes
     ----------
@@ -109,13 +107,9 @@ class Mallows(Estimator):
     """
 
     def __init__(
-        self,
-        *,
-        method: Literal["insertion", "exact", "adjacent", "borda"] = "insertion",
-        verbose: bool = False,
+        self, *, method: Literal["insertion", "exact", "adjacent", "borda"] = "insertion"
     ) -> None:
         self.method = method
-        self.verbose = verbose
 
     @classmethod
     def from_center(cls, center: Sequence[str], spread: float) -> Mallows:
@@ -149,8 +143,7 @@ class Mallows(Estimator):
             refuse_partial(rankings, NO_SUBSETS)
         if self.method == "borda":
             return average_order(rankings)
-        found = kemeny(rankings, self.method, verbose=self.verbose)
-        return cast("tuple[str, ...]", found.order)
+        return cast("tuple[str, ...]", kemeny(rankings, self.method).order)
 
     def _fit_spread(
         self, items: tuple[str, ...], center: tuple[str, ...], sums: MallowsSums

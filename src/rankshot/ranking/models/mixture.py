@@ -15,20 +15,17 @@ from scipy.special import logsumexp
 from rankshot.core.errors import RankshotError, format_count, short_repr
 from rankshot.core.estimators import Estimator, check_is_fitted, clone, warn_of_convergence
 from rankshot.core.newton import maximize
-from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
-from rankshot.ranking.models.plackett_luce_stages import find_gradients
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
     require_one_subject,
     require_rankings,
-    require_sample_length,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -42,9 +39,6 @@ TINY = 1e-300
 """Smaller memberships have no logarithm to go on from."""
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
-FEW_UNITS = 250
-"""Starts are compared on this many raters for each group, drawn at random; the last few on all."""
-FINALISTS = 2
 
 
 class RankingMixture(Estimator):
@@ -69,8 +63,6 @@ class RankingMixture(Estimator):
     max_iter : int
         The largest number of iterations; a warning says if they were not enough.
     random_state : int or numpy.random.Generator, optional
-    verbose : bool
-        Show progress.
 
     Attributes
     ----------
@@ -121,14 +113,13 @@ class RankingMixture(Estimator):
 
     def __init__(
         self,
-        model: Any | None = None,
+        model: PlackettLuce | Mallows | None = None,
         n_groups: int = 2,
         *,
         n_starts: int = 10,
         tol: float = 1e-3,
         max_iter: int = 1000,
         random_state: Seed = None,
-        verbose: bool = False,
     ) -> None:
         self.model = model
         self.n_groups = n_groups
@@ -136,7 +127,6 @@ class RankingMixture(Estimator):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
-        self.verbose = verbose
 
     def fit(self, rankings: Rankings) -> RankingMixture:
         """Find the groups, and estimate the model of each.
@@ -158,8 +148,7 @@ class RankingMixture(Estimator):
                 f"but there are {sample.counts.sum():g}"
             )
         em = EM(sample, _choose_model(self.model), self.n_groups)
-        with ProgressLine("groups", enabled=self.verbose) as line:
-            run = self._run(em, line)
+        run = self._run(em)
         if not run.has_converged(self.tol):
             warn_of_convergence(
                 f"EM did not converge in {len(run.history)} iterations: raise max_iter or tol",
@@ -181,30 +170,22 @@ class RankingMixture(Estimator):
         self.bic_ = -2 * self.log_likelihood_ + self.n_parameters_ * float(np.log(self.n_raters_))
         return self
 
-    def _run(self, em: EM, line: ProgressLine) -> Run:
+    def _run(self, em: EM) -> Run:
         """Run all starts, the better half of them twice as long, and so on; then one to the end."""
         rng = require_generator(self.random_state)
-        small = em.draw(FEW_UNITS * self.n_groups, rng) if self.n_starts > FINALISTS else em
         # Random memberships find groups that no single rater stands for.
         starts = [
-            small.start_at_random if i % 3 == 2 else small.start_from_raters
-            for i in range(self.n_starts)
+            em.start_at_random if i % 3 == 2 else em.start_from_raters for i in range(self.n_starts)
         ]
         runs = [Run(start(rng)) for start in starts[: self.n_starts if self.n_groups > 1 else 1]]
         n_iter = SHORT_RUN
         while len(runs) > 1:
-            if small is not em and len(runs) <= FINALISTS:
-                runs, small, n_iter = [Run(em.move(run.state)) for run in runs], em, SHORT_RUN
             for run in runs:
-                run.go_on(small, min(n_iter, self.max_iter), self.tol)
-                line.update(f"{format_count(len(runs), 'start')}, {n_iter} iterations")
+                run.go_on(em, min(n_iter, self.max_iter), self.tol)
             runs = sorted(runs, key=lambda run: -run.state.objective)[: max(len(runs) // 2, 1)]
             n_iter *= 2
-        best = runs[0] if small is em else Run(em.move(runs[0].state))
-        while len(best.history) < self.max_iter and not best.has_converged(self.tol):
-            best.go_on(em, len(best.history) + 1, self.tol)
-            line.update(f"iteration {len(best.history)}, log-likelihood {best.history[-1]:.4f}")
-        return best
+        runs[0].go_on(em, self.max_iter, self.tol)
+        return runs[0]
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking, if nothing is known about its rater."""
@@ -241,54 +222,8 @@ class RankingMixture(Estimator):
         np.add.at(joint, unit, log_probs)
         return joint, unit
 
-    def standard_errors(self, rankings: Rankings) -> tuple[Floats, Floats]:
-        """Return the standard errors of ``weights_``, and of the log-worths of each group.
 
-        They are for mixtures of `PlackettLuce`, from the observed information (Louis 1982), with
-        raters as the units. Penalties are interpreted as priors. Log-worths of a group add up to
-        zero. Errors are too small if groups overlap strongly or are very small.
-
-        Parameters
-        ----------
-        rankings : Rankings
-            The rankings of the fit.
-        """
-        check_is_fitted(self)
-        if not isinstance(self.models_[0], PlackettLuce):
-            raise RankshotError(
-                "standard errors of a mixture are for PlackettLuce models, not "
-                f"{type(self.models_[0]).__name__}: use a bootstrap over raters"
-            )
-        sample = merge_equal(require_rankings(rankings).with_items(self.items_))
-        information = _observed_information(self, sample)
-        G, C = self.n_groups, len(self.items_)
-        covariance = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
-        # Shares are a softmax of G numbers; log-worths are centred.
-        change = np.diag(self.weights_) - np.outer(self.weights_, self.weights_)
-        shares = np.diag(change @ covariance[:G, :G] @ change)
-        centre = np.eye(C) - 1 / C
-        blocks = [covariance[G + g * C :, G + g * C :][:C, :C] for g in range(G)]
-        worths = [np.diag(centre @ block @ centre) for block in blocks]
-        return np.sqrt(np.maximum(shares, 0)), np.sqrt(worths)
-
-    def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
-        """Draw ``n`` independent top-``k`` rankings (full ones by default), each of a new rater."""
-        check_is_fitted(self)
-        k = require_sample_length(n, k, len(self.items_))
-        rng = require_generator(random_state)
-        group = rng.choice(self.n_groups, n, p=self.weights_)
-        sizes = np.bincount(group, minlength=self.n_groups).tolist()
-        parts = [
-            model.sample(size, k, rng)
-            for model, size in zip(self.models_, sizes, strict=True)
-            if size
-        ]
-        place = np.empty(n, np.intp)
-        place[np.argsort(group, kind="stable")] = np.arange(n)
-        return Rankings.concatenate(parts)[place]
-
-
-def _choose_model(model: Any | None) -> Any:
+def _choose_model(model: object) -> PlackettLuce | Mallows:
     if model is None:
         return PlackettLuce()
     if not isinstance(model, (PlackettLuce, Mallows)):
@@ -328,20 +263,6 @@ class EM:
         )
         # The centres of Mallows' model hardly change from step to step.
         self._describe = lru_cache(2 * n_groups)(partial(MallowsStatistics, sample.rankings))
-
-    def draw(self, n_units: int, rng: np.random.Generator) -> EM:
-        """Return the same for some of the units, drawn at random."""
-        n = len(self.sample.counts)
-        if n <= 2 * n_units or self.n_groups == 1:
-            return self
-        return EM(
-            self.sample.take(rng.choice(n, n_units, replace=False)), self.model, self.n_groups
-        )
-
-    def move(self, state: State) -> State:
-        """Return a state of other units, such as some of these, for these."""
-        columns = [self.log_prob(model) for model in state.models]
-        return self.evaluate(state.models, np.column_stack(columns), state.shares)
 
     def log_prob(self, model: Any) -> Floats:
         """Return the log-probability of each ranking."""
@@ -521,7 +442,7 @@ def _stretch(before: Floats, after: Floats, length: float) -> Floats:
     return np.asarray(np.exp(moved - logsumexp(moved, axis=1, keepdims=True)))
 
 
-def log_probs_of(models: list[Any], rankings: Rankings) -> Floats:
+def log_probs_of(models: list[PlackettLuce | Mallows], rankings: Rankings) -> Floats:
     """Return the log-probability of each ranking, one column per model."""
     return np.column_stack([model.log_prob(rankings) for model in models])
 
@@ -532,49 +453,11 @@ def log_shares(shares: Floats) -> Floats:
         return np.asarray(np.log(shares))
 
 
-def penalty(model: Any) -> float:
+def penalty(model: PlackettLuce | Mallows) -> float:
     """Return what the fit of a model took from the log-likelihood."""
     if isinstance(model, Mallows):
         return 0.0
     return float(model.regularization / 2 * np.sum(model.log_worths_**2))
-
-
-# ---- Standard errors
-
-
-def _observed_information(mixture: RankingMixture, sample: Sample) -> Floats:
-    """Return the information on log-shares and log-worths, group by group (Louis 1982).
-
-    With s_g the score of a rater in group g and τ_g the probability of the group, it is the
-    expected information of rankings whose groups are known, minus the variance of the score over
-    the groups, Σ τ_g s_g s_gᵀ - s̄ s̄ᵀ, where s̄ is its mean.
-    """
-    em = EM(sample, mixture.models_[0], mixture.n_groups)
-    log_probs = log_probs_of(mixture.models_, sample.rankings)
-    state = em.evaluate(mixture.models_, log_probs, mixture.weights_)
-    weights, _ = em._weigh(state.memberships)
-    counts, shares, G, C = sample.counts, mixture.weights_, mixture.n_groups, len(mixture.items_)
-    known = np.zeros((G * (C + 1),) * 2)
-    known[:G, :G] = counts.sum() * (np.diag(shares) - np.outer(shares, shares))
-    mean = np.zeros((len(counts), len(known)))
-    for g, model in enumerate(mixture.models_):
-        own = slice(G + g * C, G + (g + 1) * C)
-        likelihood = Likelihood(replace(sample.rankings, weights=weights[:, g]))
-        prior = model.regularization * np.eye(C)
-        known[own, own] = likelihood.information(model.log_worths_) + prior
-        score = np.zeros_like(mean)
-        score[:, :G] = np.eye(G)[g] - shares
-        score[:, own] = sample.copies @ _scores(model, sample.rankings)
-        tau = state.memberships[:, [g]]
-        mean += tau * score
-        known -= score.T @ (counts[:, None] * tau * score)
-    return np.asarray(known + mean.T @ (counts[:, None] * mean))
-
-
-def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
-    """Return the derivatives of each ranking's log-probability in the log-worths."""
-    listed, rest, worths = find_gradients(rankings, model.log_worths_)
-    return np.asarray(listed.toarray() - np.outer(rest, worths))
 
 
 # ---- Raters, or single rankings, as units that are grouped or drawn
@@ -604,14 +487,6 @@ class Sample(NamedTuple):
     rankings: Rankings
     copies: csr_array
     counts: Floats
-
-    def take(self, units: NDArray[np.intp]) -> Sample:
-        """Return some of the units, and their rankings."""
-        copies = self.copies[units]
-        used = np.unique(copies.indices)
-        weights = copies.T @ self.counts[units]
-        rankings = replace(self.rankings, weights=weights)[used]
-        return Sample(rankings, copies[:, used], self.counts[units])
 
 
 def merge_equal(rankings: Rankings) -> Sample:
@@ -702,12 +577,11 @@ class GroupChoice:
 
 def choose_n_groups(
     rankings: Rankings,
-    model: Any | None = None,
+    model: PlackettLuce | Mallows | None = None,
     most: int = 5,
     *,
     n_starts: int = 10,
     random_state: Seed = None,
-    verbose: bool = False,
 ) -> GroupChoice:
     """Choose the number of groups of raters: the one with the smallest BIC.
 
@@ -718,7 +592,7 @@ def choose_n_groups(
         The model of a group; `PlackettLuce` by default.
     most : int
         Mixtures of 1 to ``most`` groups are compared, or to as many as there are raters to fit.
-    n_starts, random_state, verbose
+    n_starts, random_state
         Those of `RankingMixture`.
 
     Examples
@@ -738,9 +612,7 @@ def choose_n_groups(
     counted = keep_counted_part(require_rankings(rankings))
     mixtures = [
         # A copy, so that each number of groups has the same random numbers.
-        clone(
-            RankingMixture(model, n_groups, n_starts=n_starts, random_state=rng, verbose=verbose)
-        ).fit(rankings)
+        clone(RankingMixture(model, n_groups, n_starts=n_starts, random_state=rng)).fit(rankings)
         for n_groups in range(1, min(most, _most_groups(find_units(counted)[2])) + 1)
     ]
     bic = np.array([mixture.bic_ for mixture in mixtures])

@@ -23,7 +23,12 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.matrices import NamedOrder, alike_items, group_ties, name_groups
 from rankshot.ranking.models.information import invert_information, require_estimable
-from rankshot.ranking.models.plackett_luce_likelihood import SMALL, Likelihood, build_likelihood
+from rankshot.ranking.models.plackett_luce_likelihood import (
+    SMALL,
+    Curvature,
+    Likelihood,
+    build_likelihood,
+)
 from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients, log_prob
 from rankshot.ranking.parts import (
     AnyRankings,
@@ -91,7 +96,11 @@ class WorthModel(Estimator, ABC):
         return self
 
     @abstractmethod
-    def covariance(self, rankings: Any) -> Floats:
+    def fit(self, rankings: Rankings, /) -> Self:
+        """Estimate the worths."""
+
+    @abstractmethod
+    def covariance(self, rankings: Rankings) -> Floats:
         """Return the covariance of ``log_worths_``, which add up to zero."""
 
     def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
@@ -104,7 +113,7 @@ class WorthModel(Estimator, ABC):
         rankings = rankings.with_items(self.items_)
         return self.covariance(rankings), find_gradients(rankings, self.log_worths_)
 
-    def standard_errors(self, rankings: Any) -> Floats:
+    def standard_errors(self, rankings: Rankings) -> Floats:
         """Return the standard errors of ``log_worths_`` fitted to ``rankings``."""
         return np.sqrt(np.diag(self.covariance(rankings)))
 
@@ -182,7 +191,11 @@ class PlackettLuce(WorthModel):
         >>> PlackettLuce.from_worths({"leopard": 3, "tiger": 1}).worths_
         array([0.75, 0.25])
         """
-        return cls(regularization=0.0)._with_log_worths(*require_worths(worths))
+        values = [
+            require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
+            for item, worth in worths.items()
+        ]
+        return cls(regularization=0.0)._with_log_worths(as_names(worths), np.log(values))
 
     def fit(self, rankings: AnyRankings) -> PlackettLuce:
         """Estimate the worths.
@@ -266,15 +279,6 @@ class PlackettLuce(WorthModel):
         return Rankings.from_item_numbers(lists, items=self.items_, trusted=True)
 
 
-def require_worths(worths: Mapping[str, float]) -> tuple[tuple[str, ...], Floats]:
-    """Return the names and the log-worths of a mapping."""
-    values = [
-        require_number(f"the worth of {item!r}", worth, above=0, below=np.inf)
-        for item, worth in worths.items()
-    ]
-    return as_names(worths), np.log(values)
-
-
 def _divide_weights(rankings: Rankings, unit: float) -> Rankings:
     return replace(rankings, weights=rankings.weights / unit)
 
@@ -287,7 +291,7 @@ def maximize_likelihood(
     A class c of alike items has the penalty of all of them.
     """
 
-    def curvature(theta: Floats) -> Any:
+    def curvature(theta: Floats) -> Floats | Curvature:
         found = likelihood.curvature(theta)
         return found.toarray() if theta.size <= SMALL else found
 

@@ -30,7 +30,6 @@ Review of Economics and Statistics 98.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +39,6 @@ from scipy.special import chdtr
 
 from rankshot.core.arrays import CACHED_CELLS, row_blocks
 from rankshot.ranking.models.plackett_luce_stages import Gradients
-from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
 DENSE_CELLS = 1 << 24
@@ -265,33 +263,6 @@ def centre(covariance: Floats, some: NDArray[np.bool_] | slice = slice(None)) ->
     """Return the covariance of the same log-worths, minus their mean over all or some items."""
     shifted = covariance - covariance[some].mean(axis=0)
     return np.asarray(shifted - shifted[:, some].mean(axis=1, keepdims=True))
-
-
-def halve_ties(rankings: Rankings) -> Rankings:
-    """Return each tie of two items as half a win of one, and at the end as half a win of the other.
-
-    Strict rankings stay as they are.
-    """
-    tied = rankings.rows_with_ties
-    places = rankings.places.copy()
-    places[rankings.starts[1:][tied] - 1] = 1
-    weights = np.where(tied, rankings.weights / 2, rankings.weights)
-    first = replace(rankings, places=places, weights=weights)
-    second = first[tied]
-    backward = second.codes.reshape(-1, 2)[:, ::-1].ravel()
-    return Rankings.concatenate([first, replace(second, codes=backward)])
-
-
-def join_halves(
-    gradients: Gradients, weights: Floats, tied: NDArray[np.bool_]
-) -> tuple[Gradients, Floats]:
-    """Return the derivatives and weights of rankings, from those of `halve_ties`."""
-    n, at = tied.size, np.flatnonzero(tied)
-    row = np.append(np.arange(n), at)
-    half = np.where(tied[row], 0.5, 1.0)
-    whole = csr_array((half, (row, np.arange(row.size))), shape=(n, row.size))
-    joined = gradients._replace(listed=whole @ gradients.listed, rest=gradients.rest[:n])
-    return joined, np.asarray(whole @ (weights / half))
 
 
 def keep_least_errors(

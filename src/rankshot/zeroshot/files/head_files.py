@@ -1,6 +1,6 @@
 """The file format of saved heads: a ZIP archive of JSON, JSON lines and .npy arrays.
 
-This module knows the archive; `saved_heads` turns its content into heads.
+This module knows the archive; `load_head` turns its content into heads.
 ``docs/guide/files.md`` documents the format.
 """
 
@@ -14,9 +14,8 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
@@ -40,6 +39,7 @@ MEMBER = re.compile(r"(head/){0,3}(arrays/[a-z_]{1,60}\.npy|[a-z_]{1,60}\.jsonl)
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The time of all members, so that the same head gives the same bytes."""
 MAGIC = b"PK\x03\x04"
+T = TypeVar("T")
 DTYPES = frozenset({"<f4", "<f8", "<i8", "|b1"})
 
 
@@ -50,7 +50,7 @@ class HeadFile:
     manifest: dict[str, Any]
     members: dict[str, bytes]
 
-    def read_arrays(self, folder: str) -> dict[str, NDArray[Any]]:
+    def read_arrays(self, folder: str) -> dict[str, NDArray[np.generic]]:
         """Return the arrays of a head by name; ``folder`` is that of the head in the archive."""
         begin = f"{folder}arrays/"
         return {
@@ -73,7 +73,7 @@ class HeadFile:
 # ---- Writing
 
 
-def write_head(head: Any, path: Path, provenance: Mapping[str, Any]) -> None:
+def write_head(head: Any, path: Path, provenance: Mapping[str, object]) -> None:
     """Write a fitted head; see `BaseHead.save`."""
     require_ending(path, (ENDING,))
     members: dict[str, bytes] = {}
@@ -98,7 +98,7 @@ def write_head(head: Any, path: Path, provenance: Mapping[str, Any]) -> None:
         stream.buffer.write(archive.getvalue())
 
 
-def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[str, Any]:
+def _describe_head(head: Any, folder: str, members: dict[str, bytes]) -> dict[str, object]:
     """Return what the manifest says of a head; its arrays and rankings are added to ``members``."""
     values = {}
     for name, value in head._describe_state().items():
@@ -128,7 +128,10 @@ def _describe_origin(head: Any) -> dict[str, Any]:
     found: dict[str, Any] = head.provenance_
     if found:
         return found
-    origin = {"created": datetime.now(UTC).date().isoformat(), "rankshot": __version__}
+    origin: dict[str, object] = {
+        "created": datetime.now(UTC).date().isoformat(),
+        "rankshot": __version__,
+    }
     if (rankings := head.innermost.rankings_) is None:
         return origin
     return {**origin, "rankings": len(rankings), "sources": list(rankings.source_names)}
@@ -171,7 +174,7 @@ def _read_archive(archive: zipfile.ZipFile, n_bytes: int) -> HeadFile:
     return HeadFile(manifest, members)
 
 
-def _parse_manifest(content: bytes) -> dict[str, Any]:
+def _parse_manifest(content: bytes) -> dict[str, object]:
     """Return the manifest, if it has a format that this version reads."""
     manifest = json.loads(content)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
@@ -186,7 +189,7 @@ def _parse_manifest(content: bytes) -> dict[str, Any]:
     return manifest
 
 
-def require_part(container: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+def require_part(container: Mapping[str, object], name: str, kind: type[T]) -> T:
     """Return a part of the manifest that must have this type."""
     value = container.get(name)
     if not isinstance(value, kind):
@@ -196,15 +199,9 @@ def require_part(container: Mapping[str, Any], name: str, kind: type[Any]) -> An
     return value
 
 
-def _parse_array(content: bytes, name: str) -> NDArray[Any]:
-    """Return an array; its shape must take all bytes, so that no file can claim more."""
-    stream = io.BytesIO(content)
-    npy.read_magic(stream)
-    shape, fortran, dtype = npy.read_array_header_1_0(stream)
-    left = len(content) - stream.tell()
-    is_whole = min(shape, default=0) >= 0 and prod(shape) * dtype.itemsize == left
-    values = np.frombuffer(content, dtype, offset=stream.tell()) if dtype.str in DTYPES else None
-    if not is_whole or values is None or (dtype.kind == "f" and np.isnan(values).any()):
-        raise RankshotError(f"{name!r} holds {dtype} of shape {shape} in {left:,} bytes")
-    table = values.reshape(shape[::-1]).T if fortran else values.reshape(shape)
-    return table.copy(order="K")
+def _parse_array(content: bytes, name: str) -> NDArray[np.generic]:
+    """Return an array of finite or infinite numbers."""
+    values: NDArray[np.generic] = np.load(io.BytesIO(content), allow_pickle=False)
+    if values.dtype.str not in DTYPES or (values.dtype.kind == "f" and np.isnan(values).any()):
+        raise RankshotError(f"{name!r} holds {values.dtype} of shape {values.shape}")
+    return values

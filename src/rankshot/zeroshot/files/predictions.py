@@ -330,7 +330,7 @@ def classify_to_file(
                 check_first(batch.values)
             scores = build_scores(batch, table, rows)
             log_proba = head.predict_log_proba(scores)
-            labels = label_or_reject(log_proba, head.classes_, reject_below, REJECTED)
+            labels = label_or_reject(log_proba, head.classes_, reject_below)
             counts.update(labels.tolist())
             names = (f"{id_prefix}{row}" for row in rows) if ids is None else ids
             writer.write(names, labels, np.exp(log_proba))

@@ -2,7 +2,8 @@
 
 Tables of scores may have millions of rows. So a table is never completely in memory: every call
 of `ScoreTable.batches` reads the file again, one batch at a time. Large row groups of Parquet, as
-most programs write them, are first copied to a temporary file.
+most programs write them, are first copied to a temporary file. Only .npz files, which NumPy writes
+from memory, are read as a whole.
 """
 
 from __future__ import annotations
@@ -12,18 +13,14 @@ import sys
 from array import array
 from collections import ChainMap, Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from copy import copy
 from dataclasses import dataclass, field, replace
-from errno import EINVAL
 from itertools import combinations
-from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.lib import format as npy
-from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from rankshot.core.columns import ColumnReader
@@ -34,7 +31,6 @@ from rankshot.core.tables import (
     FEATURES,
     ID,
     TABLE_ENDINGS,
-    Batch,
     Rule,
     as_text_array,
     import_pyarrow,
@@ -80,6 +76,7 @@ Block = tuple[Sequence[str], Scores]
 """The ids of some rows, and their scores."""
 Rows = tuple[NDArray[np.object_] | None, Scores]
 """The same as a file has them; None if it has no ids."""
+Table = NDArray[np.generic]
 KEPT_BYTES = 1 << 26
 """Files of at most this size can be kept in memory."""
 Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
@@ -109,7 +106,8 @@ class ScoreTable:
 
     def keep(self) -> ScoreTable:
         """Return the same table with its rows in memory, unless there are too many."""
-        if sum(part.stat().st_size for part in _list_parts(self.path)) > KEPT_BYTES:
+        size = sum(part.stat().st_size for part in _list_parts(self.path))
+        if self.kept is not None or size > KEPT_BYTES:
             return self
         return replace(self, kept=list(self.batches(features=True)))
 
@@ -145,15 +143,16 @@ class ScoreTable:
             if ids is not None:
                 hashes.extend(map(hash, ids))
         if hashes:
-            self._require_distinct(np.frombuffer(hashes, np.int64))
+            # Hashes of 8 bytes need less memory than all ids.
+            found = np.sort(np.frombuffer(hashes, np.int64))
+            if (found[1:] == found[:-1]).any():
+                batches = self._read_batches(features=False)
+                self.require_distinct(
+                    Counter(name for ids, _ in batches if ids is not None for name in ids)
+                )
 
-    def _require_distinct(self, hashes: NDArray[np.int64]) -> None:
-        """Raise if an id occurs twice; hashes of 8 bytes need less memory than all ids."""
-        hashes.sort()
-        if (hashes[1:] != hashes[:-1]).all():
-            return
-        batches = self._read_batches(features=False)
-        found = Counter(name for ids, _ in batches if ids is not None for name in ids)
+    def require_distinct(self, found: Counter[str]) -> None:
+        """Raise if an id occurs twice."""
         if repeated := [name for name, n in found.items() if n > 1]:
             raise RankshotError(
                 f"{self.path}: {format_count(len(repeated), 'id')} more than once: "
@@ -166,18 +165,12 @@ class ScoreTable:
         texts, names = [ID] if self.has_ids else [], _name_columns(self.items, self.kind)
         own = self.items, self.kind, self.has_ids, self.n_features
         for path in _list_parts(self.path):
-            # The columns of one CSV or Parquet file are found by name, also if it was replaced.
-            by_name = path == self.path and path.suffix != ".npz"
-            if not by_name:
+            if path != self.path:
                 header = _read_header(path)
                 # The number of features is not known to a part without rows.
                 if header[:3] != own[:3] or (header[3] != own[3] and header[4] != 0):
                     raise RankshotError(f"{path}: has other columns than the first table")
-            batches = (
-                self._read_npz()
-                if path.suffix == ".npz"
-                else read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
-            )
+            batches = read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
             with ExitStack() as stack:
                 more = None
                 if features:
@@ -189,23 +182,6 @@ class ScoreTable:
                         found = more.take(len(numbers))
                         require_numbers(found, FEATURE_RULE, batch.where, "feature {}".format)
                     yield ids, Scores.from_validated(numbers, self.items, self.kind, found)
-
-    def _read_npz(self) -> Iterator[Batch]:
-        with _open_npz(self.path) as archive:
-            scores = _Rows(archive, "scores", NUMBERS)
-            ids = _Rows(archive, ID, NAMES) if self.has_ids else None
-            single = scores.dtype.kind == "f" and scores.dtype.itemsize == 4
-            for begin in range(0, scores.shape[0], self.batch_rows):
-                n = min(self.batch_rows, scores.shape[0] - begin)
-                # Extended precision may overflow; infinite scores are refused below.
-                with np.errstate(over="ignore"):
-                    values: NDArray[Any] = scores.take(n).astype("f4" if single else "f8")
-                texts = [] if ids is None else [list(map(str, ids.take(n).tolist()))]
-                batch = Batch(self.path, range(begin, begin + n), [ID], texts, values)
-                require_numbers(
-                    values, RULE, batch.where, lambda j: column_name(self.items, self.kind, j)
-                )
-                yield batch
 
 
 def open_scores(
@@ -244,6 +220,10 @@ def open_scores(
     ('leopard', 'bus') ['x1' 'x2'] [[2.5, -1.0], [0.0, 0.001]]
     """
     path = Path(path)
+    if batch_rows is not None:
+        batch_rows = require_whole_number("batch_rows", batch_rows)
+    if path.suffix == ".npz" and not path.is_dir():
+        return _read_npz(path, batch_rows)
     headers = map(_read_header, _list_parts(path))
     # A part without rows, because all inputs were skipped, says less.
     first = header = next(headers)
@@ -254,11 +234,12 @@ def open_scores(
         n_rows = None
     elif n_rows == 0 and not allow_empty:
         raise RankshotError(f"{path}: the table has no rows")
-    if batch_rows is None:
-        rows = max(1, BATCH_CELLS // (n_columns(len(items), kind) + n_features))
-    else:
-        rows = min(require_whole_number("batch_rows", batch_rows), sys.maxsize)
+    rows = min(batch_rows or _count_batch_rows(items, kind, n_features), sys.maxsize)
     return ScoreTable(path, items, kind, has_ids, n_rows, rows, n_features)
+
+
+def _count_batch_rows(items: Sequence[str], kind: Kind, n_features: int) -> int:
+    return max(1, BATCH_CELLS // (n_columns(len(items), kind) + n_features))
 
 
 def _list_parts(path: Path) -> list[Path]:
@@ -276,10 +257,8 @@ def _list_parts(path: Path) -> list[Path]:
 
 
 def _read_header(path: Path) -> Header:
-    if path.suffix == ".npz":
-        return _read_npz_header(path)
     columns, n_rows = read_columns(path)
-    kind: Any = "multiclass"
+    kind: Kind = "multiclass"
     if path.suffix != ".parquet":
         return _find_items(columns, path), kind, ID in columns, 0, n_rows
     is_list = import_pyarrow().types.is_list
@@ -324,84 +303,89 @@ def _find_items(columns: Sequence[str], path: Path) -> tuple[str, ...]:
 # -------------------------------------------------------------------- .npz archives
 
 
-@contextmanager
-def _open_npz(path: Path) -> Iterator[NpzFile]:
+def _read_npz(path: Path, batch_rows: int | None) -> ScoreTable:
+    """Return the scores of an archive, all in memory."""
     try:
-        with path.open("rb") as stream:
-            archive = np.load(stream, allow_pickle=False)
-            with archive, prefix_errors(path):
-                yield cast("NpzFile", archive)
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            arrays = dict(archive.items())
     except Exception as error:
-        # A damaged directory may name a place before the start of the file: EINVAL.
-        is_foreign = isinstance(error, OSError) and error.errno not in {None, EINVAL}
-        if is_foreign or isinstance(error, RankshotError):
+        if isinstance(error, OSError) and error.errno is not None:
             raise
         raise RankshotError(
             f"{path}: not a complete .npz file of numbers and text ({error})"
         ) from None
-
-
-class _Rows:
-    """An array of an archive, which `numpy.load` would read as a whole, a few rows at a time."""
-
-    def __init__(self, archive: NpzFile, name: str, kinds: str) -> None:
-        if name not in archive.files:
-            found = quote_names(archive.files) or "none"
-            raise RankshotError(f"no array {name!r}; the arrays are {found}")
-        assert archive.zip is not None  # noqa: S101 (it is open)
-        self._stream = archive.zip.open(f"{name}.npy")
-        is_first = npy.read_magic(self._stream) == (1, 0)
-        read_header = npy.read_array_header_1_0 if is_first else npy.read_array_header_2_0
-        self.shape, is_fortran, self.dtype = read_header(self._stream)
-        if self.dtype.kind not in kinds or is_fortran:
-            raise RankshotError(
-                f"{name!r} must be {'numbers' if kinds == NUMBERS else 'text'} in C order, not "
-                f"{self.dtype}; save numpy.ascontiguousarray({name}), or {name}.astype(str) for "
-                "names"
-            )
-
-    def take(self, n: int) -> NDArray[Any]:
-        """Return the next n rows."""
-        size = n * self.dtype.itemsize * prod(self.shape[1:])
-        content = self._stream.read(size)
-        if len(content) < size:
-            raise EOFError("it ends too early")
-        return np.frombuffer(content, self.dtype).reshape(n, *self.shape[1:])
-
-
-def _read_npz_header(path: Path) -> Header:
-    with _open_npz(path) as archive:
-        scores, classes = _Rows(archive, "scores", NUMBERS), _Rows(archive, "classes", NAMES)
-        items = as_names(classes.take(prod(classes.shape[:1])).tolist(), "'classes'")
-        named = str(archive["kind"].ravel()[0]) if "kind" in archive.files else None
-        if named is not None:
-            require_choice("'kind'", named, KINDS)
-        kinds = [
-            kind
-            for kind in KINDS
-            if scores.shape[1:] == (n_columns(len(items), kind),) and named in {None, kind}
-        ]
-        has_ids = ID in archive.files
-        ids = _Rows(archive, ID, NAMES).shape if has_ids else scores.shape[:1]
-        if not kinds or scores.shape[1] < 1 or ids != scores.shape[:1]:
-            C = len(items)
-            raise RankshotError(
-                f"'scores' has the shape {scores.shape}; the {C} 'classes' need (n, {C}), or "
-                f"(n, {n_columns(C, ONE_VS_ONE)}) one-vs-one"
-                f"{'' if named is None else f'; the kind is {named!r}'}"
-                f"{f', and ids of shape {ids} need as many rows' if has_ids else ''}"
-            )
-        n_features = 0
-        if FEATURES in archive.files:
-            features = _Rows(archive, FEATURES, NUMBERS)
-            n, *rest = features.shape
-            if n != scores.shape[0] or len(rest) != 1:
+    with prefix_errors(path):
+        scores = _require_array(arrays, "scores", NUMBERS)
+        items = as_names(_require_array(arrays, "classes", NAMES).ravel().tolist(), "'classes'")
+        ids = _require_array(arrays, ID, NAMES).astype(str) if ID in arrays else None
+        kind = _find_kind(scores.shape, items, arrays.get("kind"))
+        if ids is not None and ids.shape != scores.shape[:1]:
+            raise RankshotError(f"'scores' has the shape {scores.shape}, {ID!r} {ids.shape}")
+        features, n_features = None, 0
+        if FEATURES in arrays:
+            features = _as_floats(_require_array(arrays, FEATURES, NUMBERS))
+            if features.ndim != 2 or len(features) != len(scores):
                 raise RankshotError(
-                    f"{FEATURES!r} must be numbers of shape ({scores.shape[0]}, d), not "
+                    f"{FEATURES!r} must be numbers of shape ({len(scores)}, d), not "
                     f"{features.dtype} of shape {features.shape}"
                 )
-            n_features = rest[0]
-        return items, kinds[0], has_ids, n_features, scores.shape[0]
+            n_features = features.shape[1]
+    if not len(scores):
+        raise RankshotError(f"{path}: the table has no rows")
+    # Extended precision may overflow; infinite scores are refused below.
+    with np.errstate(over="ignore"):
+        is_single = scores.dtype.newbyteorder("=") == np.float32
+        values: Floats = scores.astype(np.float32 if is_single else np.float64)
+    where = f"{path}: row {{}}".format
+    require_numbers(values, RULE, where, lambda j: column_name(items, kind, j))
+    if features is not None:
+        require_numbers(features, FEATURE_RULE, where, "feature {}".format)
+    names = None if ids is None else as_text_array(ids.tolist())
+    if names is not None and "" in names:
+        raise RankshotError(f"{where(names.tolist().index(''))}: {ID!r} is empty")
+    whole = Scores.from_validated(values, items, kind, features)
+    n_rows = min(batch_rows or _count_batch_rows(items, kind, n_features), len(whole))
+    blocks = [slice(begin, begin + n_rows) for begin in range(0, len(whole), n_rows)]
+    kept = [(None if names is None else names[rows], whole[rows]) for rows in blocks]
+    table = ScoreTable(path, items, kind, ids is not None, len(whole), n_rows, n_features)
+    if names is not None:
+        table.require_distinct(Counter(names))
+    return replace(table, kept=kept)
+
+
+def _require_array(arrays: dict[str, NDArray[np.generic]], name: str, kinds: str) -> Table:
+    """Return an array of an archive, which must have numbers or names."""
+    if name not in arrays:
+        raise RankshotError(f"no array {name!r}; the arrays are {quote_names(arrays) or 'none'}")
+    found = arrays[name]
+    if found.dtype.kind not in kinds:
+        what = "numbers" if kinds == NUMBERS else "text"
+        raise RankshotError(
+            f"{name!r} must be {what}, not {found.dtype}; save {name}.astype(str) for names"
+        )
+    return found
+
+
+def _find_kind(shape: tuple[int, ...], items: Sequence[str], given: Table | None) -> Kind:
+    """Return the kind of scores of an archive, by its array ``kind`` or by its shape."""
+    named = None if given is None else str(given.ravel()[0])
+    if named is not None:
+        require_choice("'kind'", named, KINDS)
+    for kind in KINDS:
+        if shape[1:] == (n_columns(len(items), kind),) and named in {None, kind} and shape[1]:
+            return kind
+    C = len(items)
+    raise RankshotError(
+        f"'scores' has the shape {shape}; the {C} 'classes' need (n, {C}), or "
+        f"(n, {n_columns(C, ONE_VS_ONE)}) one-vs-one"
+        f"{'' if named is None else f'; the kind is {named!r}'}"
+    )
+
+
+def _as_floats(table: Table) -> Floats:
+    """Return numbers as float32 if they have at most this precision, else as float64."""
+    single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
+    return table.astype(np.float32 if single else np.float64, copy=False)
 
 
 # -------------------------------------------------------------------- features
@@ -410,32 +394,24 @@ def _read_npz_header(path: Path) -> Header:
 class _Features:
     """The features of a table, any number of rows at a time."""
 
-    def __init__(self, blocks: Iterator[NDArray[Any]]) -> None:
+    def __init__(self, blocks: Iterator[Table]) -> None:
         self._blocks = blocks
-        self._left: NDArray[Any] = np.empty((0, 0))
+        self._left: Table = np.empty((0, 0))
 
     def take(self, n: int) -> Floats:
         """Return the next n rows."""
-        parts: list[NDArray[Any]] = []
+        parts: list[Table] = []
         while n:
             if not len(self._left):
                 self._left = next(self._blocks)
             parts.append(self._left[:n])
             self._left = self._left[n:]
             n -= len(parts[-1])
-        found = np.concatenate(parts)
-        single = found.dtype.kind == "f" and found.dtype.itemsize <= 4
-        return found.astype(np.float32 if single else np.float64, copy=False)
+        return _as_floats(np.concatenate(parts))
 
 
-def _read_features(path: Path) -> Generator[NDArray[Any], None, None]:
-    """Yield the features of some rows at a time."""
-    if path.suffix == ".npz":
-        with _open_npz(path) as archive:
-            rows = _Rows(archive, FEATURES, NUMBERS)
-            for begin in range(0, rows.shape[0], FEATURE_ROWS):
-                yield rows.take(min(FEATURE_ROWS, rows.shape[0] - begin))
-        return
+def _read_features(path: Path) -> Generator[Table, None, None]:
+    """Yield the features of some rows of a Parquet file at a time."""
     with open_parquet(path) as file:
         for batch in file.iter_batches(FEATURE_ROWS, columns=[FEATURES]):
             column = batch.column(0)
@@ -612,7 +588,7 @@ def name_by_columns(
     return named, column_of
 
 
-def _rename_seen(head: Any, column_of: dict[str, str]) -> Any:
+def _rename_seen(head: BaseHead, column_of: dict[str, str]) -> BaseHead:
     named = copy(head)
     named.items_ = rename_all(head.items_, column_of)
     if head.head is not None:

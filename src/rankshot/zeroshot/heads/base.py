@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,9 +29,8 @@ from rankshot.core.validation import require_choice, require_number, require_who
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.decide import Top, predict_names, predict_top
+from rankshot.zeroshot.decide import Top, most_probable, run_head, take_top
 from rankshot.zeroshot.files.head_files import write_head
-from rankshot.zeroshot.runner import Candidates, run_head
 from rankshot.zeroshot.scores import (
     KINDS,
     LARGEST_SCORE,
@@ -39,13 +38,15 @@ from rankshot.zeroshot.scores import (
     Kind,
     Scores,
     as_scores,
-    is_lazy,
     n_columns,
 )
 
+if TYPE_CHECKING:
+    from rankshot.zeroshot.torch_head import TorchHead
+
 Floats = NDArray[np.floating]
 Semantics = Rankings | Similarity
-Orders = Mapping[str, Sequence[Any]]
+Orders = Mapping[str, Sequence[str | Sequence[str]]]
 """For each target, its seen classes, most similar first."""
 
 
@@ -82,13 +83,18 @@ class BaseHead(ABC):
     # sources that are not used.
     rankings_: Any = None
     consensus_: Any = None
-    reference_: Any = None
+    reference_: Reference | None = None
     missing_: Mapping[str, list[str]] = {}
     unused_: tuple[str, ...] = ()
-    _loaded: tuple[Any, dict[str, Any]] = None, {}
+    _loaded: tuple[NDArray[np.str_] | None, dict[str, Any]] = None, {}
     _learned: ClassVar[tuple[str, ...]] = ()
     """The attributes that `fit` sets and a file holds: arrays, rankings, a reference and plain
     values. All else follows from them in `_prepare`."""
+
+    if TYPE_CHECKING:
+        # By scikit-learn's BaseEstimator, which has no types.
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...  # noqa: FBT001, FBT002, D102
+        def set_params(self, **params: object) -> Self: ...  # noqa: D102
 
     @abstractmethod
     def fit(self, semantics: Any) -> Any:
@@ -171,7 +177,7 @@ class BaseHead(ABC):
         """The number by which log-posteriors are divided before they are normalised."""
         return self._default_temperature() if self.temperature is None else float(self.temperature)
 
-    def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
+    def predict_log_proba(self, scores: Scores | ArrayLike) -> Array:
         """Return log P(z|x): one row per input, one column per class as in ``classes_``.
 
         Parameters
@@ -179,36 +185,27 @@ class BaseHead(ABC):
         scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
             Scores of the classifier. The columns of a plain array are in the order of
             ``items_``. The result has float32 if the scores have. torch, CuPy and JAX arrays give
-            a result of the same library, on the same device; their values are not checked. Dask
-            arrays and data frames give a lazy array, with the same blocks of rows.
-        candidates : list of lists of names, or bool array of shape (n, L), optional
-            The classes that each input may be assigned; by default all of ``classes_``. Not for
-            Dask.
+            a result of the same library, on the same device; their values are not checked.
         """
         check_is_fitted(self, "classes_")
-        return run_head(self, scores, candidates)
+        return run_head(self, scores)
 
-    def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
+    def predict_proba(self, scores: Scores | ArrayLike) -> Array:
         """Return P(z|x): one row per input, one column per class as in ``classes_``."""
-        log_proba = self.predict_log_proba(scores, candidates)
-        if is_lazy(log_proba):
-            return np.exp(log_proba)
+        log_proba = self.predict_log_proba(scores)
         xp = other_library(log_proba)
         return np.exp(log_proba, out=log_proba) if xp is None else xp.exp(log_proba)
 
-    def predict(
-        self, scores: Scores | ArrayLike, candidates: Candidates = None
-    ) -> NDArray[np.str_]:
+    def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
         """Return the most probable class of each input; among equals, the first by name.
 
-        The names are a NumPy array even if the scores are on another device; they are a lazy Dask
-        array if the scores are.
+        The names are a NumPy array even if the scores are on another device.
         """
-        return predict_names(self.predict_log_proba(scores, candidates), self.classes_)
+        return self.classes_[most_probable(self.predict_log_proba(scores))]
 
-    def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
+    def top(self, scores: Scores | ArrayLike, k: int) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""
-        return predict_top(self.predict_log_proba(scores, candidates), self.classes_, k)
+        return take_top(to_numpy(self.predict_log_proba(scores)), self.classes_, k)
 
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """Return the log-posteriors before they are divided by the temperature and normalised.
@@ -219,27 +216,7 @@ class BaseHead(ABC):
         check_is_fitted(self, "classes_")
         return run_head(self, scores, normalize=False)
 
-    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:  # noqa: ARG002
-        """Return what each seen class adds to the log-posteriors, for heads that know it.
-
-        The shape is (n, new classes, seen classes), for ``values``, which are scores of a ``kind``.
-        """
-        raise RankshotError(
-            f"{type(self).__name__} cannot be explained by seen classes and sources"
-        )
-
-    def source_log_posteriors(
-        self,
-        values: Floats,
-        kind: Kind,  # noqa: ARG002
-    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the names of sources, and the log-posteriors by each alone; often none are known.
-
-        The shape is (n, new classes, sources), for ``values``, which are scores of a ``kind``.
-        """
-        return (), np.zeros((len(values), len(self.classes_), 0))
-
-    def to_torch(self, kind: Kind = "multiclass") -> Any:
+    def to_torch(self, kind: Kind = "multiclass") -> TorchHead:
         """Return the fitted head as a torch module, from scores to log-probabilities.
 
         The module takes scores of one ``kind``. It can be compiled, exported and moved to any
@@ -258,7 +235,7 @@ class BaseHead(ABC):
         return TorchHead(self, kind)
 
     def save(
-        self, path: str | Path, *, note: str = "", provenance: Mapping[str, Any] | None = None
+        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
     ) -> None:
         """Write the fitted head to one file (.rankshot); `load_head` reads it.
 
@@ -286,9 +263,9 @@ class BaseHead(ABC):
         # `fit` sets new classes, and then the file no longer says how the head came about.
         return dict(provenance) if classes is self.classes_ else {}
 
-    def _describe_state(self) -> dict[str, Any]:
+    def _describe_state(self) -> dict[str, object]:
         """Return what `fit` learned by name: arrays, rankings and plain values."""
-        state: dict[str, Any] = {}
+        state: dict[str, object] = {}
         for name in self._learned:
             value: Any = getattr(self, name, None)
             if isinstance(value, Reference):
@@ -335,7 +312,7 @@ def align_to(semantics: Semantics | Orders | None, items: tuple[str, ...]) -> Se
     return require_targets(semantics).change_items(items)
 
 
-def require_semantics(semantics: Any) -> Semantics:
+def require_semantics(semantics: object) -> Semantics:
     """Return ``semantics`` if they are `Rankings` or a `Similarity`; raise otherwise."""
     if not isinstance(semantics, Rankings | Similarity):
         raise RankshotError(
@@ -429,7 +406,7 @@ def sources_or_raters(rankings: Rankings) -> tuple[tuple[str, ...], NDArray[np.o
     return tuple(sorted({label for label in labels if label is not None})), labels
 
 
-def compared_rankings(head: Any) -> Rankings | None:
+def compared_rankings(head: BaseHead) -> Rankings | None:
     """Return the rankings that a fitted head compares with scores, or their consensus, if any."""
     found: Rankings | None = head.consensus_ or head.rankings_
     return found

@@ -12,6 +12,8 @@ from dataclasses import asdict, is_dataclass
 from inspect import Parameter, signature
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from sklearn.base import BaseEstimator
+
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.estimators import Estimator
 from rankshot.core.validation import require_choice
@@ -26,7 +28,7 @@ def list_settable(kind: type) -> dict[str, tuple[str, ...]]:
     return {name: (*it.choices, *it.models) for name, it in values.items() if it.are_texts}
 
 
-def parse_parameter(kind: type, name: str, text: str) -> Any:
+def parse_parameter(kind: type, name: str, text: str) -> object:
     """Return the value of a parameter that a user wrote."""
     values = _Values(kind, name)
     if text.lower() == "none" and type(None) in values.allowed:
@@ -41,7 +43,7 @@ def parse_parameter(kind: type, name: str, text: str) -> Any:
         raise RankshotError(f"{text!r} is not a number") from None
 
 
-def encode_parameters(head: Any) -> dict[str, Any]:
+def encode_parameters(head: BaseEstimator | Estimator) -> dict[str, object]:
     """Return the parameters of a head or a model that are not the defaults, as JSON holds them.
 
     The head inside a head, which has no default, is left out.
@@ -60,7 +62,7 @@ def encode_parameters(head: Any) -> dict[str, Any]:
     return found
 
 
-def decode_parameters(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
+def decode_parameters(kind: type, plain: Mapping[str, object]) -> dict[str, object]:
     """Return the parameters of a head that `encode_parameters` returned."""
     known = tuple(_list_defaults(kind))
     found = {}
@@ -97,12 +99,12 @@ class _Values:
         self.are_texts = bool(self.choices or self.models or {int, float} & {*types})
 
 
-def _list_defaults(kind: type) -> dict[str, Any]:
+def _list_defaults(kind: type) -> dict[str, object]:
     parameters = signature(kind).parameters.items()
     return {name: each.default for name, each in parameters if each.default is not Parameter.empty}
 
 
-def _list_hints(kind: type) -> dict[str, Any]:
+def _list_hints(kind: type) -> dict[str, object]:
     hints = get_type_hints(kind.__init__)  # type: ignore[misc]
     return {name: hints[name] for name in _list_defaults(kind)}
 

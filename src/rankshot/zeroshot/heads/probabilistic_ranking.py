@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import product
+from collections.abc import Mapping
 from math import log, perm
 from typing import Any, Literal
 
@@ -11,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp as numpy_logsumexp, softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import (
+    BLOCK_CELLS,
     CACHED_CELLS,
     Array,
     Constants,
@@ -39,17 +38,11 @@ from rankshot.zeroshot.heads.base import (
     require_k,
     require_targets,
     sources_of,
-    sources_or_raters,
     standardize,
 )
 from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.heads.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
-from rankshot.zeroshot.likelihoods.formulas import (
-    ArrayFormula,
-    BabingtonSmithFormula,
-    PlackettLuceFormula,
-)
-from rankshot.zeroshot.likelihoods.scorers import Scorers
+from rankshot.zeroshot.likelihoods import Scorers
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, n_columns
 
 RankingModel = PlackettLuce | Mallows | BabingtonSmith
@@ -91,7 +84,7 @@ def consensus_rankings(
     target are those of one class, None.
     """
     first = keep_counted(rankings).top(k)
-    named: Mapping[Any, AnyRankings] = first.by_target() or {None: first}
+    named = first.by_target() or {None: first}
     return Rankings.concatenate(
         [merge_rankings(theirs, priors.get(target)) for target, theirs in named.items()]
     )
@@ -120,9 +113,8 @@ class MeanOverSources:
 
     Attributes
     ----------
-    groups : ndarray of int
-        A number for each ranking: rankings of one group have the same class, source and weight,
-        so that their log-probabilities may be added.
+    matrices : dict of sparse arrays
+        What `combine` multiplies by.
     missing : dict of str to list of str
         For each source that does not rank all classes connected with it: those that it lacks.
     unused : tuple of str
@@ -133,15 +125,9 @@ class MeanOverSources:
         z = np.searchsorted(classes, rankings.targets.astype(str))
         names, s = np.unique(sources_of(rankings), return_inverse=True)
         n_classes, n_sources = len(classes), len(names)
-        keys, self.groups, sizes = np.unique(
-            np.column_stack([s, z, rankings.weights]),
-            axis=0,
-            return_inverse=True,
-            return_counts=True,
-        )
-        s, z, weights = keys[:, 0].astype(int), keys[:, 1].astype(int), keys[:, 2]
+        weights = rankings.weights
         total = np.zeros((n_sources, n_classes))
-        np.add.at(total, (s, z), weights * sizes)
+        np.add.at(total, (s, z), weights)
         ranked = total > 0
         share = total.sum(axis=1) / ranked.sum(axis=1)
         together = _connected(ranked)
@@ -157,60 +143,37 @@ class MeanOverSources:
         # The weight of each source for each class.
         share_of = np.where(together, share[:, None], 0.0)
         share_of /= share_of.sum(axis=0)
-        # A group is a column; its share is that of one of its rankings in the mean of its class.
-        group, in_mean = np.arange(len(keys)), weights / total[s, z]
-        self._own = csr_array((share_of[s, z] * in_mean, (z, group)), (n_classes, len(keys)))
-        # The usual case: one source, and rankings of equal weight. Groups are in the order of z.
-        self._one_group_each = n_sources == 1 and len(keys) == n_classes
-        by_source = csr_array(
-            (in_mean, (s * n_classes + z, group)), (n_sources * n_classes, len(keys))
-        )
+        row, in_mean = np.arange(len(rankings)), weights / total[s, z]
+        own = csr_array((share_of[s, z] * in_mean, (row, z)), (len(rankings), n_classes))
+        cells = in_mean, (row, s * n_classes + z)
+        by_source = csr_array(cells, (len(rankings), n_sources * n_classes)).tocsc()
         partial = np.flatnonzero(lacks.any(axis=1))
-        self._partial = [
-            by_source[source * n_classes + np.flatnonzero(ranked[source])] for source in partial
-        ]
-        self._neutral_share = np.where(lacks, share_of, 0.0)[partial].T
-
-    def combine(self, log_prob: Floats) -> Floats:
-        """Return one row per class, from one row per group of rankings."""
-        if self._one_group_each:
-            return np.asarray(log_prob * self._own.data[:, None].astype(log_prob.dtype))
-        result = np.asarray(self._own @ log_prob, np.float64)
-        if self._partial:
-            values = [within @ log_prob for within in self._partial]
-            neutral = [numpy_logsumexp(value, axis=0) - np.log(len(value)) for value in values]
-            result += self._neutral_share @ np.array(neutral)
-        return result
+        self.matrices: Constants = {"own": own}
+        for i, source in enumerate(partial):
+            columns = source * n_classes + np.flatnonzero(ranked[source])
+            self.matrices[f"partial{i}"] = by_source[:, columns]
+        self._n_partial = partial.size
+        self._neutral_share = np.where(lacks, share_of, 0.0)[partial]
 
     def constants(self) -> Constants:
-        """Return the arrays of `combine_array`."""
-        partial = {
-            f"partial{i}": within.toarray()[:, self.groups].T
-            for i, within in enumerate(self._partial)
-        }
-        own = self._own.toarray()[:, self.groups].T
-        return {"own": own, "neutral_share": self._neutral_share.T} | partial
+        """Return the arrays of `combine`."""
+        dense = {name: matrix.toarray() for name, matrix in self.matrices.items()}
+        return dense | {"neutral_share": self._neutral_share}
 
-    def combine_array(self, log_prob: Array, c: Constants, xp: Library) -> Array:
-        """Return one column per class, from one column per ranking, in any library."""
+    def combine(self, log_prob: Array, c: Constants, xp: Library) -> Array:
+        """Return one column per class, from one column per ranking.
+
+        ``c`` has the `constants` in another library; NumPy arrays are multiplied by sparse ones.
+        """
+        c = self.matrices | {"neutral_share": self._neutral_share} if xp is np else c
         result = log_prob @ c["own"]
-        if self._partial:
-            # Symbolic arrays do not know their shape.
-            neutral = [
-                logsumexp(log_prob @ c[f"partial{i}"], xp, 1) - log(within.shape[0])
-                for i, within in enumerate(self._partial)
-            ]
-            result = result + xp.concat(neutral, axis=1) @ c["neutral_share"]
-        return result
-
-    def slopes(self, log_prob: Floats) -> NDArray[np.float64]:
-        """Return the derivatives of `combine`: classes by groups by inputs, or by 1 if equal."""
-        slopes = self._own.toarray()[:, :, None]
-        for share, within in zip(self._neutral_share.T, self._partial, strict=True):
-            # A class that the source lacks depends on its most probable classes.
-            by_group = within.T @ softmax(within @ log_prob, axis=0)
-            slopes = slopes + share[:, None, None] * by_group
-        return np.asarray(slopes)
+        # Symbolic arrays do not know their shape.
+        neutral = [
+            logsumexp(log_prob @ c[f"partial{i}"], xp, 1)
+            - log(self.matrices[f"partial{i}"].shape[1])
+            for i in range(self._n_partial)
+        ]
+        return result + xp.concat(neutral, axis=1) @ c["neutral_share"] if neutral else result
 
 
 def _connected(ranked: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -230,11 +193,13 @@ POSTERIORS = ("consensus", "mean", "sum")
 
 
 class ProbabilisticRanking(SemanticHead, BaseEstimator):
-    r"""The paper's method (PR): a new class is as probable as its ranking, given the scores.
+    r"""Predict the new class whose ranking is the most probable, given the scores.
 
-    The scores of a classifier define a model of rankings: Plackett-Luce for one score per class
-    (equation 14), Babington-Smith for one score per pair of classes (equation 15). A new class is
-    as probable as its ranking is under this model. The parameter ``posterior`` decides what
+    This is the probabilistic method (PR) of Hamm and Belkin (2015) [1]_; equations are those of
+    their paper. The scores of a classifier define a model of rankings: Plackett-Luce for one score
+    per class (equation 14), Babington-Smith for one score per pair of classes (equation 15). A high
+    score makes a seen class likely to come first. A new class is as probable as its ranking is
+    under this model. The parameter ``posterior`` decides what
     happens if a new class has several rankings:
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
@@ -242,16 +207,17 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
       for that source, such a class gets the average of the classes that it does rank. The time per
       input grows with the number of rankings: with 100 for each class, it is 10 times that of
       ``"consensus"``, and 20 times that of `WeightedMean`, which merges them when it is fitted.
-    - ``"consensus"``, the paper's classifiers (equations 16 and 17): the rankings of a new class
-      are merged into one, the mode of the prior fitted to them, and P(z|x) ∝ P(π_0^z|x).
+    - ``"consensus"``, the classifiers of Hamm and Belkin (equations 16 and 17): the rankings of a
+      new class are merged into one, the mode of the prior fitted to them, and
+      P(z|x) ∝ P(π_0^z|x).
     - ``"sum"``, equation 7: Σ_π P(π|x) P(z|π) over all top-k rankings π, with
       P(z|π) ∝ P(π|z) from the priors, which are fitted to at least ten places. The sum is exact
       for at most 20,000 rankings; otherwise it is estimated from exact samples of P(π|x), in a
       time proportional to ``n_samples`` and to the number of inputs. See `sum_over_rankings`.
 
     The rankings may have different lengths: every P(π|x) is divided by the probability of π where
-    all scores are equal, which is the same for all rankings of one length. The paper's own
-    classifier is ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
+    all scores are equal, which is the same for all rankings of one length. The
+    classifier of Hamm and Belkin is ``ProbabilisticRanking(k=4, posterior="consensus", decay=0)``.
 
     Parameters
     ----------
@@ -293,6 +259,11 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     unused_ : tuple of str
         The sources that rank only one of several new classes: such sources are not used.
 
+    References
+    ----------
+    .. [1] J. Hamm and M. Belkin, "Probabilistic zero-shot classification with semantic rankings",
+       2015.
+
     Examples
     --------
     >>> import rankshot as rs
@@ -315,7 +286,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
 
     name = "probabilistic"
     _learned = (
-        *("rankings_", "consensus_", "reference_", "_usual_contributions"),
+        *("rankings_", "consensus_", "reference_"),
         *("_sum_places", "_log_uniform", "_sum_seed"),
     )
 
@@ -361,7 +332,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         self,
         semantics: Rankings,
         reference: Scores | ArrayLike | None,
-        labels: Any,  # noqa: ARG002
+        labels: object,  # noqa: ARG002
     ) -> None:
         """Fit the priors and the consensus of the new classes.
 
@@ -393,10 +364,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         self._prepare()
         if reference is not None:
             table = as_reference(reference, self.items_)
-            self.reference_ = fit_reference(table, self._raw_log_posterior)
-            # The mean contributions are needed for explanations and files only, and take long.
-            self._reference_values = table.values
-            self._usual_contributions: NDArray[np.float64] | None = None
+            self.reference_ = self._fit_reference(table)
 
     def _draw_numbers(self, k: int) -> None:
         """Draw the random numbers of a sum over too many rankings; they are part of the head."""
@@ -416,19 +384,14 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
             self._mean = MeanOverSources(self._compared, self.classes_)
         self.missing_ = {} if self._mean is None else self._mean.missing
         self.unused_ = () if self._mean is None else self._mean.unused
-        self._array_formulas: dict[Kind, ArrayFormula] = {}
-        self._scorers = Scorers(
-            self._compared, self.decay, None if self._mean is None else self._mean.groups
-        )
+        self._scorers = Scorers(self._compared, self.decay)
         if self.posterior == "sum":
             models = [self.priors_[target] for target in self.classes_]
             self._sum = SumOverRankings(
                 models, self.items_, self._sum_places, self._log_uniform, self._sum_seed
             )
 
-    def _describe_state(self) -> dict[str, Any]:
-        if self.reference_ is not None:
-            self._mean_contributions(self.reference_)
+    def _describe_state(self) -> dict[str, object]:
         return super()._describe_state() | _describe_priors(self.priors_)
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
@@ -443,25 +406,17 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
         if self.posterior == "sum":
             return self._sum.log_proba_by_target(values, kind)[0]
-        if self.reference_ is None:
-            return self._raw_log_posterior(values, kind)
-        raw = self._raw_log_posterior(self.reference_.standardize_scores(values, kind), kind)
-        return self.reference_.standardize_log_posterior(raw)
+        c = {} if self.reference_ is None else self.reference_.constants()
+        f = np.asarray(values, np.float64)
+        return np.ascontiguousarray(self._formula(f, kind, c, np, None).T)
 
-    def _array_formula(self, kind: Kind) -> ArrayFormula:
-        """Return P(π|x) on arrays of other libraries."""
+    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
         if self.posterior == "sum":
             raise RankshotError(
                 "posterior='sum' needs NumPy arrays: it adds up rankings in main memory. "
                 "posterior='mean' and posterior='consensus' take arrays of any library"
             )
-        if kind not in self._array_formulas:
-            model = BabingtonSmithFormula if kind == "one-vs-one" else PlackettLuceFormula
-            self._array_formulas[kind] = model(self._compared, self.decay)
-        return self._array_formulas[kind]
-
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants = self._array_formula(kind).constants(dtype)
+        constants = self._scorers.get_scorer(kind).constants(dtype)
         if self._mean is not None:
             constants |= self._mean.constants()
         if self.reference_ is not None:
@@ -469,118 +424,36 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         return constants
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        if self.reference_ is not None:
-            self.reference_.require_kind(kind)
-            f = standardize(f, c["score_mean"], c["score_std"])
-        result = self._array_formula(kind)(f, c, xp, lost)
-        if self._mean is not None:
-            result = self._mean.combine_array(result, c, xp)
-        if self.reference_ is not None:
-            result = standardize(result, c["target_mean"], c["target_std"])
-        return result
+        if self.reference_ is None:
+            return self._raw_formula(f, kind, c, xp, lost)
+        self.reference_.require_kind(kind)
+        f = standardize(f, c["score_mean"], c["score_std"])
+        result = self._raw_formula(f, kind, c, xp, lost)
+        return standardize(result, c["target_mean"], c["target_std"])
+
+    def _raw_formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        """Return the log-posterior before it is standardised by the reference."""
+        scorer = self._scorers.get_scorer(kind)
+        log_prob = scorer.log_prob(f) if xp is np else scorer(f, c, xp, lost)
+        return log_prob if self._mean is None else self._mean.combine(log_prob, c, xp)
+
+    def _fit_reference(self, table: Scores) -> Reference:
+        """Return the means and standard deviations over some inputs."""
+        values, kind = table.values, table.kind
+        mean, std = mean_and_std(values)
+        blocks = row_blocks(len(values), 1, self._block_rows(kind))
+        scaled = (standardize(values[rows], mean, std) for rows in blocks)
+        of_targets = np.concatenate([self._raw_formula(f, kind, {}, np, None) for f in scaled])
+        return Reference(kind, mean, std, *mean_and_std(of_targets))
 
     def _formula_cells(self, kind: Kind) -> int:
-        return self._array_formula(kind).cells_per_input
-
-    def _raw_log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        """Return the log-posterior before it is standardised by the reference."""
-        log_prob = self._log_prob_over_chance(values, kind)
-        return log_prob if self._mean is None else self._mean.combine(log_prob)
-
-    def _log_prob_over_chance(self, values: Floats, kind: Kind) -> Floats:
-        """Return log P(π|x) of each group of rankings, minus its value for equal scores."""
-        scorer = self._scorers.get_scorer(kind)
-        log_prob = scorer.log_prob_by_group(values)
-        log_prob -= scorer.log_chance[:, None].astype(log_prob.dtype)
-        return np.asarray(log_prob)
+        return self._scorers.get_scorer(kind).cells_per_input
 
     def _block_rows(self, kind: Kind) -> int:
         if self.posterior == "sum":
             return CACHED_CELLS // self._sum.cells_per_input
         cells = n_columns(len(self.items_), kind) + len(self._compared)
-        return self._scorers.get_scorer(kind).block_cells // cells
-
-    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the contributions of seen classes to ``values``, scores of a ``kind``.
-
-        They have the shape (n, new classes, seen classes). The log-ratio of each factor of P(π|x)
-        to its value for equal scores is the contribution of the item at this place; tied items
-        share it equally. Where a source does not rank a class, its rankings of other classes
-        contribute, as far as the class depends on them; what is left is shared equally by all seen
-        classes that contribute.
-        """
-        if self.reference_ is None:
-            return self._raw_item_contributions(values, kind)
-        scaled = self.reference_.standardize_scores(values, kind)
-        contributions = self._raw_item_contributions(scaled, kind)
-        deviation = contributions - self._mean_contributions(self.reference_)
-        return np.asarray(deviation / self.reference_.target_std[:, None])
-
-    def _mean_contributions(self, reference: Reference) -> NDArray[np.float64]:
-        """Return the mean of the contributions over the inputs of the reference; kept."""
-        if self._usual_contributions is not None:
-            return self._usual_contributions
-        values, total = self._reference_values, np.zeros((len(self.classes_), len(self.items_)))
-        cells = len(self.classes_) * (len(self.items_) + len(self._compared))
-        for rows in row_blocks(len(values), cells):
-            block = reference.standardize_scores(values[rows], reference.kind)
-            total += self._raw_item_contributions(block, reference.kind).sum(axis=0)
-        self._usual_contributions = total / len(values)
-        return self._usual_contributions
-
-    def _raw_item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        scorer = self._scorers.get_scorer(kind)
-        L, C = len(self.classes_), len(self.items_)
-        slopes = np.eye(L)[:, :, None]
-        if self._mean is not None:
-            log_prob = np.asarray(self._log_prob_over_chance(values, kind), np.float64)
-            slopes = self._mean.slopes(log_prob)
-        is_affected = np.asarray(slopes.any(axis=2))
-        cells = np.zeros((L * C, len(values)))
-        for groups, members, log_prob_of, chance, weight in scorer.stage_log_probs(values.T):
-            share = weight * (log_prob_of - chance[:, None]) / members.shape[1]
-            z, row = np.nonzero(is_affected[:, groups])
-            terms = slopes[z, groups[row]] * share[row]
-            # Several rankings of a class may have the same item at this stage.
-            some, at = np.unique(z[:, None] * C + members[row], return_inverse=True)
-            term = np.repeat(np.arange(len(terms)), members.shape[1])
-            add = csr_array((np.ones(term.size), (at.ravel(), term)), (some.size, len(terms)))
-            cells[some] += add @ terms
-        contributions = np.ascontiguousarray(cells.T).reshape(-1, L, C)
-        if self._mean is not None and self.missing_:
-            left = self._mean.combine(log_prob).T - contributions.sum(axis=2)
-            some = contributions != 0
-            contributions += some * (left / np.maximum(some.sum(axis=2), 1))[:, :, None]
-        return contributions
-
-    def source_log_posteriors(
-        self, values: Floats, kind: Kind
-    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the names of the sources, and the log-posteriors by each source alone.
-
-        ``values`` are scores of a ``kind``. If all rankings have one source, its raters take the
-        place of sources. The array has the shape (n, new classes, sources), and NaN where a source
-        has no ranking of a class. It is empty for one-vs-one scores if the rankings have different
-        lengths, because their probabilities cannot be compared.
-        """
-        uneven = np.ptp(self.rankings_.lengths) > 0 or self.rankings_.is_subset.any()
-        if kind == "one-vs-one" and uneven:
-            return (), np.zeros((len(values), len(self.classes_), 0))
-        names, labels = sources_or_raters(self.rankings_)
-        scorer = Scorers(self.rankings_, self.decay).get_scorer(kind)
-        if self.reference_ is not None:
-            values = self.reference_.standardize_scores(values, kind)
-        log_prob = scorer.log_prob_by_group(values) - scorer.log_chance[:, None]
-        log_posteriors = np.full((len(values), len(self.classes_), len(names)), np.nan)
-        for z, s in product(range(len(self.classes_)), range(len(names))):
-            theirs = (self.rankings_.targets == self.classes_[z]) & (labels == names[s])
-            if theirs.any():
-                log_posteriors[:, z, s] = np.average(
-                    log_prob[theirs], axis=0, weights=self.rankings_.weights[theirs]
-                )
-        if self.reference_ is not None:
-            log_posteriors = self.reference_.standardize_log_posterior(log_posteriors)
-        return names, log_posteriors
+        return BLOCK_CELLS // 16 // cells
 
     def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:
         """Return P(z|x) of ``posterior="sum"``, with the standard error of every probability.
@@ -598,29 +471,14 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         return PosteriorSum(proba, error)
 
 
-def fit_reference(table: Scores, log_posterior: Callable[[Floats, Kind], Floats]) -> Reference:
-    """Compute the means and standard deviations over some inputs.
-
-    ``log_posterior`` returns log-posteriors, with one row per class, for scores and their kind.
-    """
-    values = table.values
-    mean, std = mean_and_std(values)
-    blocks = row_blocks(len(values), values.shape[1], CACHED_CELLS)
-    of_targets = np.concatenate(
-        [log_posterior(standardize(values[rows], mean, std), table.kind) for rows in blocks], axis=1
-    )
-    targets = (np.asarray(x, np.float64) for x in mean_and_std(of_targets.T))
-    return Reference(table.kind, mean, std, *targets)
-
-
 # ---- The priors in a file
 
 
-def _describe_priors(models: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_priors(models: Mapping[str, RankingModel]) -> dict[str, object]:
     """Return what the models of some classes learned: numbers as arrays with one row per class."""
     if not models:
         return {}
-    state: dict[str, Any] = {"prior_targets": list(models)}
+    state: dict[str, object] = {"prior_targets": list(models)}
     for name in vars(next(iter(models.values()))):
         if name.endswith("_") and name != "items_":
             values = [getattr(model, name) for model in models.values()]
@@ -630,10 +488,10 @@ def _describe_priors(models: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _restore_priors(
-    state: Mapping[str, Any], prior: Any, items: tuple[str, ...]
+    state: Mapping[str, Any], prior: RankingModel, items: tuple[str, ...]
 ) -> dict[str, RankingModel]:
     """Return the fitted models of a state."""
-    models: dict[str, Any] = {}
+    models: dict[str, RankingModel] = {}
     learned = {
         key.removeprefix("prior_"): value
         for key, value in state.items()
@@ -652,5 +510,5 @@ def _restore_priors(
     return models
 
 
-def _as_tuples(value: object) -> Any:
+def _as_tuples(value: object) -> object:
     return tuple(map(_as_tuples, value)) if isinstance(value, list) else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +16,7 @@ from rankshot.core.arrays import Array, Constants, Library, Lost, largest, log_s
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.decide import iterate_rows
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.heads.base import (
     BaseHead,
@@ -27,7 +27,6 @@ from rankshot.zeroshot.heads.base import (
 )
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import measure_coverage
-from rankshot.zeroshot.runner import iterate_rows
 from rankshot.zeroshot.scores import (
     ROUNDING_UNITS,
     Kind,
@@ -114,7 +113,7 @@ class Gate:
         return np.array(groups).T
 
 
-def _require_coefficients(name: str, values: object) -> Any:
+def _require_coefficients(name: str, values: object) -> tuple[float, ...]:
     numbers = np.array(values if isinstance(values, list | tuple) else np.nan, np.float64)
     if numbers.shape != (3,) or not np.isfinite(numbers).all():
         raise RankshotError(f"gate: {name} must be three finite numbers, not {short_repr(values)}")
@@ -131,17 +130,11 @@ SLOPE_WITHOUT_REFERENCE = 0.35
 are this multiple of z - s."""
 
 
-def fit_gate(
-    new: ArrayLike,
-    seen: ArrayLike,
-    none: ArrayLike | None = None,
-    *,
-    new_share: float = 0.5,
-    none_share: float = NONE_SHARE,
-) -> Gate:
+def fit_gate(new: ArrayLike, seen: ArrayLike, none: ArrayLike | None = None) -> Gate:
     """Fit a gate by logistic regression.
 
-    All groups have the same weight, whatever their numbers of inputs.
+    Inputs of seen and of new classes are expected to be equally frequent, and a tenth of all inputs
+    to be of neither group, whatever the numbers of inputs here.
 
     Parameters
     ----------
@@ -149,9 +142,6 @@ def fit_gate(
         The features of inputs of new classes, of seen classes and of neither, as returned by
         `SeenAndNew.gate_features`. In a rehearsal, the new classes are held-out seen classes, and
         ``none`` are inputs of other held-out classes whose rankings the head does not have.
-    new_share, none_share : float
-        The shares, among the inputs to classify, of new classes (without those of neither group)
-        and of inputs of neither group.
 
     Examples
     --------
@@ -160,18 +150,16 @@ def fit_gate(
     >>> gate.new[0] > 0 > gate.new[1]
     True
     """
-    for name, share in (("new_share", new_share), ("none_share", none_share)):
-        require_number(name, share, above=0, below=1)
     tables = [np.asarray(group) for group in (seen, new, none) if group is not None]
     groups = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
     model = LogisticRegression(C=RIDGE, max_iter=1000, class_weight="balanced")
     model.fit(np.concatenate(tables), groups)
     fitted = np.column_stack([model.coef_, model.intercept_])
     if none is None:
-        return Gate(tuple(fitted[0] + [0, 0, logit(new_share)]))
+        return Gate(tuple(fitted[0]))
     against_seen = fitted[1:] - fitted[0]
-    # The share of seen classes is (1 - none_share) (1 - new_share).
-    against_seen[:, 2] += logit(new_share), logit(none_share) - log(1 - new_share)
+    # The share of seen classes is half of those that are not of neither group.
+    against_seen[1, 2] += logit(NONE_SHARE) + log(2)
     return Gate(*map(tuple, against_seen))
 
 

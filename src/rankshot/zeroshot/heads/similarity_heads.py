@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +20,17 @@ Floats = NDArray[np.floating]
 
 
 class DirectSimilarity(SemanticHead, BaseEstimator):
-    r"""Direct Similarity (DS) of Rohrbach et al. (2010), the paper's equation 18.
+    r"""Predict the new class whose most similar seen classes are the most probable.
+
+    This is Direct Similarity (DS) of Rohrbach et al. (2010), equation 18 of Hamm and Belkin (2015),
+    who compare their methods with it:
 
     .. math:: P(z|x) \propto \prod_k \left(\frac{P(y_k|x)}{P(y_k)}\right)^{y_k^z},
               \quad y_k^z = \frac{w_k^z}{\sum_i w_i^z}
 
     over the seen classes y_k most similar to the new class z, where w are the similarities.
     P(y_k|x) is the sigmoid of one-vs-rest scores and the softmax of multiclass scores. The method
-    uses the values of the similarities, not only their ranking; the paper compares its methods
-    with it.
+    uses the values of the similarities, not only their ranking.
 
     Seen classes that tie for the last places share them. A negative similarity, such as a negative
     cosine, counts as 0: the weights of equation 18 are shares, and a seen class that is unlike the
@@ -39,7 +40,7 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
     Parameters
     ----------
     n_similar : int
-        The number of most similar seen classes that count; the paper uses 5.
+        The number of most similar seen classes that count; Hamm and Belkin use 5.
     class_prior : dict of str to float, optional
         P(y_k) by name of the seen class. By default all are equally probable.
     temperature : float or None
@@ -80,7 +81,7 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
         super().require_parameters()
         require_whole_number("n_similar", self.n_similar)
 
-    def _fit(self, semantics: Similarity, reference: Any, labels: Any) -> None:  # noqa: ARG002
+    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:  # noqa: ARG002
         """Compute the exponents; a seen class of unknown similarity is not among the similar."""
         similarity = require_similarity(semantics)
         largest = np.nanmax(similarity.values, axis=1)
@@ -106,14 +107,6 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
         return (log_proba - c["log_prior"]) @ c["exponents"]
-
-    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the terms of the log-posteriors of ``values``, scores of a ``kind``.
-
-        They have the shape (n, new classes, seen classes).
-        """
-        log_proba = log_class_probabilities(values.astype(np.float64), kind, "DirectSimilarity")
-        return np.asarray(self.exponents_ * (log_proba - self._log_prior)[:, None])
 
 
 def require_similarity(similarity: Similarity) -> Similarity:
@@ -200,7 +193,7 @@ class ConSE(SemanticHead, BaseEstimator):
         super().require_parameters()
         require_whole_number("n_classes", self.n_classes)
 
-    def _fit(self, semantics: Similarity, reference: Any, labels: Any) -> None:  # noqa: ARG002
+    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:  # noqa: ARG002
         """Store the cosines; seen classes without a vector are left out."""
         similarity = require_similarity(semantics)
         self.items_ = similarity.items
@@ -220,24 +213,9 @@ class ConSE(SemanticHead, BaseEstimator):
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
-        return self._weights(f, kind, c, xp) @ c["cosines"]
-
-    def _weights(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
-        """Return the weight in the mean of each seen class that has a vector."""
         log_proba = log_class_probabilities(f, kind, "ConSE", xp)
         log_proba, f = (xp.take(table, c["columns"], axis=1) for table in (log_proba, f))
         # By score, because probabilities close to one are rounded to one.
         share = share_of_largest(f, int(self.n_classes), xp)
         weights = share * xp.exp(log_proba - largest(log_proba, xp, 1))
-        return weights / xp.sum(weights, axis=1, keepdims=True)
-
-    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        """Return the terms of the log-posteriors of ``values``, scores of a ``kind``.
-
-        They have the shape (n, new classes, seen classes).
-        """
-        f = np.asarray(values, np.float64)
-        weights = self._weights(f, kind, self._constants(kind, f.dtype), np)
-        terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
-        terms[:, :, self._has_vector] = self._cosines * weights[:, None]
-        return terms
+        return weights / xp.sum(weights, axis=1, keepdims=True) @ c["cosines"]

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax, logsumexp
 
-from rankshot.core.arrays import row_blocks
-from rankshot.ranking.entries import find_first, number_rows
 from rankshot.ranking.models.babington_smith import BabingtonSmith
+from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.likelihoods.scorers import Scorers
+from rankshot.zeroshot.likelihoods import PlackettLuceScorer, Scorers
 from rankshot.zeroshot.scores import Kind
 
 Floats = NDArray[np.float64]
@@ -50,17 +49,17 @@ class SumOverRankings:
 
     def __init__(
         self,
-        models: Sequence[Any],
+        models: Sequence[PlackettLuce | Mallows | BabingtonSmith],
         items: tuple[str, ...],
         k: int,
         log_uniform: Floats | None,
         seed: int | None,
     ) -> None:
         self._items, self._k, self._log_uniform, self._seed = items, k, log_uniform, seed
-        self._priors = _Priors(models, items)
+        self._models = models
         if log_uniform is None:
             lists = np.array(list(permutations(range(len(items)), k)), np.int32)
-            self._log_posteriors = self._priors.log_target_given(self._priors.class_of[lists])
+            self._log_posteriors = self._log_target_given(lists)
             rankings = Rankings.from_item_numbers(lists, items=items, trusted=True)
             self._scorers = Scorers(rankings)
 
@@ -77,9 +76,8 @@ class SumOverRankings:
         """Return log P(z|x) and the standard error of P(z|x), with one row per class."""
         scores = np.asarray(values, np.float64)
         if self._log_uniform is None:
-            log_prob = self._scorers.get_scorer(kind).log_prob_by_group(scores)
-            log_prob -= logsumexp(log_prob, axis=0)
-            log_proba = multiply_logs(self._log_posteriors, log_prob)
+            log_prob = log_softmax(self._scorers.get_scorer(kind).log_prob(scores), axis=1)
+            log_proba = multiply_logs(self._log_posteriors, log_prob.T)
             return log_proba, np.zeros(log_proba.shape)
         if kind == "one-vs-one":
             lists = [self._sample_by_pairs(row) for row in scores]
@@ -90,26 +88,23 @@ class SumOverRankings:
     def _average(self, lists: Ints) -> tuple[Floats, Floats]:
         """Return the mean and its error of P(z|π) over rankings of shape (inputs, samples, k)."""
         n, n_samples, k = lists.shape
-        # Probable rankings are sampled many times, and items that all priors take as alike need
-        # not be told apart.
-        classes = self._priors.class_of[lists.reshape(-1, k)]
-        which = number_rows(classes.T, len(classes))
-        first = find_first(which)
-        log_posteriors = self._priors.log_target_given(classes[first])
-        input_of = np.repeat(np.arange(n), n_samples)
-        cells, counts = np.unique(input_of * first.size + which, return_counts=True)
-        row, column = np.divmod(cells, first.size)
-        starts = np.searchsorted(row, np.arange(n))
-        terms = log_posteriors[:, column]
-        largest = np.maximum.reduceat(terms, starts, axis=1)
-        # If P(z|π) is 0 for all samples, so is the mean.
-        shift = np.where(np.isneginf(largest), 0.0, largest)
-        total = np.add.reduceat(counts * np.exp(terms - shift[:, row]), starts, axis=1)
-        with np.errstate(divide="ignore"):
-            log_proba = np.log(total) + shift - np.log(n_samples)
-        deviation = np.exp(terms) - np.exp(log_proba)[:, row]
-        variance = np.add.reduceat(counts * deviation**2, starts, axis=1) / (n_samples - 1)
+        log_posteriors = self._log_target_given(lists.reshape(-1, k)).reshape(-1, n, n_samples)
+        log_proba = logsumexp(log_posteriors, axis=2) - np.log(n_samples)
+        variance = np.exp(log_posteriors).var(axis=2, ddof=1)
         return log_proba, np.sqrt(variance / n_samples)
+
+    def _log_target_given(self, lists: Ints) -> Floats:
+        """Return log P(z|π), with one row per new class and one column per list of items."""
+        rankings = Rankings.from_item_numbers(lists, items=self._items, trusted=True)
+        worths = [model.log_worths_ for model in self._models if isinstance(model, PlackettLuce)]
+        if len(worths) == len(self._models):
+            # All models at once, up to a constant of each list.
+            log_prob = PlackettLuceScorer(rankings).log_prob(np.array(worths))
+        else:
+            log_prob = np.array([model.log_prob(rankings) for model in self._models])
+        # A ranking that has probability 0 for all classes is evidence for none of them.
+        log_prob[:, np.isneginf(log_prob).all(axis=0)] = 0.0
+        return np.asarray(log_softmax(log_prob, axis=0))
 
     def _sample_by_pairs(self, scores: Floats) -> Ints:
         C, (k, n_samples) = len(self._items), np.shape(cast("Any", self._log_uniform))
@@ -131,69 +126,6 @@ def multiply_logs(a: Floats, b: Floats) -> Floats:
         few = product[row] < LEAST_PRODUCT
         result[row, few] = logsumexp(a[row][:, None] + b[:, few], axis=0)
     return np.asarray(result)
-
-
-# ---- From rankings to new classes
-
-
-class _Priors:
-    """P(z|π) of lists of items, from P(π|z).
-
-    Items of one class (``class_of``) have the same worth in every prior, so P(π|z) depends only on
-    the classes of the items of π. Only Plackett-Luce priors have such classes.
-    """
-
-    def __init__(self, models: Sequence[Any], items: tuple[str, ...]) -> None:
-        self._models, self._items = models, items
-        self.class_of: NDArray[np.intp] = np.arange(len(items))
-        self._log_worths: Floats | None = None
-        worths = [model.log_worths_ for model in models if isinstance(model, PlackettLuce)]
-        if len(worths) == len(models):
-            self._log_worths, number = np.unique(np.array(worths), axis=1, return_inverse=True)
-            self.class_of = number.ravel()
-            self._log_worths -= self._log_worths.max(axis=1, keepdims=True)
-            self._counts = np.bincount(self.class_of)
-
-    def log_target_given(self, lists: Ints) -> Floats:
-        """Return log P(z|π), with one row per new class and one column per list of classes."""
-        if self._log_worths is None:
-            rankings = Rankings.from_item_numbers(lists, items=self._items, trusted=True)
-            log_prob = np.array([model.log_prob(rankings) for model in self._models])
-        else:
-            log_prob = self._plackett_luce(self._log_worths, lists)
-        # A ranking that has probability 0 for all classes is evidence for none of them.
-        log_prob[:, np.isneginf(log_prob).all(axis=0)] = 0.0
-        return np.asarray(log_softmax(log_prob, axis=0))
-
-    def _plackett_luce(self, log_worths: Floats, lists: Ints) -> Floats:
-        """Return log P(π|z) of all priors at once."""
-        log_rest = self._log_rest(log_worths, lists)
-        result = np.zeros(log_rest.shape)
-        for items in lists.T[::-1]:
-            theirs = log_worths[:, items]
-            # log(v / (v + rest)), without the sum
-            result -= np.logaddexp(0, log_rest - theirs)
-            log_rest = np.logaddexp(log_rest, theirs)
-        return result
-
-    def _log_rest(self, log_worths: Floats, lists: Ints) -> Floats:
-        """Return the log of the total worth of the items that a list leaves out."""
-        worths = np.exp(log_worths)
-        total = (worths @ self._counts)[:, None]
-        rest = total - sum(worths[:, items] for items in lists.T)
-        # Where this little is left, a difference has too few correct digits.
-        small = rest < 1e-6 * total
-        log_rest = np.log(np.where(small, 1.0, rest))
-        prior, column = np.nonzero(small)
-        for some in row_blocks(prior.size, len(self._counts)):
-            left = np.tile(self._counts, (prior[some].size, 1))
-            at = np.arange(len(left))[:, None]
-            np.subtract.at(left, (at, lists[column[some]]), 1)
-            with np.errstate(divide="ignore"):
-                log_rest[prior[some], column[some]] = logsumexp(
-                    log_worths[prior[some]] + np.log(left), axis=1
-                )
-        return np.asarray(log_rest)
 
 
 # ---- Samples of Plackett-Luce

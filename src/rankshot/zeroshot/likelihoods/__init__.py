@@ -1,1 +1,0 @@
-"""P(ranking given x), from the scores of a classifier."""
