@@ -456,6 +456,12 @@ def list_numbers() -> tuple[Number, ...]:
             f"{WEIGHTED}.COVERING_INPUTS", with_small_references, "accuracy, panel, few references"
         ),
         tried(
+            f"{WEIGHTED}.COVERAGE_BY_OTHERS[multiclass]",
+            with_small_references,
+            "accuracy, panel, few references",
+            (0.0, 0.25, 0.5, 0.75, 1.0),
+        ),
+        tried(
             f"{LIKELIHOOD}.ProbabilisticRanking.k",
             by_likelihood,
             "accuracy, panel, with and without reference",

@@ -66,11 +66,12 @@ def rows_of(f):
     return (f - f.mean(axis=1, keepdims=True)) / f.std(axis=1, keepdims=True)
 
 
-def by_inverse(weights, usual, new, decorrelated=True):
+def by_inverse(weights, usual, new, least, decorrelated=True):
     """The log-posteriors in plain NumPy, from one score per class."""
     usual, new = rows_of(usual), rows_of(new)
     n = np.array([(usual.argmax(axis=1) == c).sum() for c in range(C)])
-    coverage = n / (n + 10)
+    variety = 1 / ((n / n.sum()) ** 2).sum()
+    coverage = np.maximum(n / (n + 10), least * variety / (variety + 10))
     mean, std = usual.mean(axis=0), usual.std(axis=0)
     R = np.eye(C)
     for i in range(C):
@@ -97,7 +98,8 @@ def test_a_reference_by_the_explicit_inverse(rng, kind):
     weights = rs.WeightedMean(k=3).fit(RANKINGS).weights_
     head = rs.WeightedMean(k=3).fit(RANKINGS, usual)
     np.testing.assert_array_equal(head.weights_, weights)
-    expected, coverage = by_inverse(weights, by_class(usual), by_class(new))
+    least = 0.5 if kind == "multiclass" else 0.0
+    expected, coverage = by_inverse(weights, by_class(usual), by_class(new), least)
     np.testing.assert_allclose(head.coverage_, coverage, rtol=1e-12)
     np.testing.assert_allclose(log_posteriors(head, new), expected, rtol=1e-9, atol=1e-11)
     log_proba = head.predict_log_proba(new)
@@ -105,7 +107,7 @@ def test_a_reference_by_the_explicit_inverse(rng, kind):
     odds = (expected - expected[:, [0]]) / temperature
     np.testing.assert_allclose(log_proba - log_proba[:, [0]], odds, rtol=1e-9, atol=1e-10)
     # Correlations have an influence.
-    alone, _ = by_inverse(weights, by_class(usual), by_class(new), decorrelated=False)
+    alone, _ = by_inverse(weights, by_class(usual), by_class(new), least, decorrelated=False)
     assert np.abs(alone - expected).max() > 0.1
 
 

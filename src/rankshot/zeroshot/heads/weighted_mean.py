@@ -72,6 +72,9 @@ TEMPERATURE_POWER = 0.2
 """Among more seen classes the temperature grows with this power of their number."""
 COVERING_INPUTS = 10
 """A reference covers a seen class by half if it has this many inputs of it."""
+COVERAGE_BY_OTHERS = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
+"""How far a reference of very many classes covers those that it lacks. The scores of one softmax
+depend on each other, so that inputs of some classes tell what is usual for the others."""
 ROUNDING = 1e-12
 """Weights that are smaller than this are zeros with a rounding error."""
 UNCERTAINTY = 0.1
@@ -111,7 +114,8 @@ class WeightedMean(SemanticHead, BaseEstimator):
 
     All this holds as far as the reference covers a seen class. A class that is predicted for n of
     its inputs is covered by n / (n + 10): by half with 10 inputs, and not at all with none. A class
-    that is not covered is treated as without a reference.
+    that is not covered is treated as without a reference. The scores of one softmax depend on each
+    other, so there the inputs of m other classes cover a class at least by half of m / (m + 10).
 
     With labelled examples of new classes, the rankings predict the mean scores of a class, and the
     examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
@@ -299,7 +303,10 @@ class WeightedMean(SemanticHead, BaseEstimator):
             total += f.sum(axis=0)
             products += f.T @ f
             counts += count_predictions(f)
-        self.coverage_ = coverage = measure_coverage(counts)
+        # Simpson's effective number of classes.
+        variety = counts.sum() ** 2 / (counts @ counts)
+        least = COVERAGE_BY_OTHERS[table.kind] * measure_coverage(variety)
+        self.coverage_ = coverage = np.maximum(measure_coverage(counts), least)
         mean = total / len(table)
         covariance = products / len(table) - np.outer(mean, mean)
         variance = covariance.diagonal()
