@@ -490,7 +490,7 @@ def list_numbers() -> tuple[Number, ...]:
             )
         ),
         tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
-        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)),
+        tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
         tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),

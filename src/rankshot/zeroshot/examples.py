@@ -457,7 +457,7 @@ def measure_between(sums: Floats, counts: Floats, total: float) -> Floats:
     """
     common = _measure_pairs(sums, counts, counts, total / counts.sum()) or 0.0
     g = min(max(common * counts.sum() / total, 0.0), 1.0) if total > 0 else 0.0
-    own = np.maximum(counts * g + 1 - g, 1e-300)
+    own = np.maximum(counts * g + 1 - g, 1e-100)
     return np.asarray((sums * (g * (own + 1 - g) / own**2)[:, None]).T @ sums)
 
 

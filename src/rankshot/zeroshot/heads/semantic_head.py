@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -301,6 +302,18 @@ class SemanticHead(BaseHead):
     def _has_one_ranked_class(self, labels: NDArray[np.str_]) -> bool:
         there = np.unique(labels)
         return len(there) == 1 and bool(self._ranked()[self.classes_ == there[0]].any())
+
+    def _add_rankings(self, weight: float) -> Self:
+        """Return a head that adds log-probabilities without the examples, times a weight.
+
+        If a class has examples only, nothing is added.
+        """
+        added = self._additions
+        if added is None or self.examples_ is None or not self._ranked().all():
+            return self
+        found = copy(self)
+        found._additions = replace(added, head_weight=added.head_weight + weight)
+        return found
 
     def _ranked(self) -> NDArray[np.bool_]:
         """Return which classes have rankings or similarities."""
