@@ -84,7 +84,7 @@ def read_number(name: str) -> Any:
     """Return a number of the code.
 
     Names are those of constants (``zeroshot.heads.weighted_mean.UNCERTAINTY``), of entries of
-    constants (``….COVERAGE_BY_OTHERS[multiclass]``) or of defaults of parameters
+    constants (``….SEEN_TEMPERATURES[multiclass]``) or of defaults of parameters
     (``….WeightedMean.decay``).
     """
     where, last, key = _find(name)
@@ -485,9 +485,7 @@ def list_numbers() -> tuple[Number, ...]:
             tried(f"zeroshot.examples.{name}[0]", with_examples, examples)
             for name in (
                 "SIGNAL",
-                "SIGNAL_OF_BINARY_SCORES",
-                "SIGNAL_OF_SOFTMAX",
-                "SIGNAL_OF_FEATURES",
+                "SHARE",
                 "EXPLAINED_BY_RATERS",
             )
         ),
