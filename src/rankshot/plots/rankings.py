@@ -33,9 +33,8 @@ from rankshot.ranking.rankings import Rankings
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rankshot.ranking.models.davidson_luce import DavidsonLuce
     from rankshot.ranking.models.mixture import RankingMixture
-    from rankshot.ranking.models.plackett_luce import PlackettLuce
+    from rankshot.ranking.models.plackett_luce import WorthModel
 
 Floats = NDArray[np.float64]
 COLUMNS_SHOWN = 12
@@ -291,9 +290,7 @@ class WorthsDisplay(Display):
         return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale, runs).plot(ax)
 
     @classmethod
-    def from_model(
-        cls, model: PlackettLuce | DavidsonLuce, *, ax: Axes | None = None
-    ) -> WorthsDisplay:
+    def from_model(cls, model: WorthModel, *, ax: Axes | None = None) -> WorthsDisplay:
         """Draw the worths of a fitted model, without intervals.
 
         Parameters

@@ -172,7 +172,7 @@ def read_covariates(table: ColumnReader, names: tuple[str, ...], rows: NDArray[n
 
 
 class HalfWins(WorthModel):
-    """`PlackettLuce` of votes between two items, in which a tie is half a win of each."""
+    """`PlackettLuce` of votes between two items, in which a tie is half a win for each."""
 
     @classmethod
     def like(cls, model: WorthModel) -> Self:
