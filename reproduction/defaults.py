@@ -84,7 +84,7 @@ def read_number(name: str) -> Any:
     """Return a number of the code.
 
     Names are those of constants (``zeroshot.heads.weighted_mean.UNCERTAINTY``), of entries of
-    constants (``….COVERAGE_BY_OTHERS[multiclass]``) or of defaults of parameters
+    constants (``….SEEN_TEMPERATURES[multiclass]``) or of defaults of parameters
     (``….WeightedMean.decay``).
     """
     where, last, key = _find(name)
@@ -485,14 +485,12 @@ def list_numbers() -> tuple[Number, ...]:
             tried(f"zeroshot.examples.{name}[0]", with_examples, examples)
             for name in (
                 "SIGNAL",
-                "SIGNAL_OF_BINARY_SCORES",
-                "SIGNAL_OF_SOFTMAX",
-                "SIGNAL_OF_FEATURES",
+                "SHARE",
                 "EXPLAINED_BY_RATERS",
             )
         ),
         tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
-        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)),
+        tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
         tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
