@@ -41,7 +41,7 @@ KINDS = (*PRESENT, UNEQUAL)
 OTHERS = ("other new", "seen")
 """Whose inputs are added to those of one half of the classes: as many as those have."""
 LABELLED = 12
-"""One in so many inputs of a batch is labelled."""
+"""One in this many inputs of a batch is labelled."""
 LABELS = ("all, batch", "all, labels", "unequal, batch", "unequal, labels")
 """What is added to inputs one at a time with labels, and to a batch without labels: the other."""
 
@@ -222,9 +222,9 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
             "accuracy",
             (
                 f"One in {LABELLED} inputs is labelled, at random; the accuracy is that of the "
-                "others. Columns with batch: one at a time, by a head that has learned from the "
-                "labels, and what the batch adds to it. Columns with labels: the batch without "
-                "labels, and what these add to it."
+                "others. Columns with “batch”: inputs predicted one at a time by a head that has "
+                "learned from the labels, and the change if they are predicted as a batch. Columns "
+                "with “labels”: a batch without labels, and the change if the labels are used."
             ),
         ),
         table("calibration", "Calibration error of a batch", KINDS, "calibration", protocol),

@@ -142,7 +142,7 @@ def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) ->
             WeightedMean().fit(table, reference).predict
         ),
         "rankshot, inputs classified jointly, equal frequencies": accuracy(predict_jointly),
-        "rankshot, the inputs of unequal frequencies": accuracy(head.predict, unequal),
+        "rankshot, unequal frequencies": accuracy(head.predict, unequal),
         "rankshot, inputs classified jointly, unequal frequencies": accuracy(
             predict_jointly, unequal
         ),
@@ -222,8 +222,9 @@ def measured_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> Re
             ),
             (
                 "Rankings: a language-model panel, all questions, for rankshot and for Hamm and "
-                "Belkin's method (K = 4, consensus). rankshot has a reference: inputs of seen "
-                "classes, without labels. Without a panel: WordNet, for intents GloVe."
+                "Belkin's method (K = 4, consensus). rankshot also has a reference: inputs of "
+                "seen classes, without labels. Rankings without a panel are those of WordNet, and "
+                "for intents those of GloVe."
             ),
             (
                 "5 examples per class: the best of logistic regression (C = 1, C = 10) and the "
@@ -244,9 +245,9 @@ def published_table() -> ResultTable:
             "Hamm and Belkin (2015), best result",
             "CIFAR",
             0.339,
-            "features of 2012, word similarities",
+            "features from 2012, word similarities",
         ),
-        ("Hamm and Belkin (2015), best result", "Animals", 0.395, "features of 2009, people"),
+        ("Hamm and Belkin (2015), best result", "Animals", 0.395, "features from 2009, people"),
         (
             "CLIP ViT-B/16",
             "CIFAR",
@@ -263,7 +264,7 @@ def published_table() -> ResultTable:
     return ResultTable(
         "published",
         "Published by others",
-        ("method", "data", "accuracy", "what"),
+        ("method", "data", "accuracy", "details"),
         rows,
         (
             "These results have other inputs, features or classes: the rows compare whole systems.",
