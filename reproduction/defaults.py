@@ -717,7 +717,7 @@ WITHOUT = """
 
 These numbers can change predictions, but are not measured here.
 
-| number | what it does |
+| number | what it does, or why it is not measured |
 |---|---|
 """
 
