@@ -40,6 +40,10 @@ UNEQUAL = "unequal"
 KINDS = (*PRESENT, UNEQUAL)
 OTHERS = ("other new", "seen")
 """Whose inputs are added to those of one half of the classes: as many as those have."""
+LABELLED = 12
+"""One in this many inputs of a batch is labelled."""
+LABELS = ("all, batch", "all, labels", "unequal, batch", "unequal, labels")
+"""What is added to inputs one at a time with labels, and to a batch without labels: the other."""
 
 
 def draw_batches(labels: Labels, seed: int) -> dict[str, Ints]:
@@ -74,16 +78,22 @@ def compare(
         if others is None
         else Scores(np.concatenate([scores.values, others.values]), scores.items, scores.kind)
     )
-    found = []
-    for one in (head, BatchRefinement(head).fit(batch)):
-        proba = np.asarray(one.predict_proba(scores))
-        found.append(
-            (
-                float(np.mean(one.predict(scores) == labels)),
-                expected_calibration_error(labels, proba, one.classes_),
-                float(log_loss(labels, proba, labels=one.classes_)),
-            )
-        )
+    refined = BatchRefinement(head).fit(batch)
+    return pair_outcomes(measure(head, scores, labels), measure(refined, scores, labels))
+
+
+def measure(head: BaseHead, scores: Scores, labels: Labels) -> tuple[float, float, float]:
+    """Return the accuracy, the calibration error and the log-loss of a head."""
+    proba = np.asarray(head.predict_proba(scores))
+    return (
+        float(np.mean(head.predict(scores) == labels)),
+        expected_calibration_error(labels, proba, head.classes_),
+        float(log_loss(labels, proba, labels=head.classes_)),
+    )
+
+
+def pair_outcomes(*found: tuple[float, float, float]) -> Outcome:
+    """Return what two heads have."""
     return Outcome(*zip(*found, strict=True))  # type: ignore[arg-type]
 
 
@@ -105,7 +115,7 @@ class Measurement:
                 if len(rows) >= len(head.classes_):
                     one = compare(head, scores[rows], self.task.labels[rows])
                     found.setdefault(kind, []).append(one)
-            for kind, one in self._with_others(seed):
+            for kind, one in (*self._with_others(seed), *self._with_labels(seed)):
                 found.setdefault(kind, []).append(one)
         return found
 
@@ -124,11 +134,30 @@ class Measurement:
         for kind, pool in zip(OTHERS, pools, strict=True):
             yield kind, compare(head, scores[own], labels[own], pool[: len(own)])
 
-    def _fit(self, names: Labels) -> BaseHead:
+    def _with_labels(self, seed: int) -> Iterator[tuple[str, Outcome]]:
+        """Compare batches of which some inputs, drawn at random, are labelled."""
+        rng = np.random.default_rng(seed)
+        names = np.unique(self.task.labels)
+        for kind in ("all", UNEQUAL):
+            rows = rng.permutation(draw_batches(self.task.labels, seed)[kind])
+            scores, labels = _without_features(self.task.scores[rows]), self.task.labels[rows]
+            n = len(rows) // LABELLED
+            if len(rows) < len(names) or len(np.unique(labels[:n])) < 2:
+                continue
+            examples = scores[:n], labels[:n]
+            plain, head = self._fit(names), self._fit(names, examples)
+            tested = scores[n:], labels[n:]
+            alone = measure(head, *tested)
+            without = measure(BatchRefinement(plain).fit(scores), *tested)
+            both = measure(BatchRefinement(head).fit(scores, examples), *tested)
+            yield f"{kind}, batch", pair_outcomes(alone, both)
+            yield f"{kind}, labels", pair_outcomes(without, both)
+
+    def _fit(self, names: Labels, examples: tuple[Scores, Labels] | None = None) -> BaseHead:
         panel = self.task.rankings["panel"]
         rankings = panel[[z for z, target in enumerate(panel.targets) if target in names]]
         reference = _without_features(self.task.reference) if self.with_reference else None
-        return WeightedMean().fit(rankings, reference)
+        return WeightedMean().fit(rankings, reference, examples)
 
 
 def _without_features(scores: Scores) -> Scores:
@@ -139,8 +168,8 @@ def _without_features(scores: Scores) -> Scores:
 
 INTRODUCTION = """# Batches
 
-`make batches FROM=DIRECTORY` wrote this page: inputs predicted as a batch by `BatchRefinement`, \
-against the same inputs one at a time.
+`make batches FROM=DIRECTORY` wrote this page. It compares inputs predicted as a batch by \
+`BatchRefinement` with the same inputs predicted one at a time.
 """
 Row = tuple[str, str, dict[str, list[Outcome]]]
 
@@ -160,8 +189,9 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
         return ResultTable(name, title, ("task", "reference", *kinds), cells, (note,), n_labels=2)
 
     protocol = (
-        f"One at a time, and what a batch adds to it; means over the same {n_draws} draws. The "
-        f"rankings are those of the panel. Each class that occurs has {N_INPUTS} inputs."
+        "Each cell is the value for inputs predicted one at a time, and the change if they are "
+        f"predicted as a batch; means over the same {n_draws} draws. The rankings are those of the "
+        f"panel. Each class that occurs has {N_INPUTS} inputs."
     )
     tables = (
         table(
@@ -176,12 +206,25 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
         ),
         table(
             "others",
-            "Half of the batch is of other classes",
+            "Half of the batch belongs to other classes",
             OTHERS,
             "accuracy",
             (
-                f"{protocol} The head knows one half of the classes; as many inputs of the other "
-                "half, or of seen classes, are in the batch. The accuracy is of the first half."
+                f"{protocol} The head knows one half of the classes; the batch also has as many "
+                "inputs of the other half, or of seen classes. The accuracy is that of the inputs "
+                "of the first half."
+            ),
+        ),
+        table(
+            "labels",
+            "Some inputs of the batch are labelled",
+            LABELS,
+            "accuracy",
+            (
+                f"One in {LABELLED} inputs is labelled, at random; the accuracy is that of the "
+                "others. Columns with “batch”: inputs predicted one at a time by a head that has "
+                "learned from the labels, and the change if they are predicted as a batch. Columns "
+                "with “labels”: a batch without labels, and the change if the labels are used."
             ),
         ),
         table("calibration", "Calibration error of a batch", KINDS, "calibration", protocol),

@@ -84,7 +84,7 @@ def read_number(name: str) -> Any:
     """Return a number of the code.
 
     Names are those of constants (``zeroshot.heads.weighted_mean.UNCERTAINTY``), of entries of
-    constants (``….COVERAGE_BY_OTHERS[multiclass]``) or of defaults of parameters
+    constants (``….SEEN_TEMPERATURES[multiclass]``) or of defaults of parameters
     (``….WeightedMean.decay``).
     """
     where, last, key = _find(name)
@@ -309,7 +309,7 @@ def with_evidence(task: ScoredTask) -> Floats:
 DESIGNS = {
     "random": "a random quarter",
     "kind": "a quarter of one kind",
-    "unlike": "the half most unlike a class",
+    "unlike": "the half most different from one class",
 }
 """Which of the held-out classes are predicted from all others; kinds are similar in rankings."""
 N_SPLITS = 20
@@ -485,14 +485,12 @@ def list_numbers() -> tuple[Number, ...]:
             tried(f"zeroshot.examples.{name}[0]", with_examples, examples)
             for name in (
                 "SIGNAL",
-                "SIGNAL_OF_BINARY_SCORES",
-                "SIGNAL_OF_SOFTMAX",
-                "SIGNAL_OF_FEATURES",
+                "SHARE",
                 "EXPLAINED_BY_RATERS",
             )
         ),
         tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
-        tried(f"{BATCH}.LEAST_VARIETY", in_batches, batches, (0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0)),
+        tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
         tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
@@ -513,10 +511,10 @@ def list_numbers() -> tuple[Number, ...]:
 UNMEASURED = {
     f"{WEIGHTED}.MANY_CLASSES": "no held-out task has more than 100 seen classes",
     f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
-    "zeroshot.examples.SLOPE": "decides while two or three classes have examples",
-    "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings of tables beside one example per class",
+    "zeroshot.examples.SLOPE": "used while only two or three classes have examples",
+    "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings from tables, with one example per class",
     "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
-    f"{BATCH}.LEAST_PER_CLASS": "when a batch is used without being asked for",
+    f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
     "inference.network_check.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "inference.network_check.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
@@ -694,11 +692,11 @@ INTRODUCTION = """# Default numbers
 `make defaults FROM=DIRECTORY` wrote this page. It measures each number at several values on \
 held-out *seen* classes of four data sets (CIFAR, Animals and intents with two classifiers each, \
 sounds with a network): {classes} classes that the language-model panel ranked. No label or input \
-of a new class is used. The value of the code is kept unless another value is better by more than \
+of a new class is used. The value in the code is kept unless another value is better by more than \
 two standard errors (over classes or over data sets, whichever is larger) and by .005; all data \
-sets count the same. A test compares this page with the code.
+sets have the same weight. A test compares this page with the code.
 
-| number | value | tried | not clearly worse than the best | lost against the best | by |
+| number | value | tried | not clearly worse than the best | loss against the best | criterion |
 |---|---|---|---|---|---|
 """
 PREDICTIONS = """
@@ -706,9 +704,9 @@ PREDICTIONS = """
 
 From some held-out classes, `Rehearsal.predict_accuracy` predicts the accuracy of others, in many \
 splits of the same classes. The others are a random quarter of all, a quarter whose rankings are \
-similar, or the half whose rankings are most unlike those of a class. All data sets count the \
-same. No number is chosen here: the width follows from the data. Nothing is predicted for tables, \
-whose intervals contain the accuracy less often than they claim.
+similar, or the half whose rankings differ most from those of one class. All data sets have the \
+same weight. No number is chosen here: the width follows from the data. Nothing is predicted for \
+tables, whose intervals contain the accuracy less often than they claim.
 
 | rankings | predicted classes | intervals | inside (95 % claimed) | inside, lowest data set | \
 mean width | predicted - measured | mean error |
@@ -717,9 +715,9 @@ mean width | predicted - measured | mean error |
 WITHOUT = """
 ## Not measured
 
-These numbers can change predictions, and have no measurement here.
+These numbers can change predictions, but are not measured here.
 
-| number | what it does |
+| number | what it does, or why it is not measured |
 |---|---|
 """
 

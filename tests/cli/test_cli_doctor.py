@@ -52,7 +52,13 @@ def test_scores_and_rankings_alone(folder):
     assert "reference\n  none" in out
     numbers, texts, commands = zip(*read_steps(out), strict=True)
     assert numbers == ("1", "2", "3", "4", "5")
-    begins = ("answers of", "a decision of all", "labels of a few", "a reference", "a rehearsal")
+    begins = (
+        "answers of",
+        "classify all inputs together",
+        "labels of a few",
+        "a reference",
+        "a rehearsal",
+    )
     assert all(text.startswith(begin) for text, begin in zip(texts, begins, strict=True))
     assert "(new1 or new2)" in texts[2]
     # The inputs to label look like one of the two classes that are alike.
@@ -145,7 +151,7 @@ def test_a_batch_that_was_not_wanted(kept):
     write_command(kept, "--batch", "no")
     batch = read_steps(run_well("doctor photos"))[1]
     assert batch[2] == write_command(kept, "--batch", "yes")
-    assert "a decision of all" not in run_well("doctor photos")
+    assert "classify all inputs together" not in run_well("doctor photos")
 
 
 def test_a_run_with_labelled_inputs(kept, folder):

@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 from itertools import permutations, product
-from time import process_time
 
 import numpy as np
 import pytest
@@ -228,12 +227,10 @@ def test_w_is_the_share_of_the_largest_s_that_lists_of_these_lengths_can_have(le
 
 
 def test_many_votes_between_two_items_are_summarized_in_time(rng):
-    """The time is that of the different votes: all pairs of votes would be 10 billion."""
+    """All pairs of votes would be 10 billion, which fit neither the memory nor the timeout."""
     sides = rng.permuted(np.tile(np.arange(20), (100_000, 1)), axis=1)[:, :2]
     votes = rs.Rankings.from_pairs(sides[:, 0], sides[:, 1], items=range(20))
-    start = process_time()
     found = rs.summarize(votes)[0]
-    assert process_time() - start < 5
     assert len(found.order) == 10
     assert len(found.model.mode_) == 20
 

@@ -28,7 +28,7 @@ from sklearn.base import BaseEstimator
 
 import rankshot as rs
 from rankshot.zeroshot import evidence
-from rankshot.zeroshot.heads import weighted_mean
+from rankshot.zeroshot.heads import seen_and_new, weighted_mean
 from rankshot.zeroshot.metrics import Interval
 
 PACKAGE = Path(rs.__file__).parent
@@ -105,9 +105,9 @@ def test_the_value_of_the_code_is_among_those_tried():
         ("zeroshot.heads.weighted_mean.UNCERTAINTY", 0.3, lambda: weighted_mean.UNCERTAINTY),
         ("zeroshot.heads.weighted_mean.WeightedMean.decay", 0.7, lambda: rs.WeightedMean().decay),
         (
-            "zeroshot.heads.weighted_mean.COVERAGE_BY_OTHERS[one-vs-rest]",
+            "zeroshot.heads.seen_and_new.SEEN_TEMPERATURES[one-vs-rest]",
             0.2,
-            lambda: weighted_mean.COVERAGE_BY_OTHERS["one-vs-rest"],
+            lambda: seen_and_new.SEEN_TEMPERATURES["one-vs-rest"],
         ),
     ],
 )
@@ -209,4 +209,4 @@ def test_intervals_are_counted_by_data_set():
         "-0.050",
         "0.150",
     )
-    assert last[:2] == ("tables", "the half most unlike a class")
+    assert last[:2] == ("tables", "the half most different from one class")

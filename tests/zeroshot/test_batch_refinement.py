@@ -85,11 +85,6 @@ def one_round(x, share, said, within, class_prior, concentration):
     return new_within, log_softmax(joint, axis=1)
 
 
-def class_means(refined):
-    """Mean scores of each class in standard deviations of the batch, up to its own units."""
-    return refined.means_ @ np.linalg.pinv(refined.directions_)
-
-
 @each_kind
 @each_prior
 def test_rounds_are_those_written_out(rng, kind, class_prior):
@@ -98,14 +93,13 @@ def test_rounds_are_those_written_out(rng, kind, class_prior):
     found = BatchRefinement(head, class_prior=class_prior, temperature=1)
     found.items_, found.classes_ = head.items_, head.classes_
     points, known = found._standardize(scores), found._standardize_examples(None)
-    log_share = found._refine(points, said, *known, prior=class_prior)
+    log_share = found._refine(points, said, *known, prior=class_prior).log_share
     share, within, concentration = np.exp(said), None, 1.0
     for _ in range(10):
         concentration = improve_concentration(concentration, share.sum(axis=0))
         within, expected = one_round(points, share, said, within, class_prior, concentration)
         share = np.exp(expected)
     np.testing.assert_allclose(np.exp(log_share), share, atol=1e-6)
-    np.testing.assert_allclose(found.frequencies_, share.mean(axis=0), atol=1e-6)
 
 
 def test_shrinkage_is_that_of_scikit_learn(rng):
@@ -134,8 +128,13 @@ def test_probabilities_are_near_the_sum_over_all_assignments(rng, monkeypatch):
     head = rs.ProbabilisticRanking(k=1).fit(lists)
     refined = BatchRefinement(head, class_prior="estimated", temperature=1).fit(values)
     level = values - values.mean(axis=1, keepdims=True)
-    x = (level - level.mean(axis=0)) @ refined.directions_
     said, log_joint, member = head.predict_log_proba(values), [], []
+    mixture = refined._refine(
+        refined._in_components(rs.Scores(values, head.items_)),
+        *(said, np.zeros((0, 3)), np.zeros((0, 2))),
+        prior="estimated",
+    )
+    x = (level - level.mean(axis=0)) @ refined._components @ mixture.axes
     concentration = 1.0
     for _ in range(10):
         concentration = improve_concentration(concentration, 10 * refined.frequencies_)
@@ -147,7 +146,7 @@ def test_probabilities_are_near_the_sum_over_all_assignments(rng, monkeypatch):
         log_p -= np.log(comb(10, z.sum()))
         for k in (0, 1):
             # Of one class, all inputs share an unknown mean.
-            for f, variance in zip(x[z == k].T, refined.spread_, strict=True):
+            for f, variance in zip(x[z == k].T, mixture.spread, strict=True):
                 covariance = np.eye(len(f)) + variance
                 log_p += multivariate_normal.logpdf(f, cov=covariance) if len(f) else 0.0
         log_joint.append(log_p)
@@ -170,20 +169,45 @@ def test_balanced_columns_have_the_same_share(rng):
 def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
     head, scores, new = fitted("mean"), batch(rng, kind), batch(rng, kind, n=7)
     found = BatchRefinement(head, class_prior=class_prior).fit(scores)
+    known = found._standardize_examples(None)
+    points, said = found._in_components(scores), head.predict_log_proba(scores)
+    start = None
+    if class_prior == "equal":
+        start = found._refine(points, said, *known, prior="balanced").log_share
+    mixture = found._refine(points, said, *known, prior=class_prior, start=start)
     center = np.mean([levelled(row, kind) for row in scores.values], axis=0)
-    x = (np.array([levelled(row, kind) for row in new.values]) - center) @ found.directions_
+    x = np.array([levelled(row, kind) for row in new.values]) - center
+    x = x @ found._components @ mixture.axes
     joint = (
-        np.array([multivariate_normal.logpdf(x, mean) / 2 for mean in found.means_]).T
+        np.array([multivariate_normal.logpdf(x, mean) / 2 for mean in mixture.means]).T
         + head.predict_log_proba(new)
-        + found._offsets
-        + (found.means_**2).sum(axis=1) / 4
-        + found.log_prior_
+        + mixture.offsets
+        + (mixture.means**2).sum(axis=1) / 4
     )
     log_proba = found.predict_log_proba(new)
     expected = log_softmax(joint / found.calibration_temperature_, axis=1)
     np.testing.assert_allclose(log_proba, expected, atol=1e-9)
-    # Each is answered alone: only the batch that was fitted counts.
+    # Each is predicted alone: only the batch that was fitted counts.
     np.testing.assert_allclose(found.predict_log_proba(new[3:4]), log_proba[3:4], atol=1e-12)
+
+
+def test_equal_and_estimated_frequencies_are_weighed_by_the_variety(rng):
+    head, scores, _ = clusters(rng, [60, 60, 40, 10], named=3)
+    found, equal, estimated = (
+        BatchRefinement(head, class_prior=prior, temperature=1).fit(scores)
+        for prior in ("auto", "equal", "estimated")
+    )
+    assert (equal.equality_, estimated.equality_) == (1, 0)
+    data = found._in_components(scores), head.predict_log_proba(scores)
+    same = found._refine(*data, *found._standardize_examples(None), prior="equal")
+    share = np.exp(same.log_share).mean(axis=0)
+    weight = (1 / (4 * np.sum(share**2))) ** 6
+    assert 0.1 < weight < 0.9
+    assert found.equality_ == pytest.approx(weight)
+    tables = (each.predict_log_proba(scores) for each in (equal, estimated))
+    mean = sum(w * table for w, table in zip((weight, 1 - weight), tables, strict=True))
+    expected = log_softmax(mean, axis=1)
+    np.testing.assert_allclose(found.predict_log_proba(scores), expected, atol=1e-9)
 
 
 # ------------------------------------------------------------------ what it is good for
@@ -238,12 +262,12 @@ def test_a_batch_smaller_than_its_targets(rng, n):
 def test_absent_targets_and_unequal_frequencies_are_noticed(rng, sizes):
     head, scores, truth = clusters(rng, sizes, named=3)
     refined = BatchRefinement(head).fit(scores)
-    assert refined.class_prior_ == "estimated"
+    assert refined.equality_ < 0.3
     np.testing.assert_allclose(refined.frequencies_, np.array(sizes) / 200, atol=0.03)
     assert np.mean(refined.predict(scores) == truth) > np.mean(head.predict(scores) == truth)
     _, why = refine_batch(head, scores)
     assert ("No input seems to be of" in why) == (0 in sizes)
-    assert BatchRefinement(head).fit(clusters(rng, [50] * 4)[1]).class_prior_ == "equal"
+    assert BatchRefinement(head).fit(clusters(rng, [50] * 4)[1]).equality_ > 0.8
 
 
 def test_no_kind_of_batch_loses_against_one_at_a_time():
@@ -260,6 +284,62 @@ def test_no_kind_of_batch_loses_against_one_at_a_time():
             gains.setdefault(kind, []).append(found[0] - found[1])
     assert all(np.mean(gain) > -0.01 for gain in gains.values()), gains
     assert np.mean(gains["all"]) > 0.1
+
+
+# ------------------------------------------------------------------ labelled examples
+
+
+def learn(rng, head, sizes, n):
+    """A batch, and heads of the same rankings without and with ``n`` labelled inputs of it."""
+    _, scores, truth = clusters(rng, sizes)
+    rows = rng.permutation(len(truth))[:n]
+    examples = scores[rows], truth[rows]
+    heads = [type(head)(k=1).fit(head.rankings_, examples=given) for given in (None, examples)]
+    return scores, truth, np.delete(np.arange(len(truth)), rows), examples, *heads
+
+
+@pytest.mark.parametrize("head", ["WeightedMean", "ProbabilisticRanking"])
+def test_with_examples_the_rankings_are_added_once_more(rng, tmp_path, head):
+    plain = getattr(rs, head)(k=1).fit(clusters(rng, [1] * 4)[0].rankings_)
+    scores, _, _, examples, before, after = learn(rng, plain, [30, 20, 20, 30], 12)
+    tables = [each.predict_log_proba(scores) for each in (before, after)]
+    expected = log_softmax(tables[1] + tables[0] / 2, axis=1)
+    found = after._add_rankings(0.5).predict_log_proba(scores)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert before._add_rankings(0.5) is before
+    np.testing.assert_allclose(after.predict_log_proba(scores), tables[1])
+    refined = BatchRefinement(after).fit(scores, examples)
+    np.testing.assert_allclose(refined._base.predict_log_proba(scores), expected, atol=1e-9)
+    assert BatchRefinement(after).fit(scores)._base is after
+    refined.save(tmp_path / "refined.rankshot")
+    found = rs.load_head(tmp_path / "refined.rankshot").predict_log_proba(scores)
+    np.testing.assert_allclose(found, refined.predict_log_proba(scores), atol=1e-9)
+
+
+def test_all_examples_count_where_a_class_has_no_ranking(rng):
+    head, scores, truth = clusters(rng, [20] * 4)
+    ranked = head.rankings_[head.rankings_.targets != TARGETS[0]]
+    found = rs.WeightedMean(k=1).fit(ranked, examples=(scores[::5], truth[::5]))
+    assert found._add_rankings(0.5) is found
+
+
+def test_labels_help_a_batch_and_the_batch_helps_labels():
+    gains = {"labels": [], "batch": []}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        plain = rs.WeightedMean(k=1).fit(clusters(rng, [1] * 4)[0].rankings_)
+        scores, truth, rest, examples, before, after = learn(rng, plain, [60, 40, 15, 5], 4)
+        heads = {
+            "batch": after,
+            "labels": BatchRefinement(before).fit(scores),
+            "both": BatchRefinement(after).fit(scores, examples),
+        }
+        found = {key: np.mean((h.predict(scores) == truth)[rest]) for key, h in heads.items()}
+        for key, gain in gains.items():
+            gain.append(found["both"] - found[key])
+    assert np.mean(gains["labels"]) > 0.1
+    # Unless the rankings are added once more, this is below .04.
+    assert np.mean(gains["batch"]) > 0.043
 
 
 # ------------------------------------------------------------------ how certain it is
@@ -307,7 +387,7 @@ def test_the_components_are_those_of_largest_variance(rng, monkeypatch):
     lists = rs.Rankings.from_orders([[name] for name in items[:4]], items=items, targets=TARGETS)
     values = rng.normal(size=(90, 30)) @ rng.normal(size=(30, 30))
     found = BatchRefinement(rs.ProbabilisticRanking(k=1).fit(lists)).fit(values)
-    assert found.directions_.shape == (30, 12)
+    assert found._components.shape == (30, 12)
     level = values - values.mean(axis=1, keepdims=True)
     z = (level - level.mean(axis=0)) / level.std(axis=0)
     points = found._in_components(rs.Scores(values, items))
@@ -337,7 +417,6 @@ def test_another_order_of_items_and_targets_permutes_the_answers(rng, kind, clas
     for asked in (mixed, scores):
         found = after.predict_log_proba(asked)[:, column]
         np.testing.assert_allclose(found, expected, atol=1e-8)
-    np.testing.assert_allclose(class_means(after)[column], class_means(before)[:, order], atol=1e-8)
 
 
 # ------------------------------------------------------------------ equal frequencies
@@ -358,7 +437,7 @@ def test_a_head_that_rules_a_target_out_cannot_have_equal_frequencies(rng):
     with pytest.raises(rs.RankshotError, match=message):
         BatchRefinement(head, class_prior="equal").fit(scores)
     estimated = BatchRefinement(head).fit(scores)
-    assert estimated.class_prior_ == "estimated"
+    assert estimated.equality_ == 0
     assert TARGETS[1] not in estimated.predict(scores)
 
 

@@ -21,6 +21,7 @@ from rankshot.zeroshot.examples import (
     Signal,
     assign_folds,
     balance_classes,
+    compare_signals,
     fit_class_means,
     fit_factors,
     measure_between,
@@ -266,6 +267,41 @@ def test_a_reference_says_what_its_inputs_have_in_common():
     assert signal.size == pytest.approx(np.mean(pairs), abs=0.02)
 
 
+def test_features_of_a_reference_are_compared_with_its_scores():
+    rng = np.random.default_rng(7)
+    label = rng.integers(6, size=200)
+    values = 3 * np.eye(6)[label] + rng.normal(size=(200, 6))
+    features = rng.normal(size=(6, 4))[label] + rng.normal(size=(200, 4))
+    table = rs.Scores(values, list("abcdef"), features=features)
+    mean, std, _, _ = measure_reference(table, np.ones(6))
+    f = values - values.mean(axis=1, keepdims=True)
+    f /= f.std(axis=1, keepdims=True)
+    x = features - features.mean(axis=0)
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    predicted, signals = f.argmax(axis=1), []
+    for y in (x, (f - mean) / std / np.sqrt(6)):
+        groups = [y[predicted == c] for c in range(6)]
+        # The squared length of an input is taken to be 1.
+        pairs = [((g @ g.T).sum() - len(g)) / (len(g) * (len(g) - 1)) for g in groups]
+        signals.append(np.mean(pairs))
+    for given in (table, replace(table, features=csr_matrix(features))):
+        assert compare_signals(given, mean, std) == pytest.approx(signals[0] / signals[1])
+
+
+@pytest.mark.parametrize(("beta", "most"), [(0.0, 0.02), (0.4, 0.5)])
+def test_rankings_that_agree_by_chance_have_no_slope(beta, most):
+    """In the mean over draws of few classes with one example each."""
+    slopes = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        w, means = draw_classes(rng, 12, 30, beta, 0.3)
+        x = means + rng.normal(size=(12, 30)) * np.sqrt(0.7 / 30)
+        prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED_BY_RATERS)
+        found = fit_class_means(x, np.arange(12), 12, Signal(0.3, 0.5), None, prototypes)
+        slopes.append(found.slope)
+    assert 0.8 * beta < np.mean(slopes) < most, np.mean(slopes)
+
+
 # ------------------------------------------------------------------ heads
 
 
@@ -394,12 +430,12 @@ def test_classes_without_examples_without_rankings_and_sparse_features(problem, 
 
 def test_a_rehearsed_prior_counts_while_examples_are_few(problem):
     rankings, plain, _, labels, rows, _ = split(problem)
-    one = plain[rows[:1]], labels[rows[:1]]
-    slopes = [
-        rs.WeightedMean(example_prior=(beta, 0.3)).fit(rankings, examples=one).examples_.slope
+    few = plain[rows[[0, 5]]], labels[rows[[0, 5]]]
+    low, high = (
+        rs.WeightedMean(example_prior=(beta, 0.3)).fit(rankings, examples=few).examples_.slope
         for beta in (0.1, 0.6)
-    ]
-    assert slopes == [0.1, 0.6]
+    )
+    assert low < high - 0.1
 
 
 @pytest.mark.parametrize(
@@ -435,8 +471,8 @@ def test_features_that_do_not_fit_are_refused(problem):
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 @pytest.mark.parametrize("kind", HEADS)
-def test_features_of_examples_of_one_class_say_nothing_of_the_others(kind, n):
-    """They are centred by the examples: whatever is far from these would be unlike the class."""
+def test_examples_of_one_class_say_nothing_of_the_others(kind, n):
+    """They do not tell what distinguishes the class from what all classes share."""
     rng = np.random.default_rng(0)
     orders = [ITEMS[3 * i : 3 * i + 3] for i in range(4)]
     rankings = rs.Rankings.from_orders(orders, items=ITEMS, targets=CLASSES)
@@ -445,7 +481,7 @@ def test_features_of_examples_of_one_class_say_nothing_of_the_others(kind, n):
     features = np.eye(4)[codes] + 0.3 * rng.normal(size=(200, 4))
     scores = rs.Scores(values, ITEMS, features=features)
     rows = np.flatnonzero(codes == 0)[:n]
-    with_them = kind().fit(rankings, examples=(scores[rows], ["a"] * n))
-    without = kind().fit(rankings, examples=(replace(scores, features=None)[rows], ["a"] * n))
-    expected = without.predict_proba(replace(scores, features=None))
-    np.testing.assert_allclose(with_them.predict_proba(scores), expected)
+    head = kind().fit(rankings, examples=(scores[rows], ["a"] * n))
+    assert head.examples_ is None
+    expected = kind().fit(rankings).predict_proba(scores)
+    np.testing.assert_array_equal(head.predict_proba(scores), expected)

@@ -237,8 +237,9 @@ def test_what_examples_are_worth_is_measured_on_held_out_classes():
     wrong = rs.Rehearsal(grid={}).fit(SCORES, Y, ranked(PLAYERS, LEFT, turn=3.0))
     assert wrong.head_.example_prior[0] < 0.1
     new = scores_of(inputs(NEW, n=1, seed=1)[0])
-    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new[:1], NEW[:1]))
-    assert head.examples_.slope == pytest.approx(slope)
+    head = rehearsal.fit_head(ranked(NEW, SEEN), examples=(new[:2], NEW[:2]))
+    assert tuple(head.example_prior) == (slope, signal)
+    assert head.examples_.n_examples == 2
 
 
 # ---- The prediction

@@ -96,7 +96,7 @@ class _Group(TyperGroup):
         texts["survey"] = survey.ABOUT
         self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
@@ -115,13 +115,13 @@ class _Group(TyperGroup):
 
 
 @cache
-def _build_command(name: str) -> Any:
+def _build_command(name: str) -> object:
     function = next(each for each in COMMANDS if each.__name__ == name)
     return build_command(function, *COMMANDS[function])
 
 
 @cache
-def _build_survey() -> Any:
+def _build_survey() -> object:
     commands = [build_command(function, *survey.SHARED) for function in survey.COMMANDS]
     return TyperGroup(
         name="survey",

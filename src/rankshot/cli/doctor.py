@@ -27,7 +27,7 @@ SHOWN = 5
 MOST_INPUTS = 2_000
 """Of more inputs, some are taken evenly: the page takes a minute at most."""
 LEAST_COVERAGE = 0.5
-Step = tuple[str, list[Any]]
+Step = tuple[str, list[object]]
 """What would help, and the words of the command."""
 
 
@@ -157,7 +157,7 @@ def _find_rankings(run: Path, again: list[str]) -> Path | None:
     return max(found, key=lambda file: file.stat().st_mtime, default=None)
 
 
-def _choose_rows(n: int) -> Any:
+def _choose_rows(n: int) -> object:
     import numpy as np
 
     return np.linspace(0, n - 1, min(n, MOST_INPUTS)).round().astype(int)
@@ -258,7 +258,9 @@ def _print(heading: str, lines: list[str]) -> None:
 # ---- What would help
 
 
-def _propose_answers(new: ranking.Rankings, rankings: Path, path: Path, again: list[Any]) -> Step:
+def _propose_answers(
+    new: ranking.Rankings, rankings: Path, path: Path, again: list[object]
+) -> Step:
     """Return how to get rankings by a language model: by prompts that are there, or new ones."""
     text = "answers of a language model: the rankings so far name no rater"
     name = rankings.name.removesuffix(".rankings.jsonl")
@@ -272,7 +274,7 @@ def _propose_answers(new: ranking.Rankings, rankings: Path, path: Path, again: l
 
 
 def _propose_batch(
-    head: zeroshot.WeightedMean, inputs: zeroshot.Scores, using: list[Any], again: list[Any]
+    head: zeroshot.WeightedMean, inputs: zeroshot.Scores, using: list[object], again: list[object]
 ) -> list[Step]:
     """Return how to decide all inputs together, if that is possible and not done yet."""
     from rankshot.zeroshot.heads.batch_refinement import refine_batch

@@ -124,7 +124,7 @@ def save_head(
     predicted: Interval | None = None,
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
-    provenance: dict[str, Any] = {
+    provenance: dict[str, object] = {
         "files": {
             what: {"name": path.name, "sha256": _hash_file(path)}
             for what, path in options.files.items()

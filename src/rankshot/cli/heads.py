@@ -101,7 +101,7 @@ class HeadOptions:
         score_type
             What the scores are. With auto, the type is inferred from the first rows and printed.
         """
-        given: dict[str, Any] = {
+        given: dict[str, object] = {
             "rankings": rankings,
             "set": set,
             "settings": settings,
@@ -195,7 +195,7 @@ def _parse_head(name: str, given: list[str]) -> Any:
     )
     kind = HEADS[name]
     known = list_settable(kind)
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for text in given:
         setting, _, value = text.partition("=")
         with prefix_errors(f"--set {text}"):
@@ -288,7 +288,7 @@ def read_more(
 ) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreTable]:
     """Return the reference, what else a head is fitted to, and the table with its score type."""
     reference: zeroshot.Scores | None = None
-    given: dict[str, Any] = {}
+    given: dict[str, object] = {}
     if options.reference is not None:
         reference, scores = _read_reference(options, scores)
     if options.examples is not None:

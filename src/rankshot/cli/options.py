@@ -41,7 +41,7 @@ def build_command(function: Callable[..., None], *others: Callable[..., None]) -
     of them: ``Annotated[HeadOptions, "rankings head"]``.
     """
     texts: dict[str, tuple[str, str]] = {}
-    described: list[Callable[..., Any]] = [*others[::-1], HeadOptions.from_command, function]
+    described: list[Callable[..., object]] = [*others[::-1], HeadOptions.from_command, function]
     for command in described:
         texts |= split_docstring(command)[1]
     parameters: list[inspect.Parameter] = []
@@ -69,7 +69,9 @@ def build_command(function: Callable[..., None], *others: Callable[..., None]) -
     return typer.main.get_command(alone)
 
 
-def split_docstring(function: Callable[..., Any] | type) -> tuple[str, dict[str, tuple[str, str]]]:
+def split_docstring(
+    function: Callable[..., object] | type,
+) -> tuple[str, dict[str, tuple[str, str]]]:
     """Return the text of a docstring, and the value and the help of each parameter."""
     body, _, section = inspect.cleandoc(function.__doc__ or "").partition("\n\nParameters\n---")
     section = re.split(r"\n\n\w+\n---", section)[0]
@@ -81,7 +83,7 @@ def split_docstring(function: Callable[..., Any] | type) -> tuple[str, dict[str,
     return body, found
 
 
-def _list_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+def _list_parameters(function: Callable[..., object]) -> list[inspect.Parameter]:
     hints = get_type_hints(function, include_extras=True)
     parameters = inspect.signature(function).parameters
     return [each.replace(annotation=hints[name]) for name, each in parameters.items()]

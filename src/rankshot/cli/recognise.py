@@ -214,7 +214,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
         refuse(path.resolve().is_relative_to(inputs.resolve()), f"{inside} another folder")
 
 
-def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[Any], list[str]]:
+def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[object], list[str]]:
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
     from rankshot.core.tables import ID, LABEL, read_columns, read_table
     from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
@@ -278,7 +278,7 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
 
 def _rank(
     classes: ClassLists,
-    labelled: tuple[list[Any], list[str]] | None,
+    labelled: tuple[list[object], list[str]] | None,
     specs: list[Spec],
     run: RunFolder,
     plan: ScoringPlan,
@@ -383,7 +383,7 @@ def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
 
 
 def _score_labelled(
-    plan: ScoringPlan, values: list[Any], labels: list[str], run: RunFolder
+    plan: ScoringPlan, values: list[object], labels: list[str], run: RunFolder
 ) -> tuple[zeroshot.Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
     from rankshot.core.tables import ID, LABEL, open_csv_writer
@@ -519,7 +519,7 @@ class RunFolder:
         self._made[name] = fingerprint
         self._write()
 
-    def describe(self, **about: Any) -> None:
+    def describe(self, **about: object) -> None:
         """Record where the inputs and the results are, for `rankshot review`."""
         self._about = {name: str(value) for name, value in about.items()}
         self._write()

@@ -136,9 +136,9 @@ def check_labelled(scores: zeroshot.Scores, labels: NDArray[np.object_]) -> infe
 
 def _make_notes(
     rehearsal: zeroshot.Rehearsal, predicted: tuple[float, ...] | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what a reader of the file wants to know; it is not read again."""
-    notes: dict[str, Any] = {
+    notes: dict[str, object] = {
         "rehearsed classes": rehearsal.classes_.tolist(),
         "their mean accuracy, with 95% interval": list(rehearsal.accuracy_),
         "expected calibration error before and after": list(rehearsal.calibration_error_),

@@ -136,7 +136,7 @@ class Found(NamedTuple):
     score_type: str
     given: dict[str, str]
     inputs: Path | None = None
-    takes: Any = None
+    takes: object = None
     versions: dict[str, str] | None = None
 
 

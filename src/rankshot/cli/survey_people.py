@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -371,7 +371,7 @@ def _say_count(n: int, text: str) -> None:
         say(f"{format_count(n, 'participant')} {text}")
 
 
-def _read_payments(study: Study, answers: Database) -> list[dict[str, Any]]:
+def _read_payments(study: Study, answers: Database) -> list[dict[str, object]]:
     from rankshot.survey.export import payment_records
     from rankshot.survey.overview import read_overview
 

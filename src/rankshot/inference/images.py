@@ -60,7 +60,7 @@ def ignore_pillow_warnings() -> Iterator[None]:
         yield
 
 
-def read_image(file: str | Path, shrink_to: int | None = None) -> Any:
+def read_image(file: str | Path, shrink_to: int | None = None) -> object:
     """Return the first frame of an image file as a Pillow image: upright, RGB, on white.
 
     The content of the file decides on its format, not its name. An image that is larger than
@@ -239,7 +239,7 @@ class Preprocessing:
         return PRESETS[require_choice("preset", name, PRESETS)]
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], where: str = CONFIG_FILE) -> Preprocessing:
+    def from_config(cls, config: Mapping[str, object], where: str = CONFIG_FILE) -> Preprocessing:
         """Return what ``config``, read from ``where``, describes as transformers writes it.
 
         Raises
@@ -263,7 +263,7 @@ class Preprocessing:
             raise RankshotError(f"{path}: not JSON ({error})") from None
         return cls.from_config(config, str(path))
 
-    def __call__(self, image: Any) -> NDArray[np.float32]:
+    def __call__(self, image: object) -> NDArray[np.float32]:
         """Return a Pillow image in mode RGB as numbers, without the axis of images."""
         pixels = np.asarray(self._resize(image))
         # (pixel · white / 255 - mean) / std, with one multiplication and one addition per pixel.
@@ -297,7 +297,7 @@ class Preprocessing:
         # What is outside of a small image is black.
         return image.crop((left, top, left + width, top + height))
 
-    def to_config(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, object]:
         """Return the content of a preprocessor_config.json; the layout is that of the network.
 
         Examples
@@ -360,7 +360,7 @@ PRESETS = {
 """What the networks of torchvision, EfficientNet-Lite and CLIP were trained with."""
 
 
-def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> Preprocessing:
+def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, object]) -> Preprocessing:
     """Return a preprocessing from a preset's name, a file, or the values of such a file."""
     if isinstance(given, Preprocessing):
         return given
@@ -371,7 +371,9 @@ def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, Any]) -> P
     return Preprocessing.from_name(str(given))
 
 
-def fit_to_shape(preprocessing: Preprocessing, shape: Sequence[Any], where: str) -> Preprocessing:
+def fit_to_shape(
+    preprocessing: Preprocessing, shape: Sequence[object], where: str
+) -> Preprocessing:
     """Take the layout from the shape of a network's input, and refuse another size.
 
     In a shape such as ("N", 3, 224, 224), numbers are fixed. The layout is not changed if the shape

@@ -96,7 +96,7 @@ class Inputs:
 
 
 def open_inputs(
-    source: Any,
+    source: object,
     takes: Takes,
     id_prefix: str = "",
 ) -> Inputs:
@@ -210,7 +210,7 @@ def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
     return Inputs(str(path), read_entries)
 
 
-_Row = tuple[int, str | None, Any]
+_Row = tuple[int, str | None, object]
 """The line of a row, its id, and its input."""
 
 
@@ -242,7 +242,7 @@ def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
 # -------------------------------------------------------------------- values in memory
 
 
-def _open_sequence(source: Any, takes: Takes) -> Inputs:
+def _open_sequence(source: object, takes: Takes) -> Inputs:
     if not isinstance(source, (Sequence, np.ndarray)):
         if not isinstance(source, Iterable) or hasattr(source, "columns") or issparse(source):
             what = short_repr(source) if np.isscalar(source) else type(source).__name__
@@ -282,8 +282,8 @@ def fingerprint_entries(entries: Sequence[Input | Skipped]) -> str:
     """Return a hash of entries in any order: of texts, arrays, and sizes and times of files."""
     found: list[str] = []
     for one in entries:
-        about: tuple[Any, ...] = tuple(one)
-        value: Any = one.value if isinstance(one, Input) else None
+        about: tuple[object, ...] = tuple(one)
+        value: object = one.value if isinstance(one, Input) else None
         if isinstance(value, Path):
             about = one.id, find_version(value)
         elif hasattr(value, "tobytes"):

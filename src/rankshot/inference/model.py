@@ -100,7 +100,7 @@ class Model:
     classes: Sequence[Any] | Mapping[Any, Any] | None = None
     preprocessing: Preprocessing | None = None
     prepare: Callable[[Any], NDArray[Any]] | None = None
-    input_shape: tuple[Any, ...] | None = None
+    input_shape: tuple[object, ...] | None = None
     n_outputs: int | None = None
     max_tokens: int | None = None
     kind: Kind = "multiclass"
@@ -114,7 +114,7 @@ class Model:
         return f"{self.name}, on {self.device}{cut}"
 
 
-def fingerprint(description: Any) -> str:
+def fingerprint(description: object) -> str:
     """Return a hash of what a result depends on: any value that JSON can hold."""
     return sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
@@ -130,7 +130,7 @@ def fingerprint_files(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def open_model(model: Any) -> Model:
+def open_model(model: object) -> Model:
     """Open a model of any kind.
 
     Parameters
@@ -281,7 +281,7 @@ def _read_network(path: Path) -> Any:
         raise RankshotError(f"{path}: onnx cannot read it ({join_lines(error)})") from None
 
 
-def _find_data_files(network: Any, path: Path) -> list[Path]:
+def _find_data_files(network: object, path: Path) -> list[Path]:
     """Return the other files that hold weights of an ONNX file, which must be in its folder."""
     helper = require_module("onnx.external_data_helper", "ONNX files", "onnx")
     tensors = filter(helper.uses_external_data, helper._get_all_tensors(network))
@@ -361,7 +361,7 @@ def find_preprocessing(path: Path, given: str | None = None) -> Preprocessing | 
     return None if found is None or len(shape) != 4 else fit_to_shape(found, shape, path.name)
 
 
-def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, Any] | None, str]:
+def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, object] | None, str]:
     """Return the class names in the metadata, or what is there in their place.
 
     A text is never a name: it would be interpreted as that of a file.
@@ -442,7 +442,7 @@ def _run_with_features(
     """
     last: dict[int, tuple[Any, Any, bool]] = {}
 
-    def keep(part: Any, given: tuple[Any, ...], output: Any) -> None:
+    def keep(part: object, given: tuple[object, ...], output: object) -> None:
         if given:
             last[_width(part)] = given[0], output, hasattr(part, "out_channels")
 
@@ -467,7 +467,7 @@ def _run_with_features(
     return scores, x
 
 
-def _width(part: Any) -> int:
+def _width(part: object) -> int:
     """Return the number of outputs of a linear layer or convolution; 0 for other parts."""
     return int(getattr(part, "out_features", None) or getattr(part, "out_channels", None) or 0)
 
@@ -485,7 +485,7 @@ def _fingerprint_state(module: Any) -> str:
 # -------------------------------------------------------------------- the built-in network
 
 
-def load_efficientnet(what: str = "EfficientNet-Lite0 and its weights") -> tuple[Any, str]:
+def load_efficientnet(what: str = "EfficientNet-Lite0 and its weights") -> tuple[object, str]:
     """Return EfficientNet-Lite0 with its ImageNet weights, and its device.
 
     Nothing is downloaded, and no pickle that could run code is read.
@@ -510,7 +510,7 @@ def open_built_in() -> Model:
     opened, preprocessing = open_torch(network), Preprocessing.from_name("efficientnet-lite")
 
     def exactly(run: Any) -> Any:
-        def run_exactly(batch: Any) -> Any:
+        def run_exactly(batch: object) -> object:
             # On a GPU, torch rounds convolutions to ten bits by default.
             with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
                 return run(batch)
@@ -640,7 +640,7 @@ def _open_skops(path: Path) -> Model:
     return replace(open_estimator(estimator, path.name), fingerprint=fingerprint_files([path]))
 
 
-def open_estimator(estimator: Any, name: str) -> Model:
+def open_estimator(estimator: object, name: str) -> Model:
     """Return a fitted scikit-learn classifier as a model.
 
     A pipeline that begins with a vectorizer of texts takes texts.
@@ -674,7 +674,7 @@ def open_estimator(estimator: Any, name: str) -> Model:
     )
 
 
-def _first_step(estimator: Any) -> Any:
+def _first_step(estimator: object) -> object:
     while True:
         inner = getattr(estimator, "best_estimator_", None) or getattr(estimator, "estimator", None)
         steps = getattr(estimator, "steps", None) or getattr(estimator, "transformer_list", None)
@@ -686,7 +686,7 @@ def _first_step(estimator: Any) -> Any:
             return estimator
 
 
-def _open_function(function: Callable[[Any], Any]) -> Model:
+def _open_function(function: Callable[[object], object]) -> Model:
     def run(batch: Any) -> NDArray[Any]:
         return np.asarray(function(batch))
 

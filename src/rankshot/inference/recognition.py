@@ -96,16 +96,16 @@ class Recognition:
 
 
 def recognise(
-    inputs: Any,
+    inputs: object,
     new: Rankings | Mapping[str, Sequence[str]] | Iterable[str],
     *,
-    model: Any = None,
+    model: object = None,
     seen: Classes | None = None,
-    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
     source: Source | Sequence[Source] | None = None,
-    rehearse: tuple[Any, ArrayLike] | None = None,
-    examples: tuple[Any, ArrayLike] | None = None,
+    rehearse: tuple[object, ArrayLike] | None = None,
+    examples: tuple[object, ArrayLike] | None = None,
     classes: Literal["new", "all"] = "new",
     none: bool = False,
     batch: str = "auto",
@@ -263,7 +263,7 @@ def _rank(
     new: tuple[str, ...],
     labels: NDArray[np.str_],
     seen: ClassLabels,
-    examples: tuple[Any, ArrayLike] | None,
+    examples: tuple[object, ArrayLike] | None,
 ) -> Rankings:
     """Return the rankings of new classes, and of labelled seen classes, by all sources.
 

@@ -43,7 +43,7 @@ BATCH = 16
 AHEAD = 2
 """Batches that are decoded while the model computes."""
 ON_ERROR = ("stop", "skip")
-Classes = str | Path | Sequence[Any] | Mapping[Any, Any]
+Classes = str | Path | Sequence[object] | Mapping[object, object]
 Floats = NDArray[np.floating]
 
 
@@ -81,11 +81,11 @@ class ScoredInputs:
 
 
 def score(
-    model: Any,
-    inputs: Any,
+    model: object,
+    inputs: object,
     classes: Classes | None = None,
     *,
-    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
     batch_size: int = BATCH,
     on_error: str = "stop",
@@ -200,7 +200,7 @@ class ScoringPlan:
         return found
 
     @property
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> dict[str, object]:
         """What the score of an input depends on, by names that a user knows."""
         model = self.model
         return {
@@ -254,13 +254,13 @@ class ScoringPlan:
                 refuse_skipped(scored.skipped)
             yield scored
 
-    def _prepare(self) -> Callable[[Any], Any] | None:
+    def _prepare(self) -> Callable[[object], object] | None:
         if self.model.takes != "images":
             return None
         convert = self.model.prepare or self.model.preprocessing
         assert convert is not None  # noqa: S101 (plan_scoring has refused it)
 
-        def prepare(value: object) -> Any:
+        def prepare(value: object) -> object:
             return convert(read_image(value) if isinstance(value, (str, Path)) else value)
 
         return prepare
@@ -308,7 +308,7 @@ class ScoringPlan:
         kept &= is_finite
         return features
 
-    def _call(self, inputs: Any) -> tuple[Any, Any]:
+    def _call(self, inputs: object) -> tuple[object, object]:
         """Return the scores of some inputs, and their features if these are wanted and known."""
         try:
             if self.features and self.model.run_with_features is not None:
@@ -324,7 +324,7 @@ class ScoringPlan:
                 f"{self.model.name}: failed on a batch{shape}{expected} ({join_lines(error)})"
             ) from error
 
-    def _require_table(self, output: Any, n: int) -> Floats:
+    def _require_table(self, output: object, n: int) -> Floats:
         table: NDArray[Any] = np.asarray(output)
         if table.dtype.kind not in "fiu" or table.ndim != 2 or len(table) != n:
             raise RankshotError(
@@ -348,9 +348,9 @@ class ScoringPlan:
 
 
 def plan_scoring(
-    model: Any,
+    model: object,
     classes: Classes | None = None,
-    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     *,
     features: bool = True,
 ) -> ScoringPlan:
@@ -380,7 +380,7 @@ def plan_scoring(
 
 
 def set_preprocessing(
-    opened: Model, preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None
+    opened: Model, preprocessing: Preprocessing | str | Path | Mapping[str, object] | None
 ) -> Model:
     """Return a model whose preprocessing is known if it takes images, and fits its shape."""
     given = None if preprocessing is None else as_preprocessing(preprocessing)
@@ -449,7 +449,7 @@ class ScoredBatch(NamedTuple):
 def _prepare_batches(
     entries: Iterator[Input | Skipped],
     size: int,
-    prepare: Callable[[Any], Any] | None,
+    prepare: Callable[[object], object] | None,
     n_threads: int,
 ) -> Iterator[ScoredBatch]:
     """Yield inputs in groups of ``size``, whether skipped or not, decoded by some threads.
@@ -462,9 +462,9 @@ def _prepare_batches(
             yield _collect([(one, None) for one in group], stack=False)
         return
     with ignore_pillow_warnings(), ThreadPoolExecutor(n_threads, "rankshot-decode") as pool:
-        pending: deque[list[tuple[Input | Skipped, Future[Any] | None]]] = deque()
+        pending: deque[list[tuple[Input | Skipped, Future[object] | None]]] = deque()
 
-        def submit(one: Input | Skipped) -> tuple[Input | Skipped, Future[Any] | None]:
+        def submit(one: Input | Skipped) -> tuple[Input | Skipped, Future[object] | None]:
             return one, pool.submit(_try, prepare, one.value) if isinstance(one, Input) else None
 
         try:
@@ -487,7 +487,7 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _try(prepare: Callable[[Any], Any], value: object) -> Any:
+def _try(prepare: Callable[[object], object], value: object) -> object:
     """Return what a value becomes, or the error that says why it cannot be used."""
     try:
         return prepare(value)
@@ -497,7 +497,7 @@ def _try(prepare: Callable[[Any], Any], value: object) -> Any:
         return RankshotError(f"cannot be prepared ({type(error).__name__}: {short_repr(error)})")
 
 
-def _collect(found: Sequence[tuple[Input | Skipped, Any]], *, stack: bool) -> ScoredBatch:
+def _collect(found: Sequence[tuple[Input | Skipped, object]], *, stack: bool) -> ScoredBatch:
     ids: list[str] = []
     values: list[Any] = []
     skipped: list[Skipped] = []

@@ -41,7 +41,7 @@ def classify(
     head: str | Path,
     output: str | Path,
     *,
-    executor: Any = None,
+    executor: object = None,
     scheduler: str | None = None,
     workers: int | None = None,
     score_type: str = AUTO,
@@ -166,7 +166,7 @@ class _ClassifyJob(PartJob):
     top: int | None
 
     @property
-    def description(self) -> Mapping[str, Any]:
+    def description(self) -> Mapping[str, object]:
         return {
             "command": "classify",
             "head": self.head,

@@ -245,7 +245,7 @@ class _Here(Executor):
     """Does in this process, at once, what is submitted."""
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        future: Future[Any] = Future()
+        future: Future[object] = Future()
         future.set_result(function(*arguments, **options))
         return future
 
@@ -449,7 +449,7 @@ def open_client(
 
 
 @contextmanager
-def _start_processes(n: int) -> Iterator[Any]:
+def _start_processes(n: int) -> Iterator[object]:
     """Yield a client of local processes with one thread each."""
     distributed = import_dask("distributed")
     # Dask itself limits the threads of BLAS in these processes to one.
@@ -488,7 +488,7 @@ def _connect(address: str) -> Any:
         ) from None
 
 
-def _wait_for_workers(client: Any, notify: Notify, resource: str | None = None) -> None:
+def _wait_for_workers(client: object, notify: Notify, resource: str | None = None) -> None:
     """Return when a worker can do something; say so if there is none, and give up at last."""
     if count_slots(client, resource):
         return

@@ -100,10 +100,10 @@ class PartJob(Protocol):
     """Whether only workers that declare a GPU are used, if there are any."""
 
     @property
-    def description(self) -> Mapping[str, Any]:
+    def description(self) -> Mapping[str, object]:
         """What the result depends on (head, settings), by names that a user knows; for JSON."""
 
-    def load(self, content: bytes) -> Any:
+    def load(self, content: bytes) -> object:
         """Return what all parts need (a head, a model); called once in each worker process."""
 
     def run(
@@ -134,12 +134,12 @@ def read_finished(target: str, metadata: Mapping[str, str]) -> Work | None:
     return Work(n_rows, counts, [Skipped(*one) for one in skipped], was_finished=True)
 
 
-_loaded: dict[str, Any] = {}
+_loaded: dict[str, object] = {}
 """What the last job needs in this process, by the fingerprint of the job."""
 _lock = Lock()
 
 
-def keep_loaded(key: str, load: Callable[[], Any], *, again: bool = False) -> Any:
+def keep_loaded(key: str, load: Callable[[], object], *, again: bool = False) -> object:
     """Return what a job needs, which this process keeps until another job comes."""
     with _lock:
         if again or key not in _loaded:
@@ -312,7 +312,7 @@ def check_output(
 
 
 def open_output(
-    output: str, description: Mapping[str, Any], parts: Sequence[Part], stale: set[str]
+    output: str, description: Mapping[str, object], parts: Sequence[Part], stale: set[str]
 ) -> None:
     """Remove stale output parts, as `check_output` found them, and write the manifest of a job."""
     remove_files(output, sorted(stale))
@@ -344,7 +344,7 @@ def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> Non
         )
 
 
-def read_manifest(output: str) -> tuple[dict[str, Any], dict[str, str]] | None:
+def read_manifest(output: str) -> tuple[dict[str, object], dict[str, str]] | None:
     """Return the description of the job of a folder, and the versions of its parts by name."""
     address = join_address(output, MANIFEST)
     content = read_bytes(address)
@@ -359,7 +359,7 @@ def read_manifest(output: str) -> tuple[dict[str, Any], dict[str, str]] | None:
     )
 
 
-def _require_same_job(output: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+def _require_same_job(output: str, before: Mapping[str, object], now: Mapping[str, object]) -> None:
     told = []
     for name in {**before, **now}:
         was, value = before.get(name), now.get(name)

@@ -53,7 +53,7 @@ Items = tuple[str, ...]
 ENDINGS = (*JSONL_ENDINGS, *(f"{ending}.gz" for ending in JSONL_ENDINGS), ".parquet")
 PART_NAME = re.compile(r"part-(\d+)-of-(\d+)\.parquet")
 T = TypeVar("T")
-Loader = Callable[[Any], Rankings | None]
+Loader = Callable[[object], Rankings | None]
 """Reads the rankings of a part over the items, or over those that occur for None."""
 SPLIT_EVERY = 8
 """Results of this many parts, or sums of them, are added in one task."""
@@ -107,7 +107,7 @@ class PartitionedRankings(RankingParts):
     True
     """
 
-    def __init__(self, parts: Sequence[Loader | Rankings | Any], items: Sequence[str]) -> None:
+    def __init__(self, parts: Sequence[Loader | Rankings | object], items: Sequence[str]) -> None:
         self.items = as_names(items)
         self._parts = parts if isinstance(parts, _Files) else _Files(parts)
         self._job = _Job(self.items)
@@ -124,7 +124,7 @@ class PartitionedRankings(RankingParts):
         )
 
     def reduce(
-        self, function: Callable[..., T], *arguments: Any, combine: Combine[T] | None = None
+        self, function: Callable[..., T], *arguments: object, combine: Combine[T] | None = None
     ) -> T | None:
         """Return the sum of ``function(part, *arguments)`` over the parts that have a ranking.
 
@@ -137,8 +137,11 @@ class PartitionedRankings(RankingParts):
         return found
 
     def delay(
-        self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None
-    ) -> list[Any]:
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        each: Sequence[object] | None = None,
+    ) -> list[object]:
         """Return ``function(part, *arguments)`` as delayed values, None for parts that are empty.
 
         One task reads a part and computes its result, so that no part waits in memory or moves
@@ -163,7 +166,7 @@ class PartitionedRankings(RankingParts):
     def map_parts(
         self,
         function: Callable[..., Rankings],
-        *arguments: Any,
+        *arguments: object,
         items: tuple[str, ...] | None = None,
     ) -> PartitionedRankings:
         """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
@@ -171,7 +174,7 @@ class PartitionedRankings(RankingParts):
         mapped._job = self._job.then(function, arguments)
         return mapped
 
-    def map_rows(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def map_rows(self, function: Callable[..., object], *arguments: object) -> object:
         """Return the numbers that ``function`` gives, one per ranking, as a Dask array.
 
         The lengths of its chunks are unknown until it is computed.
@@ -207,16 +210,16 @@ class _Files:
     ``n_bytes`` is what all need; parts that nobody knows the size of are not kept.
     """
 
-    loaders: Sequence[Any]
+    loaders: Sequence[object]
     items: Sequence[Items | None] = ()
     n_bytes: float = inf
-    _chosen: tuple[Any, Sequence[Any]] | None = None
+    _chosen: tuple[object, Sequence[object]] | None = None
 
-    def fit(self, client: Any) -> bool:
+    def fit(self, client: object) -> bool:
         """Whether all parts need little of the memory."""
         return self.n_bytes < inf and MEMORY_SHARE * self.n_bytes < find_memory(client)
 
-    def choose(self) -> Sequence[Any]:
+    def choose(self) -> Sequence[object]:
         """Return what reads each part, or what is kept of it."""
         dask, client = import_dask(), find_client()
         if self._chosen is None or self._chosen[0] is not client:
@@ -228,12 +231,12 @@ class _Files:
         return self._chosen[1]
 
 
-def find_client() -> Any:
+def find_client() -> object:
     """Return the client of Dask whose workers compute, or None if this process does."""
     return getattr(import_dask("dask.base").get_scheduler(), "__self__", None)
 
 
-def find_memory(client: Any) -> int:
+def find_memory(client: object) -> int:
     """Return the bytes of memory of all workers of a client, or of this machine."""
     if client is None:
         return int(import_dask("distributed").system.MEMORY_LIMIT)
@@ -244,9 +247,9 @@ class _Job(NamedTuple):
     """What is done to each part: functions of `Rankings`, one after the other."""
 
     items: tuple[str, ...]
-    steps: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = ()
+    steps: tuple[tuple[Callable[..., object], tuple[object, ...]], ...] = ()
 
-    def then(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> _Job:
+    def then(self, function: Callable[..., object], arguments: tuple[object, ...]) -> _Job:
         return self._replace(steps=(*self.steps, (function, arguments)))
 
 
@@ -284,13 +287,13 @@ def _run(part: Any, job: _Job, *last: Any) -> Any:
     return function(value, *arguments, *last) if len(value) else None
 
 
-def _merge(combine: Combine[Any], results: list[Any]) -> Any:
+def _merge(combine: Combine[object], results: list[object]) -> object:
     found = [result for result in results if result is not None]
     return reduce(combine, found) if found else None
 
 
 def _compute_rows(
-    part: Rankings, function: Callable[..., Any], arguments: tuple[Any, ...]
+    part: Rankings, function: Callable[..., object], arguments: tuple[object, ...]
 ) -> NDArray[np.float64]:
     return np.asarray(function(part, *arguments), np.float64)
 
@@ -312,7 +315,7 @@ def _select(part: Rankings, target: str | None, source: str | None, rater: str |
 
 def read_rankings(
     address: str | Path | Iterable[str | Path],
-    items: Iterable[Any] | None = None,
+    items: Iterable[object] | None = None,
     *,
     part_bytes: int = 2**24,
 ) -> PartitionedRankings:
@@ -437,7 +440,7 @@ def _plan_parquet(file: StoredFile) -> _Plan:
     return _Plan([partial(_read_row_groups, file, run) for run in runs], n_bytes, names)
 
 
-def _find_items(parts: _Files, plans: Iterable[_Plan], address: Any) -> Items:
+def _find_items(parts: _Files, plans: Iterable[_Plan], address: object) -> Items:
     """Return the items that all files name, or those that are named or occur, sorted."""
     named = {plan.items for plan in plans if plan.items is not None}
     if len(named) == 1 and None not in parts.items:

@@ -92,14 +92,14 @@ PROBABILITIES = "probabilities"
 
 
 def score(
-    model: Any,
-    inputs: Any,
+    model: object,
+    inputs: object,
     output: str | Path,
     classes: Classes | None = None,
     *,
-    preprocessing: Preprocessing | str | Path | Mapping[str, Any] | None = None,
+    preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
-    executor: Any = None,
+    executor: object = None,
     scheduler: str | None = None,
     workers: int | None = None,
     batch_size: int = BATCH,
@@ -222,7 +222,7 @@ class InputParts(NamedTuple):
 
 def list_inputs(
     plan: ScoringPlan,
-    inputs: Any,
+    inputs: object,
     batch_size: int = BATCH,
     keep: str | Path | None = None,
 ) -> InputParts:
@@ -345,12 +345,12 @@ class _ScoreJob(PartJob):
     use_gpu = True
     source: str | None
     preprocessing: Preprocessing | None
-    plan: Mapping[str, Any]
+    plan: Mapping[str, object]
     listed: InputParts
     has_probabilities: bool | None = None
 
     @property
-    def description(self) -> Mapping[str, Any]:
+    def description(self) -> Mapping[str, object]:
         return {"command": "score", **self.plan, "batch": self.listed.batch_size}
 
     def load(self, content: bytes) -> ScoringPlan:
@@ -370,7 +370,12 @@ class _ScoreJob(PartJob):
             self.has_probabilities = PROBABILITIES in work.counts
 
     def run(
-        self, loaded: ScoringPlan, part: Part, source: Any, target: Path, metadata: dict[str, str]
+        self,
+        loaded: ScoringPlan,
+        part: Part,
+        source: object,
+        target: Path,
+        metadata: dict[str, str],
     ) -> Work:
         skipped: list[Skipped] = []
         counts: dict[str, int] = {}

@@ -178,7 +178,7 @@ def list_parts(dataset: str | Path, endings: Sequence[str] = TABLE_ENDINGS) -> l
     ]
 
 
-def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[str, Any]]]:
+def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[str, object]]]:
     """Return the folder that names are relative to, and the files with what is known about them."""
     files, path, _ = place
     with _as_os_error(address):

@@ -84,8 +84,7 @@ class Learner:
     def fit(self, labels: Mapping[int, str], rankings: Mapping[str, Sequence[str]]) -> Predicted:
         """Return what is predicted with some labels, by row, and with rankings of added classes.
 
-        Labels that are seen classes or "none of these" are not examples, and nothing is learned
-        before two classes have labels.
+        Labels that are seen classes or "none of these" are not examples.
         """
         parts = [self.rankings]
         if ranked := {name: order for name, order in rankings.items() if order}:
@@ -93,9 +92,6 @@ class Learner:
             parts.append(Rankings.from_orders(ranked.values(), items=self.items, **own))
         known = {*self.items, NONE_OF_THESE}
         rows = [row for row, name in labels.items() if name not in known]
-        if self.examples is None and len({labels[row] for row in rows}) == 1:
-            # One class alone does not tell its own features from what all classes share.
-            rows = []
         examples = self.examples
         if rows:
             found, names = self.scores[rows], np.array([labels[row] for row in rows])

@@ -262,7 +262,7 @@ class LanguageModel:
         ]
 
     def _find_orders(
-        self, questions: list[dict[str, Any]], log: AnswerLog, line: ProgressLine
+        self, questions: list[dict[str, object]], log: AnswerLog, line: ProgressLine
     ) -> list[list[str]]:
         """Return the answers in the order of the questions; those that the log lacks are asked."""
         found = {i: order for i, question in enumerate(questions) if (order := log.find(question))}
@@ -395,7 +395,7 @@ class AnswerLog:
             with self._lock:
                 self._file.close()
 
-    def find(self, question: Mapping[str, Any]) -> list[str] | None:
+    def find(self, question: Mapping[str, object]) -> list[str] | None:
         """Return the stored ranking that answers this question, or None."""
         return self._rankings.get(_fingerprint(question))
 
@@ -444,7 +444,7 @@ def write_prompt(question: Mapping[str, Any]) -> str:
     return str(question["prompt"].format(k=question["k"], **fields))
 
 
-def _fingerprint(question: Mapping[str, Any]) -> bytes:
+def _fingerprint(question: Mapping[str, object]) -> bytes:
     text = json.dumps([question.get(name) for name in QUESTION_FIELDS])
     return sha256(text.encode()).digest()
 

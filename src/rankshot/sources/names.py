@@ -341,7 +341,7 @@ class ClassLabels:
 
 
 def read_class_labels(
-    source: str | Path | Sequence[Any] | Mapping[Any, Any] | ClassLabels,
+    source: str | Path | Sequence[object] | Mapping[object, object] | ClassLabels,
 ) -> ClassLabels:
     """Read the classes of a classifier, in the order of its outputs, from labels as they come.
 
@@ -416,7 +416,7 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
     return labels, where
 
 
-def _read_structure(path: Path) -> Any:
+def _read_structure(path: Path) -> object:
     """Return the list or the object in a file; a text file is a list of its lines."""
     with path.open("rb") as stream:
         text = "".join(line for _, line in decode_lines(stream, path))
@@ -462,7 +462,7 @@ def _is_index(value: object) -> bool:
     return isinstance(value, (int, str)) and str(value).isascii() and str(value).isdecimal()
 
 
-def _as_label(raw: Any, number: int) -> Label:
+def _as_label(raw: object, number: int) -> Label:
     """Return a label; ``number`` is that of the output, for messages."""
     if isinstance(raw, (list, tuple)) and len(raw) == 2 and _ID.fullmatch(str(raw[0])):
         # Keras lists pairs of a synset and a name.

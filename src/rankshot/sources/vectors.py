@@ -371,7 +371,7 @@ class Embedding:
 
     def __init__(
         self,
-        function: Callable[[list[str]], Any],
+        function: Callable[[list[str]], object],
         template: str = "a photo of a {}",
         *,
         source: str = "embedding",

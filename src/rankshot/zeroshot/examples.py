@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.sparse import issparse
+from scipy.special import expit, softmax
+from scipy.stats import norm
 
-from rankshot.core.arrays import row_blocks
+from rankshot.core.arrays import Array, Library, row_blocks, row_norm
 from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.zeroshot.evidence import Weighed, measure_loss
 from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
@@ -26,13 +28,10 @@ It decides only while two or three classes have examples."""
 SIGNAL = 0.35, 0.5
 """ρ without a reference, and the standard deviation of its logarithm: .12 to .48 on held-out seen
 classes of four data sets."""
-SIGNAL_OF_BINARY_SCORES = 0.5, 0.3
-"""The same with a reference of scores that are not those of one softmax: ρ as a share of the
-reference's own value, whose classes are the predicted ones."""
-SIGNAL_OF_SOFTMAX = 1.0, 0.25
-"""The same for the scores of a softmax, which says how probable each class is."""
-SIGNAL_OF_FEATURES = 0.5, 0.35
-"""The same for features: ρ as a share of that of the scores."""
+SHARE = 0.5, 0.3
+"""ρ as a share of another one: that of the seen classes that binary classifiers predict for a
+reference, or for features that of the scores. Of a softmax, which says how probable each class is,
+it is 1. The second number is the standard deviation of the logarithm."""
 EXPLAINED_BY_RATERS = 0.45, 0.2
 """The share of ρ that rankings of people and language models explain, β² / ρ, and the standard
 deviation of its logarithm."""
@@ -292,7 +291,9 @@ def _measure_slope(
     error = np.sqrt(max(residual @ residual * k / (k - 1), by_model)) / total
     precision = std**-2 + error**-2
     beta = (prior / std**2 + found / error**2) / precision
-    return max(float(beta), 0.0), float(precision**-0.5)
+    # Beforehand, rankings are as likely to be wrong (β = 0) as not.
+    log_odds = norm.logpdf(found, prior, np.hypot(std, error)) - norm.logpdf(found, 0.0, error)
+    return max(float(expit(log_odds) * beta), 0.0), float(precision**-0.5)
 
 
 def _measure_signal(
@@ -414,13 +415,36 @@ def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, 
     scatter = (products - np.outer(total, total) / n) / np.outer(scale, scale)
     within = scatter - measure_between(around, counts, float(np.trace(scatter)))
     noise = Noise(*_find_axes(within * trust, C), scatter / n * trust)
-    share, spread = SIGNAL_OF_SOFTMAX if is_softmax else SIGNAL_OF_BINARY_SCORES
+    share = 1.0 if is_softmax else SHARE[0]
     # The squared length of an input is about 1.
     centered = (weighed - shares[0][:, None] * mean) / scale
     found = _measure_pairs(centered, shares[0], shares[1], 1.0)
     if found is None:
         return mean, std, noise, Signal(*SIGNAL)
-    return mean, std, noise, Signal(max(share * found, 1e-3), spread)
+    return mean, std, noise, Signal(max(share * found, 1e-3), SHARE[1])
+
+
+def compare_signals(table: Scores, mean: Floats, std: Floats) -> float:
+    """Return ρ of the features of a reference as a share of that of its scores.
+
+    Classes are the predicted ones. The mean and the standard deviations are those of the scores.
+    """
+    C, d = len(table.items), table.features.shape[1]
+    center = np.asarray(table.features.mean(axis=0), np.float64).ravel()
+    counts, of_scores, of_features = np.zeros(C), np.zeros((C, C)), np.zeros((C, d))
+    for rows in row_blocks(len(table), max(table.values.shape[1], d)):
+        f = standardize_rows(table.values[rows], table.kind, C)
+        predicted = f.argmax(axis=1)
+        counts += np.bincount(predicted, minlength=C)
+        np.add.at(of_scores, predicted, (f - mean) / std / np.sqrt(C))
+        x = scale_features(as_dense(table.features[rows]), center, np)
+        np.add.at(of_features, predicted, x)
+    by_scores, by_features = (
+        _measure_pairs(sums, counts, counts, 1.0) for sums in (of_scores, of_features)
+    )
+    if not by_features or not by_scores or by_features * by_scores < 0:
+        return SHARE[0]
+    return by_features / by_scores
 
 
 def measure_between(sums: Floats, counts: Floats, total: float) -> Floats:
@@ -433,7 +457,7 @@ def measure_between(sums: Floats, counts: Floats, total: float) -> Floats:
     """
     common = _measure_pairs(sums, counts, counts, total / counts.sum()) or 0.0
     g = min(max(common * counts.sum() / total, 0.0), 1.0) if total > 0 else 0.0
-    own = np.maximum(counts * g + 1 - g, 1e-300)
+    own = np.maximum(counts * g + 1 - g, 1e-100)
     return np.asarray((sums * (g * (own + 1 - g) / own**2)[:, None]).T @ sums)
 
 
@@ -504,6 +528,18 @@ def balance_classes(values: Floats, labels: Codes) -> Floats:
     _, group = np.unique(counts, return_inverse=True)
     of_group = (np.bincount(group, variances) / np.bincount(group))[group]
     return np.asarray(np.sqrt(variances.mean() / np.where(of_group > 0, of_group, np.inf)))
+
+
+def scale_features(features: Array, center: Array, xp: Library) -> Array:
+    """Return features less their centre, with length 1 in each row."""
+    centered = features - center
+    length = row_norm(centered, xp)
+    return centered / xp.where(length > 0, length, 1.0)
+
+
+def as_dense(features: Any) -> Floats:
+    """Return features as an array."""
+    return np.asarray(features.toarray() if issparse(features) else features, np.float64)
 
 
 def center_features(features: Any, labels: Codes) -> Floats:

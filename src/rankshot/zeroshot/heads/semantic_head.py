@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from rankshot.core.arrays import (
     Array,
@@ -17,7 +17,6 @@ from rankshot.core.arrays import (
     Library,
     Lost,
     log_softmax,
-    row_norm,
     with_prefix,
     without_prefix,
 )
@@ -25,19 +24,22 @@ from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from rankshot.zeroshot.examples import (
+    SHARE,
     SIGNAL,
-    SIGNAL_OF_FEATURES,
     Prototypes,
     Signal,
+    as_dense,
     as_examples,
     assign_folds,
     balance_classes,
     center_features,
+    compare_signals,
     fit_class_means,
     fit_factors,
     measure_dependence,
     measure_noise,
     measure_reference,
+    scale_features,
 )
 from rankshot.zeroshot.heads.base import (
     BaseHead,
@@ -123,7 +125,9 @@ class Additions:
         total = f @ c["slopes"] / std + c["offsets"]
         n = self.feature_slopes.shape[0]
         if n:
-            total = total + _scale(extra[:, :n], c["feature_center"], xp) @ c["feature_slopes"]
+            total = (
+                total + scale_features(extra[:, :n], c["feature_center"], xp) @ c["feature_slopes"]
+            )
         if self.evidence_slopes.shape[0]:
             total = total + extra[:, n:] @ c["evidence_slopes"]
         return total
@@ -160,13 +164,6 @@ class _Known(NamedTuple):
 
     def take(self, rows: NDArray[np.bool_]) -> _Known:
         return _Known(self.f[rows], self.features[rows], self.by_head[rows], self.codes[rows])
-
-
-def _scale(features: Array, center: Array, xp: Library) -> Array:
-    """Return features less their centre, with length 1 in each row."""
-    centered = features - center
-    length = row_norm(centered, xp)
-    return centered / xp.where(length > 0, length, 1.0)
 
 
 class SemanticHead(BaseHead):
@@ -216,8 +213,9 @@ class SemanticHead(BaseHead):
             labels are needed. Not for `DeterministicRanking`, `DirectSimilarity` and `ConSE`.
         examples : scores and labels, optional
             Scores of inputs of new classes, and the class of each. There may be any number of them;
-            for a `WeightedMean`, even of classes that have no ranking. If these are `Scores` with
-            ``features``, all scores to be classified must have such features.
+            for a `WeightedMean`, even of classes that have no ranking. Nothing is learned from
+            examples of a single class that has a ranking. If these are `Scores` with ``features``,
+            all scores to be classified must have such features.
         evidence : Scores, optional
             Scores with ``evidence``, of inputs as they will be classified; no labels are needed.
             All scores to be classified must have evidence of the same model.
@@ -236,7 +234,8 @@ class SemanticHead(BaseHead):
             labelled = as_examples(examples, known.items, [str(name) for name in known.targets])
         self._additions, self.examples_, self.evidence_weight_ = None, None, None
         self._fit(semantics, reference, [] if labelled is None else labelled[1].tolist())
-        if labelled is not None:
+        # Examples of one class alone do not tell what distinguishes it from what all classes share.
+        if labelled is not None and not self._has_one_ranked_class(labelled[1]):
             self._learn_examples(*labelled, reference)
         if evidence is not None:
             self._learn_evidence(evidence.with_items(self.items_))
@@ -265,21 +264,24 @@ class SemanticHead(BaseHead):
                 f"examples: {type(self).__name__} has nothing but examples of {quote_names(lost)}; "
                 "WeightedMean takes such classes"
             )
-        usual = None
-        if reference is not None:
-            usual = measure_reference(as_reference(reference, self.items_), self._coverage())
+        usual, share = None, SHARE[0]
         by_head, features = np.zeros((len(labels), len(self.classes_))), table.features
+        if reference is not None:
+            given = as_reference(reference, self.items_)
+            usual = measure_reference(given, self._coverage())
+            if features is not None and given.features is not None:
+                share = compare_signals(given, *usual[:2])
         if self._prototypes() is None:
             by_head = np.asarray(self.predict_log_proba(table), np.float64)
         if features is not None:
-            features = np.asarray(features.toarray() if issparse(features) else features, float)
+            features = as_dense(features)
         known = _Known(
             np.asarray(standardize_rows(table.values, table.kind, len(self.items_))),
             np.zeros((len(labels), 0)) if features is None else features,
             by_head,
             np.searchsorted(self.classes_, labels),
         )
-        (one, other), self.examples_ = self._learn(known, usual)
+        (one, other), self.examples_ = self._learn(known, usual, share)
         fold, tested = assign_folds(known.codes), []
         ranked = self._ranked()
         for group in np.unique(fold):
@@ -287,7 +289,7 @@ class SemanticHead(BaseHead):
             # An example that is all that is known of a class cannot be left out.
             left = left.take(ranked[left.codes] | np.isin(left.codes, kept.codes))
             if len(kept.codes) and len(left.codes):
-                parts, _ = self._learn(kept, usual)
+                parts, _ = self._learn(kept, usual, share)
                 tested.append((*(part.evaluate(left) for part in parts), left.codes))
         usual_factor = measure_dependence(one.evaluate(known), other.evaluate(known), known.codes)
         factors = usual_factor, usual_factor
@@ -297,6 +299,22 @@ class SemanticHead(BaseHead):
         total = one.multiply(factors[0]).add(other.multiply(factors[1]))
         self._additions = total if total.head_weight else total.balance(known)
 
+    def _has_one_ranked_class(self, labels: NDArray[np.str_]) -> bool:
+        there = np.unique(labels)
+        return len(there) == 1 and bool(self._ranked()[self.classes_ == there[0]].any())
+
+    def _add_rankings(self, weight: float) -> Self:
+        """Return a head that adds log-probabilities without the examples, times a weight.
+
+        If a class has examples only, nothing is added.
+        """
+        added = self._additions
+        if added is None or self.examples_ is None or not self._ranked().all():
+            return self
+        found = copy(self)
+        found._additions = replace(added, head_weight=added.head_weight + weight)
+        return found
+
     def _ranked(self) -> NDArray[np.bool_]:
         """Return which classes have rankings or similarities."""
         prototypes = self._prototypes()
@@ -304,7 +322,9 @@ class SemanticHead(BaseHead):
             return np.ones(len(self.classes_), bool)
         return np.asarray(prototypes.directions.any(axis=1))
 
-    def _learn(self, known: _Known, usual: Any) -> tuple[tuple[Additions, Additions], ExampleFacts]:
+    def _learn(
+        self, known: _Known, usual: Any, share: float
+    ) -> tuple[tuple[Additions, Additions], ExampleFacts]:
         """Return what the rankings or similarities say, and what else some examples say.
 
         A head that knows the means of the classes learns both from the scores together.
@@ -322,7 +342,8 @@ class SemanticHead(BaseHead):
         slopes = (by_scores.slopes / std / np.sqrt(C)).T
         none = Additions.zeros(C, known.features.shape[1], L)
         of_scores = replace(none, slopes=slopes, offsets=by_scores.offsets - mean @ slopes)
-        of_features, found = self._learn_features(known, none, by_scores.signal)
+        expected = Signal(share * by_scores.signal, SHARE[1])
+        of_features, found = self._learn_features(known, none, expected)
         facts = ExampleFacts(len(known.codes), by_scores.slope, found or by_scores.signal)
         if prototypes is not None:
             return (of_scores, of_features), facts
@@ -330,19 +351,17 @@ class SemanticHead(BaseHead):
         return (alone, of_scores if found is None else of_features), facts
 
     def _learn_features(
-        self, known: _Known, none: Additions, signal: float
+        self, known: _Known, none: Additions, signal: Signal
     ) -> tuple[Additions, float | None]:
         """Return what the features of examples say, and ρ; None if they say nothing."""
         if not known.features.shape[1]:
             return none, None
         center = center_features(known.features, known.codes)
-        x = _scale(known.features, center, np)
+        x = scale_features(known.features, center, np)
         # Features are centred by the examples, so those of a single class say nothing of others.
         if np.ptp(known.codes) == 0 or not x.any():
             return replace(none, feature_center=center), None
-        share, spread = SIGNAL_OF_FEATURES
-        usual = Signal(share * signal, spread)
-        found = fit_class_means(x, known.codes, len(self.classes_), usual)
+        found = fit_class_means(x, known.codes, len(self.classes_), signal)
         added = replace(
             none, feature_center=center, feature_slopes=found.slopes.T, offsets=found.offsets
         )

@@ -27,7 +27,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.examples import (
     EXPLAINED_BY_RATERS,
     EXPLAINED_BY_TABLES,
-    SIGNAL_OF_SOFTMAX,
+    SHARE,
     SLOPE,
     Prototypes,
     Signal,
@@ -99,15 +99,23 @@ class WeightedMean(SemanticHead, BaseEstimator):
     fill in: they count for classes that no rater ranked. Without raters, tables that lack classes
     fill in. With a reference, so do sources that list unrelated classes together.
 
-    The scores f of each input have mean 0 and variance 1 over the seen classes. With a reference,
-    they are then standardised over its inputs, and seen classes whose scores rise and fall together
-    count less: with the matrix R of their correlations, the weights are multiplied by (R + u C
-    I)^-1 with u = .1. This is the linear discriminant if the rankings give the mean scores of a
-    class only roughly. Instead of the sum of squares, the variance of each new class over the
-    reference is 1. A seen class c counts in means, variances and correlations as far as the
-    reference covers it: with n inputs for which c is the prediction, this is n / (n + 10). Scores
-    of one softmax depend on each other, so that m classes cover all others at least by half of m /
-    (m + 10). A reference that lacks most classes changes little.
+    The scores f of each input have mean 0 and variance 1 over the seen classes. Without a
+    reference, this is all. As for the methods of Hamm & Belkin (2015), "Probabilistic Zero-shot
+    Classification with Semantic Rankings", rankings and the scores of a classifier are enough; a
+    weighted mean replaces the likelihood of a ranking.
+
+    A reference shows which scores are usual. Each score is then standardised over the inputs of the
+    reference, so that a seen class whose scores are always high has no advantage. Scores of similar
+    seen classes rise and fall together: they are not independent evidence, and count less. To do
+    so, the weights are multiplied by (R + u C I)^-1, where R is the matrix of correlations of the C
+    scores, I the identity and u = .1. This is the linear discriminant whose class means are the
+    weights of the rankings, where u is the error of these means. Finally, the log-posteriors of
+    each new class are scaled to variance 1 over the reference.
+
+    All this holds as far as the reference covers a seen class. A class that is predicted for n of
+    its inputs is covered by n / (n + 10): by half with 10 inputs, and not at all with none. A class
+    that is not covered is treated as without a reference. The scores of one softmax depend on each
+    other, so there the inputs of m other classes cover a class at least by half of m / (m + 10).
 
     With labelled examples of new classes, the rankings predict the mean scores of a class, and the
     examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
@@ -254,7 +262,7 @@ class WeightedMean(SemanticHead, BaseEstimator):
     def _usual_signal(self) -> Signal | None:
         if self.example_prior is None:
             return None
-        return Signal(max(self.example_prior[1], ROUNDING), SIGNAL_OF_SOFTMAX[1])
+        return Signal(max(self.example_prior[1], ROUNDING), SHARE[1])
 
     def _coverage(self) -> Doubles:
         return self.coverage_
