@@ -114,8 +114,8 @@ def check_scores(
     Parameters
     ----------
     batches : iterable of (ids, Scores)
-        Batches of ids and scores, as from ``open_scores(path).batches()``, or ``[(found.ids,
-        found.scores)]`` for a result ``found`` of `score`.
+        Batches of ids and scores, as from ``open_scores(path).batches()``, or
+        ``[(found.ids, found.scores)]`` for a result ``found`` of `score`.
     labels : mapping of id to class, optional
         The classes of some inputs. Labels of seen classes give the network's own accuracy.
 

@@ -81,8 +81,9 @@ def read_rankings(
     Parameters
     ----------
     path : str, Path, data frame, list of dict or dict of lists
-        In JSON lines, one ranking per line, such as ``{"target": "cat", "ranking": ["leopard",
-        ["tiger", "lion"], "fox"], "weight": 1}``. ``target``, ``source``, ``rater``, ``weight``
+        In JSON lines, one ranking per line, such as
+        ``{"target": "cat", "ranking": ["leopard", ["tiger", "lion"], "fox"], "weight": 1}``.
+        ``target``, ``source``, ``rater``, ``weight``
         and ``kind`` (``"top"``, the default, or ``"subset"``) are optional; other fields are
         ignored. ``k`` means that only the first k of the listed items are ordered; it is needed
         where k cuts a tie.
@@ -105,7 +106,7 @@ def read_rankings(
         `write_rankings`, name all their items; these are the default then. From a table of places
         or scores, only the columns of these items are read.
     kind : {"top", "subset"}, optional
-        The kind of rankings for which the file does not specify one, as is always so in PrefLib:
+        The kind of rankings for which the file does not specify one (PrefLib files never do):
         top-K rankings (the default) or subset rankings.
     layout : {"votes", "orders", "places", "scores"}, optional
         The content of a table: votes; ballots with the items in order, best first; or one column

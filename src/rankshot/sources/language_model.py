@@ -142,8 +142,8 @@ class LanguageModel:
     question : str
         ``"images"``: which items would an image classifier predict most often? ``"text"``: the
         same for a text classifier. ``"contrast"``: which items would it predict more often than
-        for the other targets? ``"any"``: the first question for other ``inputs``, such as ``"sound
-        recordings"``.
+        for the other targets? ``"any"``: the first question for other ``inputs``, such as
+        ``"sound recordings"``.
     inputs : str, optional
         The kind of inputs of the classifier, in the plural; the default is "ordinary photographs"
         or "texts".

@@ -88,8 +88,8 @@ class Rehearsal(BaseEstimator):
 
     The scores of the held-out classes are removed, and the head has to recognise their inputs by
     their rankings, as if they were new classes. This requires labelled scores of inputs of seen
-    classes, and rankings of seen classes by the same sources that rank the new classes (``rankshot
-    rank --rehearse labels.csv``). It requires no data of the new classes. It
+    classes, and rankings of seen classes by the same sources that rank the new classes (command:
+    ``rankshot rank --rehearse labels.csv``). It requires no data of the new classes. A rehearsal
 
     - chooses the weights of the sources, ``k``, ``decay`` and whether to use a reference. A change
       is made only if the accuracy increases by more than its standard error over the classes
