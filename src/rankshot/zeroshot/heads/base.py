@@ -220,9 +220,10 @@ class BaseHead(ABC):
         """Return the fitted head as a torch module, from scores to log-probabilities.
 
         The module takes scores of one ``kind``. It can be compiled, exported and moved to any
-        device. Its ``classes`` are the names of the columns. It is differentiable.
-        (`DeterministicRanking` cannot be converted.) It computes in single precision; after
-        ``double()``, it computes in double precision, but its constants keep single precision.
+        device. Its ``classes`` are the names of the columns. It is differentiable, except for
+        `DeterministicRanking`, whose output is piecewise constant. It computes in single
+        precision; after ``double()``, it computes in double precision, but its constants keep
+        single precision.
         """
         check_is_fitted(self, "classes_")
         require_choice("kind", kind, KINDS)
