@@ -279,7 +279,7 @@ PLAIN = {"do_normalize": False}
 REFUSED = [
     ({"size": 224, "image_mean": [0, 0, 0], "resample": 2}, "no 'image_std' in it"),
     ({"size": 224, "do_flip_channel_order": True}, "with do_flip_channel_order is not supported"),
-    ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "there is no crop that is known"),
+    ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "the crop is unknown"),
     ({"size": 9, "do_resize": False} | PLAIN, "no do_resize"),
     ({"image_processor_type": "LevitImageProcessor"}, "not all in this file"),
     ([1], "cannot convert"),

@@ -118,7 +118,7 @@ def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
         path = write_onnx(tmp_path / "net.onnx", metadata={"names": value})
         assert plan_scoring(path, CLASSES, plain).classes.names == tuple(CLASSES)
         with pytest.raises(
-            rs.RankshotError, match=r"not in it \('names' in it is not .*; give them"
+            rs.RankshotError, match=r"names of its classes \('names' in it is not .*; give them"
         ):
             plan_scoring(path, None, plain)
     path = write_onnx(tmp_path / "net.onnx", metadata={"names": value, "id2label": CLASSES})
