@@ -281,7 +281,7 @@ REFUSED = [
     ({"size": 224, "do_flip_channel_order": True}, "with do_flip_channel_order is not supported"),
     ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "the crop is unknown"),
     ({"size": 9, "do_resize": False} | PLAIN, "no do_resize"),
-    ({"image_processor_type": "LevitImageProcessor"}, "not all in this file"),
+    ({"image_processor_type": "LevitImageProcessor"}, "does more than this file"),
     ([1], "cannot convert"),
 ]
 

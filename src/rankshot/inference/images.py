@@ -412,7 +412,7 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name)) if name else None
     if kind is not None and kind not in _KNOWN_TYPES:
         raise RankshotError(
-            f"what {short_repr(name)} does more than this file describes; if it only resizes, "
+            f"{short_repr(name)} does more than this file describes; if it only resizes, "
             "crops and normalises, remove its name from the file"
         )
     steps = {step for step, value in config.items() if step.startswith("do_") and value is True}
