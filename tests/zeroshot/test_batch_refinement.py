@@ -464,7 +464,6 @@ def test_a_batch_is_used_if_it_is_large_enough(rng):
 
 def test_an_explanation_says_what_the_batch_adds(rng):
     head, scores, _ = clusters(rng, [50] * 4)
-    head = rs.WeightedMean().fit(head.rankings_)
     refined = BatchRefinement(head).fit(scores)
     row = int(np.argmax(refined.predict(scores) != head.predict(scores)))
     why = rs.explain(refined, scores[[row]])[0]

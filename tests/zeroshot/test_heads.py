@@ -115,6 +115,8 @@ def test_lists_of_several_lengths_and_of_subsets(posterior, decay):
     np.testing.assert_allclose(head.predict_log_proba(values), truth, rtol=1e-13, atol=1e-9)
     # Equal scores say nothing, whatever the lengths.
     np.testing.assert_allclose(head.predict_proba(np.full((2, 5), 1.25)), 0.25)
+    parts = head.item_contributions(np.zeros((2, 5)), "multiclass")
+    np.testing.assert_allclose(parts, 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("gap", [1.0, 2000.0])

@@ -136,7 +136,8 @@ def test_a_loaded_head_is_the_same_to_the_last_bit(folder, name, tmp_path):
     assert repr(loaded) == repr(head)
     assert loaded.temperature_ == head.temperature_
     assert describe_missing(loaded) == describe_missing(head)
-    if isinstance(head.head or head, rs.WeightedMean):
+    explained = head.head if isinstance(head, rs.SeenAndNew) else head
+    if type(explained).item_contributions is not rs.zeroshot.BaseHead.item_contributions:
         scores = next(tables(name))[:3]
         # NaN, as for a source without a ranking of a class, is not equal to itself.
         assert str(rs.explain(loaded, scores)) == str(rs.explain(head, scores))

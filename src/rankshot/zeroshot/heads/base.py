@@ -216,6 +216,26 @@ class BaseHead(ABC):
         check_is_fitted(self, "classes_")
         return run_head(self, scores, normalize=False)
 
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:  # noqa: ARG002
+        """Return what each seen class adds to the log-posteriors, for heads that know it.
+
+        The shape is (n, new classes, seen classes), for ``values``, which are scores of a ``kind``.
+        """
+        raise RankshotError(
+            f"{type(self).__name__} cannot be explained by seen classes and sources"
+        )
+
+    def source_log_posteriors(
+        self,
+        values: Floats,
+        kind: Kind,  # noqa: ARG002
+    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Return the names of sources, and the log-posteriors by each alone; often none are known.
+
+        The shape is (n, new classes, sources), for ``values``, which are scores of a ``kind``.
+        """
+        return (), np.zeros((len(values), len(self.classes_), 0))
+
     def to_torch(self, kind: Kind = "multiclass") -> TorchHead:
         """Return the fitted head as a torch module, from scores to log-probabilities.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from math import log, perm
 from typing import Any, Literal
 
@@ -38,8 +39,10 @@ from rankshot.zeroshot.heads.base import (
     require_k,
     require_targets,
     sources_of,
+    sources_or_raters,
     standardize,
 )
+from rankshot.zeroshot.heads.item_contributions import ItemContributions
 from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.heads.sum_over_rankings import MAX_RANKINGS, PosteriorSum, SumOverRankings
 from rankshot.zeroshot.likelihoods import Scorers
@@ -159,6 +162,14 @@ class MeanOverSources:
         """Return the arrays of `combine`."""
         dense = {name: matrix.toarray() for name, matrix in self.matrices.items()}
         return dense | {"neutral_share": self._neutral_share}
+
+    def list_matrices(self) -> tuple[csr_array, list[csr_array], NDArray[np.float64]]:
+        """Return the weights of rankings for classes, for those of each source that lacks some.
+
+        The last array has the weights of these sources for the classes that they lack.
+        """
+        partial = [self.matrices[f"partial{i}"] for i in range(self._n_partial)]
+        return self.matrices["own"], partial, self._neutral_share
 
     def combine(self, log_prob: Array, c: Constants, xp: Library) -> Array:
         """Return one column per class, from one column per ranking.
@@ -286,7 +297,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
 
     name = "probabilistic"
     _learned = (
-        *("rankings_", "consensus_", "reference_"),
+        *("rankings_", "consensus_", "reference_", "_usual_contributions"),
         *("_sum_places", "_log_uniform", "_sum_seed"),
     )
 
@@ -354,6 +365,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         self.priors_: dict[str, RankingModel] = {}
         self.consensus_: Rankings | None = None
         self.reference_: Reference | None = None
+        self._usual_contributions: NDArray[np.float64] | None = None
         if self.posterior != "mean":
             # The sum has short rankings because it costs much; its priors need not know so little.
             places = min(max(k, DEFAULT_K), rankings.n_items) if is_sum else k
@@ -365,6 +377,8 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         if reference is not None:
             table = as_reference(reference, self.items_)
             self.reference_ = self._fit_reference(table)
+            # The mean contributions are needed for explanations and files only, and take long.
+            self._reference_values = table.values
 
     def _draw_numbers(self, k: int) -> None:
         """Draw the random numbers of a sum over too many rankings; they are part of the head."""
@@ -392,6 +406,8 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
             )
 
     def _describe_state(self) -> dict[str, object]:
+        if self.reference_ is not None:
+            self._average_contributions(self.reference_)
         return super()._describe_state() | _describe_priors(self.priors_)
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
@@ -454,6 +470,60 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
             return CACHED_CELLS // self._sum.cells_per_input
         cells = n_columns(len(self.items_), kind) + len(self._compared)
         return BLOCK_CELLS // 16 // cells
+
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the contributions of seen classes to ``values``, scores of a ``kind``.
+
+        They have the shape (n, new classes, seen classes). See `ItemContributions`.
+        """
+        if self.reference_ is None:
+            return self._split_by_item(kind).of_inputs(values)
+        scaled = self.reference_.standardize_scores(values, kind)
+        usual = self._average_contributions(self.reference_)
+        deviation = self._split_by_item(kind).of_inputs(scaled) - usual
+        return np.asarray(deviation / self.reference_.target_std[:, None])
+
+    def _average_contributions(self, reference: Reference) -> NDArray[np.float64]:
+        """Return the mean of the contributions over the inputs of the reference; kept."""
+        if self._usual_contributions is None:
+            scaled = reference.standardize_scores(self._reference_values, reference.kind)
+            self._usual_contributions = self._split_by_item(reference.kind).average(scaled)
+        return self._usual_contributions
+
+    def _split_by_item(self, kind: Kind) -> ItemContributions:
+        if self._mean is not None:
+            return ItemContributions(self._compared, self.decay, kind, *self._mean.list_matrices())
+        # One ranking for each class, in their order.
+        n = len(self.classes_)
+        each, none = csr_array(np.eye(n)), np.empty((0, n))
+        return ItemContributions(self._compared, self.decay, kind, each, [], none)
+
+    def source_log_posteriors(
+        self, values: Floats, kind: Kind
+    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Return the names of the sources, and the log-posteriors by each source alone.
+
+        ``values`` are scores of a ``kind``. If all rankings have one source, its raters take the
+        place of sources. The array has the shape (n, new classes, sources), and NaN where a source
+        has no ranking of a class. It is empty for one-vs-one scores if the rankings have different
+        lengths, because their probabilities cannot be compared.
+        """
+        uneven = np.ptp(self.rankings_.lengths) > 0 or self.rankings_.is_subset.any()
+        if kind == "one-vs-one" and uneven:
+            return super().source_log_posteriors(values, kind)
+        names, labels = sources_or_raters(self.rankings_)
+        if self.reference_ is not None:
+            values = self.reference_.standardize_scores(values, kind)
+        log_prob = Scorers(self.rankings_, self.decay).get_scorer(kind).log_prob(values)
+        log_posteriors = np.full((len(values), len(self.classes_), len(names)), np.nan)
+        for z, s in product(range(len(self.classes_)), range(len(names))):
+            theirs = (self.rankings_.targets == self.classes_[z]) & (labels == names[s])
+            if theirs.any():
+                weights = self.rankings_.weights[theirs]
+                log_posteriors[:, z, s] = np.average(log_prob[:, theirs], axis=1, weights=weights)
+        if self.reference_ is not None:
+            log_posteriors = self.reference_.standardize_log_posterior(log_posteriors)
+        return names, log_posteriors
 
     def sum_over_rankings(self, scores: Scores | ArrayLike) -> PosteriorSum:
         """Return P(z|x) of ``posterior="sum"``, with the standard error of every probability.
