@@ -425,8 +425,8 @@ def test_another_order_of_items_and_targets_permutes_the_answers(rng, kind, clas
 class Sure(rs.ProbabilisticRanking):
     """Rules out the second target for every input."""
 
-    def predict_log_proba(self, scores):
-        found = super().predict_log_proba(scores).copy()
+    def predict_log_proba(self, scores, candidates=None):
+        found = super().predict_log_proba(scores, candidates).copy()
         found[:, 1] = -np.inf
         return found
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import find_ranked_items
+from rankshot.zeroshot.candidates import Candidates
 from rankshot.zeroshot.decide import take_top
 from rankshot.zeroshot.heads.base import BaseHead, compared_rankings
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
@@ -176,6 +177,7 @@ def explain(
     *,
     target: str | None = None,
     against: str | None = None,
+    candidates: Candidates = None,
 ) -> list[Explanation]:
     """Explain the decisions of a fitted head, with one explanation per input.
 
@@ -190,6 +192,8 @@ def explain(
         The class to explain; by default the most probable class of each input.
     against : str, optional
         The class to compare it with; by default the mean over all classes of the head.
+    candidates : optional
+        As for `predict`.
 
     Examples
     --------
@@ -219,7 +223,7 @@ def explain(
         )
     check_is_fitted(head, "classes_")
     table = as_scores(scores, head.items_)
-    log_proba = head.predict_log_proba(table)
+    log_proba = head.predict_log_proba(table, candidates)
     return explain_decisions(head, table, log_proba, target, against)
 
 
