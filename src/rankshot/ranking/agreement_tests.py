@@ -1,4 +1,4 @@
-"""How much raters agree, with a test and an interval; whether groups of them rank alike."""
+"""How much raters agree, with a test and an interval; and whether groups of raters differ."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ def _expect_own(units: _Units, metric: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class GroupComparison:
-    """A test of whether groups of raters rank alike.
+    """A test of whether groups of raters differ.
 
     Attributes
     ----------
@@ -372,7 +372,7 @@ class GroupComparison:
 def compare_groups(
     rankings: Rankings, groups: ArrayLike, *, random_state: Seed = None
 ) -> GroupComparison:
-    """Test whether groups of raters rank alike: whether items have the same mean places in all.
+    """Test whether groups of raters differ: whether items have other mean places in some of them.
 
     Raters are assigned to groups of the same sizes at random, 9,999 times. The test holds for
     few raters, ties, top-K lists and subsets.

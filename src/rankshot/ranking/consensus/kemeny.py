@@ -133,11 +133,11 @@ class KemenyConsensus(Consensus):
     """
 
     _names: list[str]
-    _W: NDArray[np.float64]
+    _compare: Callable[[], NDArray[np.float64]]
 
     @cached_property
     def _best(self) -> list[tuple[NDArray[np.intp], BestOrders]] | None:
-        return find_best_orders(self._W)
+        return find_best_orders(self._compare())
 
     @property
     def n_optimal(self) -> int | None:
@@ -285,11 +285,14 @@ def find_order(
         gap = _majority_gap(W, score)
     found = settle_ties(W, found)
     order = tuple(rankings.items[i] for number in found for i in classes[number])
-    # Alike items have the precedences of their class, and none to each other.
-    number = np.repeat(np.arange(len(sizes)), sizes)
     names = [rankings.items[i] for i in np.concatenate(classes)]
-    per_pair = (W / (sizes[:, None] * sizes))[np.ix_(number, number)]
-    return KemenyConsensus(order, lambda: (score, gap), names, per_pair)
+
+    def compare_items() -> NDArray[np.float64]:
+        """Return the precedences of items: alike ones have those of their class."""
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        return np.asarray((W / (sizes[:, None] * sizes))[np.ix_(number, number)])
+
+    return KemenyConsensus(order, lambda: (score, gap), names, compare_items)
 
 
 def count_open_pairs(rankings: AnyRankings) -> int:

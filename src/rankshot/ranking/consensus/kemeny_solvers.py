@@ -13,7 +13,7 @@ integral; if it is not, the same constraints go to the integer solver.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 from time import monotonic
 
@@ -187,7 +187,7 @@ def order_few(W: Floats) -> Items:
 
 
 class BestOrders:
-    """The best orders of a few items, sorted by item numbers, and their ``count``.
+    """The best orders of a few items, sorted by item numbers.
 
     The least cost of the items S that are left is that of S without its first item i, plus the
     weight of the rankings that place others of S before i. A set is a number, item i its i-th bit.
@@ -199,13 +199,18 @@ class BestOrders:
         self._least, self._passed = np.zeros(1 << n), np.zeros((1 << n, n))
         for j in range(n):
             self._passed[1 << j : 2 << j] = self._passed[: 1 << j] + W[j]
-        counts = np.ones(1 << n)
         for sets, items, others in _sets_by_size(n):
+            self._least[sets] = (self._least[others] + self._passed[others, items]).min(axis=1)
+
+    @cached_property
+    def count(self) -> int:
+        """How many orders are best."""
+        counts = np.ones(1 << self._n)
+        for sets, items, others in _sets_by_size(self._n):
             cost = self._least[others] + self._passed[others, items]
-            self._least[sets] = cost.min(axis=1)
             is_best = cost <= self._least[sets][:, None] + self._slack
             counts[sets] = (counts[others] * is_best).sum(axis=1)
-        self.count = int(counts[-1])
+        return int(counts[-1])
 
     def __iter__(self) -> Iterator[tuple[int, ...]]:
         return self._order((1 << self._n) - 1)
