@@ -1,7 +1,8 @@
 """P(π|x) on NumPy arrays, added up over groups of rankings.
 
-It is the same as that of `likelihoods`, and two to five times as fast for strict rankings: arrays
-have one column per input, logarithms are taken of products, and float32 stays float32.
+It is the same as that of `likelihoods`, and about twice as fast for strict rankings in float64,
+four times in float32: arrays have one column per input, logarithms are taken of products, and
+float32 stays float32.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ class _Lists(NamedTuple):
 
 
 class _StrictLists:
-    """log P(π|x) of strict rankings, by totals of worths from the last place to the first."""
+    """log P(π|x) of strict rankings, by totals of worths from the last place to the first.
+
+    As in `PlackettLuceScorer`, it is relative to its value where all scores are equal.
+    """
 
     def __init__(
         self, rankings: Rankings, decay: float, groups: NDArray[np.intp], n_groups: int

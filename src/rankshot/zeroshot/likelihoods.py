@@ -2,8 +2,8 @@
 
 Scores with one column per class define a Plackett-Luce model of rankings, one-vs-one scores a
 Babington-Smith model. Both can give the first places of a ranking more weight. The formulas are
-written once, for arrays of any library: they run on any device, have gradients, and become graphs
-of ONNX. All arrays have one row per input.
+for arrays of any library: they run on any device, have gradients, and become graphs of ONNX;
+`grouped_likelihoods` is faster on NumPy arrays. All arrays have one row per input.
 """
 
 from __future__ import annotations
