@@ -1,4 +1,4 @@
-"""Better than the paper: one idea after the other, each chosen on seen classes only."""
+"""Improvements over the paper, step by step, each chosen on seen classes only."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ CHOICE_NOTE = (
     "interval is from resamples of classes. New classes are used only for the report."
 )
 KEPT_NOTE = (
-    "Regularization is the best of its grid. The next table shows which further changes the seen "
-    "classes support."
+    "The regularisation is the best of its grid. The next table shows which further changes the "
+    "seen classes support."
 )
 DEFAULT_NOTE = (
     "The default head was chosen on all data sets together. The reference was not chosen: least "
@@ -82,7 +82,7 @@ class AblationResult:
         ]
         return ResultTable(
             "improvements",
-            "Better than the paper: one idea after the other",
+            "Improvements over the paper, step by step",
             (
                 "idea",
                 "chosen on seen classes",
@@ -148,7 +148,7 @@ def _add_heads(ablation: _Ablation, C: float) -> None:
     ablation.add("the paper's: consensus, K = 4", questions[0], paper)
     mean = replace(paper, head=ProbabilisticRanking())
     places = f"K = {mean.head.k}, decay {mean.head.decay:g}"
-    ablation.add("the mean over raters, more places of falling weight", places, mean)
+    ablation.add("the mean over raters, more places with decreasing weights", places, mean)
     informed = ablation.add("the same with a reference", "", replace(mean, reference=True))
     for question in questions[1:]:
         another = replace(informed, questions=(question,))
@@ -188,7 +188,7 @@ def _ceiling(evaluator: Evaluator, configuration: Configuration) -> Step:
     orders = Rankings.from_scores(means, items=task.items, targets=task.targets)
     head = clone(configuration.head).fit(orders, usual)
     correct = np.asarray(head.predict(scores) == task.test_label)
-    idea = "no method: the true ranking of each class"
+    idea = "for comparison: the true ranking of each class"
     return Step(idea, "", None, correct, "labels")
 
 

@@ -41,7 +41,7 @@ KINDS = (*PRESENT, UNEQUAL)
 OTHERS = ("other new", "seen")
 """Whose inputs are added to those of one half of the classes: as many as those have."""
 LABELLED = 12
-"""One in so many inputs of a batch is labelled."""
+"""One in this many inputs of a batch is labelled."""
 LABELS = ("all, batch", "all, labels", "unequal, batch", "unequal, labels")
 """What is added to inputs one at a time with labels, and to a batch without labels: the other."""
 
@@ -168,8 +168,8 @@ def _without_features(scores: Scores) -> Scores:
 
 INTRODUCTION = """# Batches
 
-`make batches FROM=DIRECTORY` wrote this page: inputs predicted as a batch by `BatchRefinement`, \
-against the same inputs one at a time.
+`make batches FROM=DIRECTORY` wrote this page. It compares inputs predicted as a batch by \
+`BatchRefinement` with the same inputs predicted one at a time.
 """
 Row = tuple[str, str, dict[str, list[Outcome]]]
 
@@ -189,8 +189,9 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
         return ResultTable(name, title, ("task", "reference", *kinds), cells, (note,), n_labels=2)
 
     protocol = (
-        f"One at a time, and what a batch adds to it; means over the same {n_draws} draws. The "
-        f"rankings are those of the panel. Each class that occurs has {N_INPUTS} inputs."
+        "Each cell is the value for inputs predicted one at a time, and the change if they are "
+        f"predicted as a batch; means over the same {n_draws} draws. The rankings are those of the "
+        f"panel. Each class that occurs has {N_INPUTS} inputs."
     )
     tables = (
         table(
@@ -205,12 +206,13 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
         ),
         table(
             "others",
-            "Half of the batch is of other classes",
+            "Half of the batch belongs to other classes",
             OTHERS,
             "accuracy",
             (
-                f"{protocol} The head knows one half of the classes; as many inputs of the other "
-                "half, or of seen classes, are in the batch. The accuracy is of the first half."
+                f"{protocol} The head knows one half of the classes; the batch also has as many "
+                "inputs of the other half, or of seen classes. The accuracy is that of the inputs "
+                "of the first half."
             ),
         ),
         table(
@@ -220,9 +222,9 @@ def write_page(rows: list[Row], n_draws: int, path: Path) -> None:
             "accuracy",
             (
                 f"One in {LABELLED} inputs is labelled, at random; the accuracy is that of the "
-                "others. Columns with batch: one at a time, by a head that has learned from the "
-                "labels, and what the batch adds to it. Columns with labels: the batch without "
-                "labels, and what these add to it."
+                "others. Columns with “batch”: inputs predicted one at a time by a head that has "
+                "learned from the labels, and the change if they are predicted as a batch. Columns "
+                "with “labels”: a batch without labels, and the change if the labels are used."
             ),
         ),
         table("calibration", "Calibration error of a batch", KINDS, "calibration", protocol),

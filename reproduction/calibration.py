@@ -24,15 +24,15 @@ N_BINS = 15
 MODEL = "all questions, ProbabilisticRanking without a reference"
 NOTES = (
     (
-        "Calibration error: the mean difference of confidence and accuracy in 15 bins of "
+        "Calibration error: the mean difference between confidence and accuracy in 15 bins of "
         "confidence. Log-loss: the mean of -log P(true class). Both are measured on the new "
         "classes; lower is better."
     ),
     (
-        "Vector scaling and Dirichlet calibration have parameters of each class, and a new class "
-        "has no labelled inputs to fit them to. With the same parameters for all classes, both are "
-        "a temperature. To show what they would reach, they are fitted to the labels of one half "
-        "of the new inputs and applied to the other half: these rows are not zero-shot."
+        "Vector scaling and Dirichlet calibration have parameters for each class, and a new class "
+        "has no labelled inputs to fit them to. With the same parameters for all classes, both "
+        "reduce to a temperature. To show what they would reach, they are fitted to the labels of "
+        "one half of the new inputs and applied to the other half: these rows are not zero-shot."
     ),
     (
         "Isotonic regression corrects the probability of the predicted class only; the others "

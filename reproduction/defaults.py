@@ -309,7 +309,7 @@ def with_evidence(task: ScoredTask) -> Floats:
 DESIGNS = {
     "random": "a random quarter",
     "kind": "a quarter of one kind",
-    "unlike": "the half most unlike a class",
+    "unlike": "the half most different from one class",
 }
 """Which of the held-out classes are predicted from all others; kinds are similar in rankings."""
 N_SPLITS = 20
@@ -511,10 +511,10 @@ def list_numbers() -> tuple[Number, ...]:
 UNMEASURED = {
     f"{WEIGHTED}.MANY_CLASSES": "no held-out task has more than 100 seen classes",
     f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
-    "zeroshot.examples.SLOPE": "decides while two or three classes have examples",
-    "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings of tables beside one example per class",
+    "zeroshot.examples.SLOPE": "used while only two or three classes have examples",
+    "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings from tables, with one example per class",
     "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
-    f"{BATCH}.LEAST_PER_CLASS": "when a batch is used without being asked for",
+    f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
     "inference.network_check.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "inference.network_check.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
@@ -692,11 +692,11 @@ INTRODUCTION = """# Default numbers
 `make defaults FROM=DIRECTORY` wrote this page. It measures each number at several values on \
 held-out *seen* classes of four data sets (CIFAR, Animals and intents with two classifiers each, \
 sounds with a network): {classes} classes that the language-model panel ranked. No label or input \
-of a new class is used. The value of the code is kept unless another value is better by more than \
+of a new class is used. The value in the code is kept unless another value is better by more than \
 two standard errors (over classes or over data sets, whichever is larger) and by .005; all data \
-sets count the same. A test compares this page with the code.
+sets have the same weight. A test compares this page with the code.
 
-| number | value | tried | not clearly worse than the best | lost against the best | by |
+| number | value | tried | not clearly worse than the best | loss against the best | criterion |
 |---|---|---|---|---|---|
 """
 PREDICTIONS = """
@@ -704,9 +704,9 @@ PREDICTIONS = """
 
 From some held-out classes, `Rehearsal.predict_accuracy` predicts the accuracy of others, in many \
 splits of the same classes. The others are a random quarter of all, a quarter whose rankings are \
-similar, or the half whose rankings are most unlike those of a class. All data sets count the \
-same. No number is chosen here: the width follows from the data. Nothing is predicted for tables, \
-whose intervals contain the accuracy less often than they claim.
+similar, or the half whose rankings differ most from those of one class. All data sets have the \
+same weight. No number is chosen here: the width follows from the data. Nothing is predicted for \
+tables, whose intervals contain the accuracy less often than they claim.
 
 | rankings | predicted classes | intervals | inside (95 % claimed) | inside, lowest data set | \
 mean width | predicted - measured | mean error |
@@ -715,9 +715,9 @@ mean width | predicted - measured | mean error |
 WITHOUT = """
 ## Not measured
 
-These numbers can change predictions, and have no measurement here.
+These numbers can change predictions, but are not measured here.
 
-| number | what it does |
+| number | what it does, or why it is not measured |
 |---|---|
 """
 

@@ -130,8 +130,8 @@ def _notes(n: int, n_all: int) -> tuple[str, ...]:
         f"All {n:,} inputs" if n == n_all else f"{n:,} of {n_all:,} inputs, drawn once at random"
     )
     inputs = (
-        f"{which}, the same for every row. Intervals: 95 % of 1,000 resamples within each class; "
-        "the gain is measured on the same inputs."
+        f"{which}, the same for every row. Intervals are 95 % intervals from 1,000 resamples "
+        "within each class; the gain is measured on the same inputs."
     )
     methods = (
         "The consensus is the paper's classifier (equation 16). The sum is its equation 7, which "

@@ -46,7 +46,7 @@ N_EXAMPLES = 5
 STRENGTHS = (1.0, 10.0)
 """Of logistic regression on a few examples, scikit-learn's C."""
 ZERO_SHOT, BOTH = "rankshot", "rankshot and 5 examples per class"
-INTRODUCTION = """# The accuracies of the first page
+INTRODUCTION = """# Accuracies on the first page
 
 `make overview FROM=DIRECTORY` wrote this page. [Results](../reproduction.md) explains the data.
 
@@ -142,11 +142,11 @@ def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) ->
             WeightedMean().fit(table, reference).predict
         ),
         "rankshot, inputs classified jointly, equal frequencies": accuracy(predict_jointly),
-        "rankshot, the inputs of unequal frequencies": accuracy(head.predict, unequal),
+        "rankshot, unequal frequencies": accuracy(head.predict, unequal),
         "rankshot, inputs classified jointly, unequal frequencies": accuracy(
             predict_jointly, unequal
         ),
-        # The better of them, by the tested inputs.
+        # The better of them, chosen on the test inputs.
         "5 examples per class, no rankings": max(accuracy(predict) for predict in alone),
         BOTH: accuracy(learnt.predict),
     }
@@ -210,7 +210,7 @@ def measured_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> Re
         rows,
         (
             (
-                f"Means over {n_draws} draws; all rows of a column have the same test inputs, at "
+                f"Means over {n_draws} draws; all rows of a column use the same test inputs, at "
                 "most 1,500 per draw. Inputs of CIFAR-10 (10 classes; 100 seen), Animals with "
                 "Attributes (10; 40 seen), CLINC150 (30 intents; 120 seen) and ESC-50 (10; 40 "
                 "seen; the published split, three networks)."
@@ -222,14 +222,18 @@ def measured_table(means: Mapping[str, Mapping[str, float]], n_draws: int) -> Re
             ),
             (
                 "Rankings: a language-model panel, all questions, for rankshot and for Hamm and "
-                "Belkin's method (K = 4, consensus). rankshot has a reference: inputs of seen "
-                "classes, without labels. Without a panel: WordNet, for intents GloVe."
+                "Belkin's method (K = 4, consensus). rankshot also has a reference: inputs of "
+                "seen classes, without labels. Rankings without a panel are those of WordNet, and "
+                "for intents those of GloVe."
             ),
             (
                 "5 examples per class: the best of logistic regression (C = 1, C = 10) and the "
-                "nearest class mean on the features, by the tested inputs."
+                "nearest class mean on the features, chosen on the test inputs."
             ),
-            ("Unequal frequencies: 1, 1/2, 1/3, ... of the inputs of each class, in random order."),
+            (
+                "Unequal frequencies: in random order, the classes keep 1, 1/2, 1/3, ... of their "
+                "inputs."
+            ),
         ),
     )
 
@@ -241,9 +245,9 @@ def published_table() -> ResultTable:
             "Hamm and Belkin (2015), best result",
             "CIFAR",
             0.339,
-            "features of 2012, word similarities",
+            "features from 2012, word similarities",
         ),
-        ("Hamm and Belkin (2015), best result", "Animals", 0.395, "features of 2009, people"),
+        ("Hamm and Belkin (2015), best result", "Animals", 0.395, "features from 2009, people"),
         (
             "CLIP ViT-B/16",
             "CIFAR",
@@ -260,10 +264,10 @@ def published_table() -> ResultTable:
     return ResultTable(
         "published",
         "Published by others",
-        ("method", "data", "accuracy", "what"),
+        ("method", "data", "accuracy", "details"),
         rows,
         (
-            "Other inputs, features or classes: these rows compare whole systems.",
+            "These results have other inputs, features or classes: the rows compare whole systems.",
             "CLAP was trained on pairs of sounds and captions.",
         ),
         n_labels=2,

@@ -52,8 +52,8 @@ LINGUISTIC = {
 }
 """Our linguistic sources for each data set: the paper's where they are available."""
 NO_CROWD = (
-    "The paper's crowd (500 answers of people) was never published. It is replaced by eight runs "
-    "of a language model, which were asked the paper's question: "
+    "The paper's crowd (500 answers from people) was never published. It is replaced by eight "
+    "runs of a language model, which were asked the paper's question: "
     "which seen classes are most similar?"
 )
 SOURCE_NOTES = {
@@ -62,9 +62,9 @@ SOURCE_NOTES = {
         "on a slice of Wikipedia of 9 million words, not on news; GloVe is 6B, 100 dimensions."
     ),
     "animals": (
-        "Of the paper's linguistic sources, Yahoo web search, Yahoo image search and Flickr are no "
-        "longer available. Wikipedia is a slice in which four of the ten animals are rare or "
-        "absent; it and word2vec, which was trained on it, are not used alone. GloVe (6B, 100 "
+        "Three of the paper's linguistic sources are no longer available: Yahoo web search, Yahoo "
+        "image search and Flickr. Wikipedia is a slice in which four of the ten animals are rare "
+        "or absent; it and word2vec, which was trained on it, are not used alone. GloVe (6B, 100 "
         "dimensions) and word2vec are added."
     ),
 }
@@ -148,7 +148,8 @@ def table_two(
             NO_CROWD,
             (
                 "Every number has a 95% bootstrap interval, followed by the paper's number if "
-                "there is one. “Mean of rankings” is ours: no consensus, the mean of log P(π|x)."
+                "there is one. “Mean of rankings” is not in the paper: it averages log P(π|x) over "
+                "the rankings and needs no consensus."
             ),
         ),
         n_labels=2,

@@ -123,7 +123,7 @@ def peer_table(
         )
     return ResultTable(
         "peers",
-        "Peers: methods that take vectors or names of the classes, on the same inputs",
+        "Peers: methods that use class vectors or class names, on the same inputs",
         COLUMNS,
         tuple(rows),
         (_describe_tuning(benchmark), *notes),
@@ -242,10 +242,10 @@ def center_and_scale(train: Floats, test: Floats) -> tuple[Floats, Floats]:
 
 
 def _describe_tuning(benchmark: Benchmark) -> str:
-    n, play = len(benchmark.rehearsal.items), len(benchmark.rehearsal.targets)
+    n, held_out = len(benchmark.rehearsal.items), len(benchmark.rehearsal.targets)
     return (
-        "Settings are those with the highest mean class accuracy in the rehearsal: of "
-        f"{n + play} seen classes, {n} to train on and {play} held out. Then each method "
-        "was trained on all of them. Nothing was chosen on new classes. Intervals: 95 % of 1,000 "
-        "resamples within each class."
+        "Settings are those with the highest mean class accuracy in the rehearsal, which trains on "
+        f"{n} of the {n + held_out} seen classes and holds out {held_out}. Then each method was "
+        "trained on all seen classes. Nothing was chosen on new classes. Intervals are 95 % "
+        "intervals from 1,000 resamples within each class."
     )

@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 SUPPORTED = "settings chosen on seen classes"
 PREDICTION_NOTE = (
-    "Rehearsal.predict_accuracy sees the rankings of the new classes, and no input of them. Its "
-    "interval is for these few classes, not for a mean over many, so it is wide. Nothing is "
+    "Rehearsal.predict_accuracy uses the rankings of the new classes, but none of their inputs. "
+    "Its interval is for these few classes, not for a mean over many, so it is wide. Nothing is "
     "predicted for tables without raters."
 )
 
@@ -118,7 +118,7 @@ def prediction_table(sources: Sequence[RehearsedSource], bootstrap: Bootstrap) -
         rows.append((one.name, *cells))
     return ResultTable(
         "predicted accuracy",
-        "The accuracy on new classes: predicted by seen classes, and measured",
+        "Accuracy on new classes: predicted from seen classes, and measured",
         (
             *("source", "held-out seen classes", "predicted for the new classes"),
             *("new classes, mean over classes", "inside the interval"),

@@ -44,9 +44,9 @@ TOLERANCE = 1e-9
 SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
 """Pairs of sources that were computed from the same text."""
 INTERVAL_NOTE = (
-    "Intervals: 95 % of 1,000 resamples of the targets, each drawn with all its points, because "
-    "the points of one target are not independent. With this few targets, the intervals are "
-    "rough."
+    "Intervals are 95 % intervals from 1,000 resamples of the targets, each drawn with all its "
+    "points, because the points of one target are not independent. With this few targets, the "
+    "intervals are rough."
 )
 
 
@@ -90,7 +90,7 @@ def _distances(points: SourcePoints) -> dict[str, Floats]:
 
 
 def _source_notes(points: SourcePoints, names: list[str]) -> tuple[str, ...]:
-    notes = [f"{len(points.targets)} points of {', '.join(names)}; the paper had other sources."]
+    notes = [f"{len(points.targets)} points from {', '.join(names)}; the paper used other sources."]
     missing = [
         f"{source} lacks {len(targets)} ({', '.join(targets)})"
         for source, targets in points.left_out.items()
@@ -139,17 +139,17 @@ def rater_table(benchmark: Benchmark) -> ResultTable:
 
 def _rater_notes(panel: Rankings) -> tuple[str, ...]:
     raters = (
-        f"The raters are {len(panel.rater_names)} of a language-model panel, not people, and chose "
+        f"The raters are {len(panel.rater_names)} runs of a language model, not people. They chose "
         f"from all {panel.n_items} items. In the paper, people gave 50 answers per target and "
         "ordered 10 preselected items."
     )
     models = (
         "All rankings are cut to K, including those to which the models are fitted. "
-        f"Plackett-Luce is regularized (η = {PlackettLuce().regularization:g}). "
+        f"Plackett-Luce is regularised (η = {PlackettLuce().regularization:g}). "
         "Where all remaining rankings of a target are the same, Mallows gives every other "
-        "ranking the probability 0. Equally "
-        "probable targets share the decision. If two targets have the same lists, Plackett-Luce "
-        "prefers the target without the left-out ranking, so it is always wrong there."
+        "ranking the probability 0. A decision between equally probable targets is divided among "
+        "them. If two targets have the same lists, Plackett-Luce prefers the target without the "
+        "left-out ranking, so it is always wrong there."
     )
     return raters, models, INTERVAL_NOTE
 

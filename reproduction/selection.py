@@ -33,12 +33,13 @@ RULE_NOTE = (
     "The default uses everything available: both classifiers and the answers to all questions, "
     "because a mean has less noise than its parts. A change is kept only if, on the held-out seen "
     "classes, it gains more than one standard error over these classes, and at least "
-    f"{format_share(LEAST_GAIN)}; of several changes of one part, only the best can be kept. "
+    f"{format_share(LEAST_GAIN)}; of several changes to one part, only the best can be kept. "
     "Questions are left out one at a time."
 )
 ORDER_NOTE = (
     "The changes are tried from the top down, each in addition to those that were kept above it; "
-    "gains are over what was kept so far. The column of new classes is for information only."
+    "gains are relative to what was kept so far. The column of new classes is for information "
+    "only."
 )
 
 
@@ -94,7 +95,7 @@ class Selection:
         ]
         return ResultTable(
             "selection",
-            "Changes of the default: what seen classes support, and what did not help",
+            "Changes to the default: what seen classes support, and what did not help",
             (
                 *("part", "change", "held-out seen classes"),
                 *("gain ± standard error", "kept", "new classes"),

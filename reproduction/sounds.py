@@ -103,8 +103,8 @@ def accuracy_table(tasks: tuple[ScoredTask, ...]) -> ResultTable:
                 ".10, and .11 for the held-out classes. Each target has 40 clips."
             ),
             (
-                "The rows of 2024 are the means of ten runs in the authors' repository, with word "
-                "vectors of the classes in place of rankings and networks of their own."
+                "The rows of 2024 are the means of ten runs in the authors' repository, with their "
+                "own networks, and with word vectors of the classes in place of rankings."
             ),
         ),
     )

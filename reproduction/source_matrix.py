@@ -51,7 +51,7 @@ def source_matrix(
                 )
     return ResultTable(
         "sources added to sources",
-        "What it costs to add the worst other source to each source",
+        "The loss if the worst other source is added to each source",
         ("task", "source", "alone", "worst addition, default", "worst addition, equal weights"),
         tuple(rows),
         (

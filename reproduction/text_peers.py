@@ -82,7 +82,8 @@ def _rankings_and_names(evaluator: Evaluator, chosen: Configuration) -> PeerMeth
 
     rankings = "rankings and TF-IDF, words of the name"
     settings = expand_grid(WEIGHT_GRID)
-    return PeerMethod("rankings, and similarity of name", rankings, "nothing", settings, predict)
+    name = "rankings, and similarity of request and name"
+    return PeerMethod(name, rankings, "nothing", settings, predict)
 
 
 def learn_names(given: PeerTask, setting: Setting) -> Labels:

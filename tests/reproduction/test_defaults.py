@@ -209,4 +209,4 @@ def test_intervals_are_counted_by_data_set():
         "-0.050",
         "0.150",
     )
-    assert last[:2] == ("tables", "the half most unlike a class")
+    assert last[:2] == ("tables", "the half most different from one class")

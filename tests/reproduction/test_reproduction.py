@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 C = 0.03
 FIRST, LAST = "the paper's: consensus, K = 4", "settings chosen on seen classes"
 DEFAULT = "the mean of both classifiers: the default"
-CEILING = "no method: the true ranking of each class"
+CEILING = "for comparison: the true ranking of each class"
 
 
 def make_evaluator(images, directory):
@@ -99,7 +99,7 @@ def test_the_first_step_is_the_papers(evaluator, found):
     assert found.steps[0].correct.tolist() == expected.tolist()
 
 
-# ---- Changes of the default
+# ---- Changes to the default
 
 
 def test_a_change_is_kept_if_it_gains_more_than_its_standard_error(evaluator, found):

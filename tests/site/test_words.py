@@ -38,7 +38,9 @@ def read_prose(path):
         path.read_text("utf-8"),
         flags=re.MULTILINE | re.DOTALL,
     )
-    text = re.sub(r"<!--.*?-->|^:+.*$", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"<!--.*?-->|^:::+[^\n]*$|^:\w+:[^\n]*$", "", text, flags=re.MULTILINE | re.DOTALL
+    )
     return re.sub(r"\]\([^)]*\)", "]", text)
 
 

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator
 from rankshot.core.arrays import Array, Constants, Library, Lost
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.distances import ListDistances, mean_kendall_distance
-from rankshot.ranking.matrices import listed_orders, rows_with_tied_choices
-from rankshot.ranking.parts import refuse_partial
+from rankshot.ranking.matrices import listed_orders, restrict_items, rows_with_tied_choices
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
 from rankshot.zeroshot.heads.base import require_k, require_targets
@@ -42,8 +41,11 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
     wins, and classes with equal numbers by the sums of their scores. The distance is Kendall's
     distance of top-K rankings (equations 4 and 5): the number of pairs of seen classes that the two
     rankings order differently. For ties it is the mean over the strict rankings that the ties allow
-    (`mean_kendall_distance`). Distances are mostly whole numbers and often equal: then new classes
-    are equally probable, and `predict` returns the alphabetically first.
+    (`mean_kendall_distance`). To a subset ranking it is the distance of π(x) restricted to the
+    items that were compared, scaled so that its mean over all orders of the items is that of a
+    top-K ranking: otherwise classes with subset rankings would be closer to any input. Distances
+    are mostly whole numbers and often equal: then new classes are equally probable, and
+    `predict` returns the alphabetically first.
 
     The method itself defines no probabilities. Here they are those of Mallows models with one
     spread around the rankings of the new classes, P(z|x) ∝ exp(-λ d).
@@ -103,7 +105,6 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
     def _fit(self, semantics: Rankings, reference: object, labels: object) -> None:  # noqa: ARG002
         """Find the consensus of the rankings of each new class."""
         rankings = require_targets(semantics)
-        refuse_partial(rankings, "use WeightedMean or ProbabilisticRanking")
         self.items_ = rankings.items
         self.classes_ = np.array(rankings.target_names)
         # Places after the end of the longest ranking carry no information.
@@ -113,15 +114,7 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
         self._prepare()
 
     def _prepare(self) -> None:
-        """Choose how distances to the consensus are computed."""
-        n = len(self.consensus_)
-        # Subset rankings that compare all items are top-K rankings.
-        self._compared = replace(self.consensus_, is_subset=np.zeros(n, bool)).top(self._k)
-        is_strict = not rows_with_tied_choices(self._compared).size and bool(
-            (self._compared.lengths == self._k).all()
-        )
-        is_faster = ListDistances.is_faster(self._compared, self._k, is_strict=is_strict)
-        self._lists = ListDistances(self._compared, self._k) if is_faster else None
+        self._parts = _group_by_items(self.consensus_, self._k)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
         raise RankshotError(
@@ -131,14 +124,9 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
         order = score_by_pair_wins(f, len(self.items_)) if kind == "one-vs-one" else f
-        ranked = Rankings.from_scores(order, items=self.items_, k=self._k)
-        # Equal scores are rare, and take long.
-        tied = np.flatnonzero(ranked.rows_with_ties)
-        if self._lists is None or tied.size == len(ranked):
-            return -mean_kendall_distance(self._compared, ranked, self._k).T
-        distance = self._lists.measure(listed_orders(ranked)[:, : self._k])
-        if tied.size:
-            distance[:, tied] = mean_kendall_distance(self._compared, ranked[tied], self._k)
+        distance = np.empty((len(self.classes_), len(f)))
+        for part in self._parts:
+            distance[part.rows] = part.measure(order)
         return -distance.T
 
     def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
@@ -147,3 +135,64 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
     def _block_rows(self, kind: Kind) -> int:
         # Orders and sparse products take long to begin, whatever the number of inputs.
         return max(super()._block_rows(kind), LEAST_ROWS)
+
+
+class _Compared:
+    """The rankings of some new classes that compare the same items, and distances to them."""
+
+    def __init__(self, consensus: Rankings, k: int, rows: NDArray[np.intp]) -> None:
+        self.rows = rows
+        self._columns = _compared_items(consensus)
+        items = [consensus.items[i] for i in self._columns]
+        self._k = min(k, len(items))
+        # All items that are left were compared: these are top-K rankings of them.
+        among = restrict_items(consensus, items)
+        self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
+        self._scale = chance_distance(consensus.n_items, k) / chance_distance(len(items), self._k)
+        is_strict = not rows_with_tied_choices(self._consensus).size and bool(
+            (self._consensus.lengths == self._k).all()
+        )
+        is_faster = ListDistances.is_faster(self._consensus, self._k, is_strict=is_strict)
+        self._lists = ListDistances(self._consensus, self._k) if is_faster else None
+
+    def measure(self, scores: Floats) -> NDArray[np.float64]:
+        """Return the distances from the orders of some scores, with one row per class."""
+        items = self._consensus.items
+        compared = scores if len(items) == scores.shape[1] else scores[:, self._columns]
+        ranked = Rankings.from_scores(compared, items=items, k=self._k)
+        # Equal scores are rare, and take long.
+        tied = np.flatnonzero(ranked.rows_with_ties)
+        if self._lists is None or tied.size == len(ranked):
+            return mean_kendall_distance(self._consensus, ranked, self._k) * self._scale
+        lists = listed_orders(ranked)[:, : self._k]
+        distance = self._lists.measure(lists)
+        if tied.size:
+            distance[:, tied] = mean_kendall_distance(self._consensus, ranked[tied], self._k)
+        return distance * self._scale
+
+
+def _compared_items(ranking: Rankings) -> NDArray[np.integer]:
+    """Return the numbers of the items that the first of some rankings compares."""
+    if ranking.is_subset[0]:
+        return np.sort(ranking.codes[: ranking.starts[1]])
+    return np.arange(ranking.n_items)
+
+
+def _group_by_items(rankings: Rankings, k: int) -> list[_Compared]:
+    """Return the rankings that compare the same items, as groups."""
+    groups: dict[bytes, list[int]] = {}
+    for row, ranking in enumerate(rankings):
+        groups.setdefault(_compared_items(ranking).astype(np.int64).tobytes(), []).append(row)
+    return [_Compared(rankings[rows], k, rows) for rows in map(np.array, groups.values())]
+
+
+def chance_distance(n_items: int, k: int) -> float:
+    """Return the mean distance between two top-k lists, if all of them are equally probable.
+
+    With o the probability that a list leaves out both items of a pair, each order of the pair has
+    the probability (1 - o)/2. The pair counts if the orders are opposite, or if only the first
+    list leaves it out: (1 - o)²/2 + o (1 - o) = (1 - o²)/2.
+    """
+    pairs = n_items * (n_items - 1) / 2
+    left_out = (n_items - k) * (n_items - k - 1) / 2 / max(pairs, 1)
+    return max(pairs * (1 - left_out**2) / 2, 0.5)
