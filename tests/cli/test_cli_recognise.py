@@ -421,9 +421,11 @@ def test_examples_of_the_inputs(requests):
     run_well(requests)
     run_well("suggest p.csv -n 2 -o labels.csv")
     text = Path("labels.csv").read_text()
-    Path("labels.csv").write_text(text.replace(",\n", ",stop_alarm\n", 1))
+    for name in ("stop_alarm", "change_volume"):
+        text = text.replace(",\n", f",{name}\n", 1)
+    Path("labels.csv").write_text(text)
     out = run_well(f"{requests} --examples labels.csv --evidence words")
-    assert "examples: 1, compared by their scores; their scores follow " in out
+    assert "examples: 2, compared by their scores; their scores follow " in out
     Path("labels.csv").write_text("id,label\nc,stop_alarm\n")
     before = Path("p.csv").read_bytes()
     done = rankshot(f"{requests} --examples labels.csv")
