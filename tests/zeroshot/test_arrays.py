@@ -38,7 +38,7 @@ UNEVEN = rs.Rankings.from_orders(
     targets=["u", "v", "w", "x", "u"],
     kind=["top", "top", "subset", "subset", "top"],
 )
-PR = rs.ProbabilisticRanking
+PR, DR = rs.ProbabilisticRanking, rs.DeterministicRanking
 MORE = {
     "strict-mean": (PR(k=3), STRICT),
     "strict-consensus": (PR(k=2, posterior="consensus", decay=0), STRICT),
@@ -46,6 +46,8 @@ MORE = {
     "uneven": (PR(), UNEVEN),
     "uneven-weighted": (rs.WeightedMean(), UNEVEN),
     "sources": (PR(k=3), VOTES),
+    "nearest-3": (DR(k=3), STRICT),
+    "nearest-all": (DR(k=None), FULL),
 }
 """Cases beyond those of all tests: strict lists of one length, subsets, several sources."""
 ALL = {name: (head, semantics_of(name)) for name, head in HEADS.items()} | MORE
@@ -53,7 +55,7 @@ ALL = {name: (head, semantics_of(name)) for name, head in HEADS.items()} | MORE
 
 def has_formula(name, kind):
     """Whether arrays of other libraries are taken: those of pairs need strict lists."""
-    without = {"uneven", "sources"}
+    without = {"uneven", "sources", "nearest-3", "nearest-all"}
     return kind != "one-vs-one" or (kind in kinds_of(name) and name not in without)
 
 
@@ -191,7 +193,7 @@ def test_scores_from_probabilities(kind, dtype, library):
 def test_short_floats_and_integers(dtype):
     """As for NumPy, integers of 64 bits become float64: single precision does not hold them."""
     values = torch.from_numpy(next(tables("multiclass"))).abs().to(getattr(torch, dtype))
-    for name in ("weighted", "uneven", "direct", "conse"):
+    for name in ("weighted", "uneven", "nearest-3", "direct", "conse"):
         head = fitted(name, "multiclass", False)
         found = head.predict_log_proba(values)
         assert found.dtype == (torch.float64 if dtype == "int64" else torch.float32)
@@ -251,7 +253,7 @@ def check_nothing_is_copied(head, kind):
 def test_jax():
     jax = pytest.importorskip("jax")
     values = random_scores(np.random.default_rng(0), "multiclass", dtype=np.float32).values
-    for name in ("weighted", "default", "uneven", "conse", "direct"):
+    for name in ("weighted", "default", "uneven", "nearest-3", "conse", "direct"):
         head = fitted(name, "multiclass", False)
         found = jax.jit(head.predict_log_proba)(jax.numpy.asarray(values))
         assert isinstance(found, jax.Array)

@@ -22,7 +22,7 @@ ALONE = [
     ("conse", "one-vs-rest", False),
     *(
         pytest.param(name, "multiclass", False, marks=pytest.mark.slow)
-        for name in ("default", "consensus", "uneven", "full", "sources", "direct")
+        for name in ("default", "consensus", "uneven", "full", "sources", "direct", "nearest-3")
     ),
     pytest.param("strict-consensus", "one-vs-one", False, marks=pytest.mark.slow),
     pytest.param("weighted", "one-vs-one", True, marks=pytest.mark.slow),

@@ -11,10 +11,10 @@ from rankshot import RankshotError
 
 torch = pytest.importorskip("torch")
 
-FEW = ["weighted", "default", "strict-consensus", "uneven", "direct", "conse"]
+FEW = ["weighted", "default", "strict-consensus", "uneven", "direct", "conse", "nearest-3"]
 """One head of each formula."""
 few_heads = pytest.mark.parametrize("name", FEW)
-SMOOTH = [case for case in RUN if not case[0].startswith("conse")]
+SMOOTH = [case for case in RUN if not case[0].startswith(("nearest", "conse"))]
 """The heads without steps: a list changes, or a class is among the largest, at once."""
 
 
@@ -43,11 +43,12 @@ def test_a_module_gives_the_answers_of_its_head(name, kind, with_reference):
     assert module.items == ITEMS
     assert module.classes == TARGETS
     check_equal(found, head.predict_log_proba(rs.Scores(scores.double().numpy(), ITEMS, kind)))
-    # Gradients are finite also for gaps of 10,000, and where all scores are equal.
-    scores.requires_grad_()
-    module(scores)[:, 0].sum().backward()
-    assert torch.isfinite(scores.grad).all()
-    assert scores.grad.abs().max() > 0
+    if not name.startswith("nearest"):
+        # Gradients are finite also for gaps of 10,000, and where all scores are equal.
+        scores.requires_grad_()
+        module(scores)[:, 0].sum().backward()
+        assert torch.isfinite(scores.grad).all()
+        assert scores.grad.abs().max() > 0
 
 
 @pytest.mark.parametrize("name", AROUND)

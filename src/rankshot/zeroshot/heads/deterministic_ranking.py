@@ -117,24 +117,68 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
         self._parts = _group_by_items(self.consensus_, self._k)
 
     def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
-        raise RankshotError(
-            "DeterministicRanking needs NumPy arrays: it compares whole rankings. WeightedMean and "
-            "ProbabilisticRanking take arrays of any library"
-        )
+        if kind == "one-vs-one" or self.consensus_.is_subset.any() or not self._parts[0].is_strict:
+            raise RankshotError(
+                "DeterministicRanking needs NumPy arrays for one-vs-one scores, and for rankings "
+                "with ties, of subsets or of different lengths. WeightedMean and "
+                "ProbabilisticRanking take other arrays for all of these"
+            )
+        order = self.consensus_.top(self._k).codes.reshape(-1, self._k).T
+        member = np.zeros((len(self.items_), len(self.classes_)))
+        member[order, np.arange(len(self.classes_))] = 1
+        return {"order": order.astype(np.int64), "member": member}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
-        order = score_by_pair_wins(f, len(self.items_)) if kind == "one-vs-one" else f
-        distance = np.empty((len(self.classes_), len(f)))
-        for part in self._parts:
-            distance[part.rows] = part.measure(order)
-        return -distance.T
+        """Return minus the distances of strict rankings from scores, which may be equal.
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        return np.ascontiguousarray(self._formula(values, kind, {}, np, None).T)
+        At most one tie is cut by the first k places: ``taken`` of its ``size`` items are among
+        them, and every choice is equally likely.
+        """
+        first = xp.sort(f, axis=1)[:, len(self.items_) - self._k :]
+        cut = first[:, :1]
+        above, level = (xp.astype(is_so, f.dtype) for is_so in (f > cut, f == cut))
+        size = xp.sum(level, axis=1, keepdims=True)
+        taken = self._k - xp.sum(above, axis=1, keepdims=True)
+        pairs = xp.where(size > 1, size * (size - 1), 1.0)
+        # Of a pair in the tie: one given item precedes the other, or both are after the first k.
+        one_first = (taken * (taken - 1) / 2 + taken * (size - taken)) / pairs
+        both_out = (size - taken) * (size - taken - 1) / pairs
+
+        def by_level(score: Array, if_above: Array | float, if_cut: Array) -> Array:
+            return xp.where(score > cut, if_above, xp.where(score == cut, if_cut, 0.0))
+
+        distance = 0.0
+        listed = [xp.take(f, c["order"][place, :], axis=1) for place in range(self._k)]
+        for place, score in enumerate(listed):
+            # Items before this one in the scores that are not before it in the list
+            higher = xp.sum(xp.astype(first[:, :, None] > score[:, None, :], f.dtype), axis=1)
+            same = xp.sum(xp.astype(first[:, :, None] == score[:, None, :], f.dtype), axis=1)
+            distance = distance + higher + by_level(score, (same - 1) / 2, one_first * (size - 1))
+            for other in listed[:place]:
+                if_higher = by_level(other, 1.0, taken / size)
+                if_same = xp.where(other == score, by_level(score, 0.5, one_first), 0.0)
+                distance = distance - xp.where(other > score, if_higher, if_same)
+        # Pairs that the list leaves out and the scores do not
+        left_out = len(self.items_) - self._k
+        out_level = size - level @ c["member"]
+        out_below = left_out - out_level - (self._k - taken - above @ c["member"])
+        in_both = out_below * (out_below - 1) / 2 + out_below * out_level * (1 - taken / size)
+        in_both = in_both + out_level * (out_level - 1) / 2 * both_out
+        return in_both - distance - left_out * (left_out - 1) / 2
+
+    def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
+        return 8 * self._k * len(self.classes_)
 
     def _block_rows(self, kind: Kind) -> int:
         # Orders and sparse products take long to begin, whatever the number of inputs.
         return max(super()._block_rows(kind), LEAST_ROWS)
+
+    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
+        distance = np.empty((len(self.classes_), len(values)))
+        for part in self._parts:
+            distance[part.rows] = part.measure(order)
+        return -distance
 
 
 class _Compared:
@@ -149,10 +193,10 @@ class _Compared:
         among = restrict_items(consensus, items)
         self._consensus = replace(among, is_subset=np.zeros(len(among), bool)).top(self._k)
         self._scale = chance_distance(consensus.n_items, k) / chance_distance(len(items), self._k)
-        is_strict = not rows_with_tied_choices(self._consensus).size and bool(
+        self.is_strict = not rows_with_tied_choices(self._consensus).size and bool(
             (self._consensus.lengths == self._k).all()
         )
-        is_faster = ListDistances.is_faster(self._consensus, self._k, is_strict=is_strict)
+        is_faster = ListDistances.is_faster(self._consensus, self._k, is_strict=self.is_strict)
         self._lists = ListDistances(self._consensus, self._k) if is_faster else None
 
     def measure(self, scores: Floats) -> NDArray[np.float64]:
