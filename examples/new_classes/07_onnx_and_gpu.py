@@ -181,6 +181,6 @@ plt.show()
 # ----------------
 #
 # - :doc:`GPUs, torch and ONNX </guide/devices>`: all heads, half precision, CuPy,
-#   JAX, and ``rankshot export``.
+#   JAX, Dask, and ``rankshot export``.
 # - :doc:`Benchmarks </project/benchmarks>`.
 # - :ref:`sphx_glr_gallery_new_classes_01_imagenet_network.py`: a network that starts from pixels.

@@ -92,12 +92,9 @@ def test_one_new_class_is_not_the_only_class(folder):
 
 
 def test_a_predicted_class_is_explained_with_its_gate(folder):
-    words = "explain scores.csv --rankings rankings.jsonl --classes all"
+    words = f"explain scores.csv --rankings rankings.jsonl --classes all {HEAD}"
     done = run_well(f"{words} --id x1 --id x3")
-    head = rs.WeightedMean().fit(rankings())
-    for id_, why in zip(
-        ["x1", "x3"], rs.explain(rs.SeenAndNew(head).fit(), LOGITS[[0, 2]]), strict=True
-    ):
+    for id_, why in zip(["x1", "x3"], rs.explain(in_python(), LOGITS[[0, 2]]), strict=True):
         assert f"{id_}: {why}" in done
     assert done.count("why a new class rather than a seen one") == 2
 

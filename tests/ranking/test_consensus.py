@@ -209,15 +209,39 @@ def test_pairs_that_were_never_compared_are_counted():
     assert rs.summarize(top, "kemeny", None)[0].n_open_pairs == 0
 
 
+# ---- How many orders are best
+
+
 @pytest.mark.filterwarnings("ignore:.* were never compared")
 @pytest.mark.parametrize("options", [{"shortest": 5}, {"ties": True}, {"kind": "subset"}])
-def test_of_several_best_orders_of_few_items_the_first_is_found(random_rankings, options):
+def test_the_best_orders_are_counted_and_listed(random_rankings, options):
     for n in range(2, 7):
-        W = precedence(random_rankings(n_items=5, n=n, **options))
-        scores = {order: reversed_weight(W, np.array(order)) for order in permutations(range(5))}
+        votes = random_rankings(n_items=5, n=n, **options)
+        W, items = precedence(votes), votes.items
+        scores = {order: score_of(order, W, items) for order in permutations(items)}
         least = min(scores.values())
-        best = next(order for order, score in scores.items() if score <= least + 1e-9)
-        assert tuple(order_few(W).tolist()) == best
+        best = {order for order, score in scores.items() if score <= least + 1e-9}
+        found = rs.kemeny(votes, "exact")
+        assert found.n_optimal == len(best)
+        assert set(found.optimal_orders(1000)) == best
+        assert found.order in best
+        assert len(found.optimal_orders(2)) == min(2, len(best))
+        first = next(order for order in scores if order in best)
+        assert tuple(items[i] for i in order_few(W)) == first
+
+
+def test_groups_of_items_multiply_the_number_of_best_orders():
+    """Two cycles of three, one after the other, and items that are alike or in a long cycle."""
+    cycle = [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
+    other = [["d", "e", "f"], ["e", "f", "d"], ["f", "d", "e"]]
+    votes = rs.Rankings.from_orders([x + y for x, y in zip(cycle, other, strict=True)])
+    assert rs.kemeny(votes).n_optimal == 9
+    assert rs.kemeny(votes).optimal_orders(2) == [tuple("abcdef"), tuple("abcefd")]
+    alike = rs.Rankings.from_orders([["a"]], items=list("abcd"))
+    assert rs.kemeny(alike).n_optimal == 6
+    many = rs.Rankings.from_orders([["a"]], items=["a", *map(str, range(30))])
+    assert rs.kemeny(many).n_optimal is None
+    assert rs.kemeny(many).optimal_orders() == []
 
 
 def test_progress_is_shown_if_asked_for(capsys):

@@ -48,6 +48,10 @@ def log_odds(table):
     return lambda: rs.BabingtonSmith.from_log_odds(table, items=["a", "b"])
 
 
+def groups(labels):
+    return lambda: rs.ranking.compare_groups(VOTES, labels)
+
+
 def mixture(**options):
     return lambda: rs.RankingMixture(**options).fit(VOTES)
 
@@ -111,6 +115,8 @@ ARGUMENTS = [
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
+    (groups(np.repeat(["x", "y"], 2)[1:]), "groups has 3 labels for 2 rankings"),
+    (groups(["x", "x"]), "groups needs at least two different labels, not only 'x'"),
     # Models
     (lambda: rs.PlackettLuce(regularization=-1).fit(VOTES), "must be 0 or more and finite, not -1"),
     (lambda: rs.PlackettLuce.from_worths({"b": 0}), "worth of 'b' must be positive"),

@@ -1,7 +1,8 @@
-"""Copeland, Schulze, ranked pairs, Smith set and others: against their definitions."""
+"""Copeland, Schulze, ranked pairs, minimax, Smith set and others: against their definitions."""
 
 from itertools import chain, combinations, permutations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -116,6 +117,18 @@ def test_ranked_pairs_lock_in_the_strongest_majorities_that_close_no_cycle(votes
         assert rs.ranking.ranked_pairs(rankings).order == grouped(better)
 
 
+def test_minimax_is_the_order_of_worst_defeats(votes):
+    for rankings in votes:
+        W, known = precedence(rankings), listed(rankings)
+        worst = {
+            b: max([W[i, j] for i in range(5) if W[i, j] > W[j, i]], default=0)
+            if b in known
+            else np.inf
+            for j, b in enumerate(ITEMS)
+        }
+        assert rs.ranking.minimax(rankings).order == grouped(worst)
+
+
 def test_smith_set_is_the_smallest_that_beats_the_rest(votes):
     subsets = [set(s) for k in range(1, 6) for s in combinations(ITEMS, k)]
     for rankings in votes:
@@ -151,6 +164,7 @@ def test_tennessee():
         [list("MNCK"), list("NCKM"), list("CKNM"), list("KCNM")], weights=[42, 26, 15, 17]
     )
     assert rs.ranking.ranked_pairs(votes).order == ("N", "C", "K", "M")
+    assert rs.ranking.minimax(votes).order == ("N", "M", "C", "K")
 
 
 # ---- Properties
@@ -162,7 +176,7 @@ def test_renaming_items_renames_the_answers(orders, names):
     one = rs.Rankings.from_orders([[ITEMS[i] for i in order] for order in orders], items=ITEMS)
     two = rs.Rankings.from_orders([[names[i] for i in order] for order in orders], items=ITEMS)
     new = dict(zip(ITEMS, names, strict=True))
-    rules = rs.borda, rs.copeland, rs.schulze, rs.ranking.ranked_pairs
+    rules = rs.borda, rs.copeland, rs.schulze, rs.ranking.ranked_pairs, rs.ranking.minimax
     for rule in rules:
         first, second = rule(one), rule(two)
         renamed = [{new[name] for name in group} for group in flat(first.order)]

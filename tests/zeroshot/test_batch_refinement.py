@@ -425,8 +425,8 @@ def test_another_order_of_items_and_targets_permutes_the_answers(rng, kind, clas
 class Sure(rs.ProbabilisticRanking):
     """Rules out the second target for every input."""
 
-    def predict_log_proba(self, scores):
-        found = super().predict_log_proba(scores).copy()
+    def predict_log_proba(self, scores, candidates=None):
+        found = super().predict_log_proba(scores, candidates).copy()
         found[:, 1] = -np.inf
         return found
 
@@ -464,7 +464,6 @@ def test_a_batch_is_used_if_it_is_large_enough(rng):
 
 def test_an_explanation_says_what_the_batch_adds(rng):
     head, scores, _ = clusters(rng, [50] * 4)
-    head = rs.WeightedMean().fit(head.rankings_)
     refined = BatchRefinement(head).fit(scores)
     row = int(np.argmax(refined.predict(scores) != head.predict(scores)))
     why = rs.explain(refined, scores[[row]])[0]

@@ -204,7 +204,12 @@ HOLED = rs.Similarity([[np.nan, *row[1:]] for row in TABLE.values], TABLE.target
 PAPER = {"posterior": "consensus", "decay": 0}
 EXPLAINED = {
     "default": zero_shot(head=None, rankings=VOTES),
-    "one-vs-one": zero_shot(SVC(), head=rs.WeightedMean(), rankings=VOTES),
+    "consensus of several": zero_shot(head=pr(k=4, prior=rs.Mallows(), **PAPER), rankings=VOTES),
+    "one-vs-one": zero_shot(SVC(), head=pr(k=3, **PAPER)),
+    "mean": zero_shot(SVC(), head=pr(k=2), rankings=VOTES),
+    "weighted": zero_shot(SVC(), head=rs.WeightedMean(), rankings=VOTES),
+    "direct similarity": zero_shot(head=rs.DirectSimilarity(n_similar=3), rankings=TABLE),
+    "ConSE": zero_shot(head=rs.ConSE(n_classes=4), rankings=HOLED),
 }
 
 
@@ -225,10 +230,11 @@ def test_contributions_of_the_items_add_up_to_the_whole_difference(zs):
             strength = [abs(contribution) for _, contribution in why.items]
             assert strength == sorted(strength, reverse=True)
             assert 0 not in strength
+            assert zs.rankings is not HOLED or "ant" not in dict(why.items)
 
 
 def test_new_classes_are_explained_among_themselves_and_so_is_the_gate():
-    zs = zero_shot(head=rs.WeightedMean(), classes="all").fit(X, Y)
+    zs = zero_shot(head=pr(k=3), classes="all").fit(X, Y)
     new = ~zs.seen_
     inner, both = zs.head_.head, np.vstack([X_NEW, X])
     scores = rs.scores_of(TRAINED, both)
@@ -250,10 +256,31 @@ def test_new_classes_are_explained_among_themselves_and_so_is_the_gate():
         zs.explain(X_NEW, against="tiger")
 
 
+@pytest.mark.parametrize("decay", [0, 0.5])
+def test_an_items_push_is_how_much_its_choice_beats_chance(decay):
+    orders, targets = [["tiger", "bus"], ["bus", "oak"]], ["cat", "dog"]
+    lists = rs.Rankings.from_orders(orders, items=ITEMS, targets=targets)
+    f = dict(zip(ITEMS, TRAINED.decision_function(X_NEW[:1])[0], strict=True))
+
+    def choice(item, gone=None):
+        left = [np.exp(f[name]) for name in ITEMS if name != gone]
+        return np.log(np.exp(f[item]) / sum(left)) - np.log(1 / len(left))
+
+    zs = zero_shot(rankings=lists, head=pr(decay=decay, temperature=1)).fit(X, Y)
+    (why,) = zs.explain(X_NEW[:1], target="cat", against="dog")
+    found, second = dict(why.items), 2**-decay
+    assert found.keys() == {"tiger", "bus", "oak"}
+    assert found["tiger"] == pytest.approx(choice("tiger"))
+    assert found["bus"] == pytest.approx(second * choice("bus", gone="tiger") - choice("bus"))
+    assert found["oak"] == pytest.approx(-second * choice("oak", gone="bus"))
+
+
 @pytest.mark.parametrize("estimator", [FrozenEstimator(TRAINED), SVC()])
 @pytest.mark.parametrize("against", [None, "cat"])
-def test_each_source_is_taken_alone(estimator, against):
-    head = rs.WeightedMean(source_weights={"circle": 1, "me": 1})
+@pytest.mark.parametrize(
+    "head", [pr(), rs.WeightedMean(source_weights={"circle": 1, "me": 1})], ids=["pr", "wm"]
+)
+def test_each_source_is_taken_alone(estimator, against, head):
     zs = zero_shot(estimator, head=head, rankings=VOTES).fit(X, Y)
     found = zs.explain(X_NEW, target="dog", against=against)
     for source in ("circle", "me"):

@@ -115,6 +115,8 @@ def test_lists_of_several_lengths_and_of_subsets(posterior, decay):
     np.testing.assert_allclose(head.predict_log_proba(values), truth, rtol=1e-13, atol=1e-9)
     # Equal scores say nothing, whatever the lengths.
     np.testing.assert_allclose(head.predict_proba(np.full((2, 5), 1.25)), 0.25)
+    parts = head.item_contributions(np.zeros((2, 5)), "multiclass")
+    np.testing.assert_allclose(parts, 0, atol=1e-12)
 
 
 @pytest.mark.parametrize("gap", [1.0, 2000.0])
@@ -186,8 +188,37 @@ def test_probabilities_add_up_and_the_largest_decide(rng, name, kind):
     wide = head.predict_log_proba(rs.Scores(np.float64(single.values), ITEMS, kind))
     np.testing.assert_allclose(found, wide, rtol=1e-5, atol=1e-5)
     assert head.predict(scores[:0]).shape == (0,)
-    assert head.predict_proba(scores[:0]).shape == (0, 4)
+    assert head.predict_proba(scores[:0], []).shape == (0, 4)
     assert head.top(scores[:0], 2).labels.shape == (0, 2)
+
+
+@few_cases
+def test_candidates_share_the_whole(rng, name, kind):
+    head, scores = fitted(name), random_scores(rng, kind, n=3)
+    names = [["w", "u"], ["v"], ["x", "w", "v", "u"]]
+    mask = np.array([[z in row for z in TARGETS] for row in names])
+    some = np.where(mask, head.predict_proba(scores), 0)
+    expected = some / some.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(head.predict_proba(scores, names), expected, rtol=1e-12)
+    np.testing.assert_array_equal(
+        head.predict_log_proba(scores, mask), head.predict_log_proba(scores, names)
+    )
+    assert head.predict(scores, names)[1] == "v"
+    labels, proba = head.top(scores, 4, names)
+    assert labels[1].tolist() == ["v", "u", "w", "x"]
+    assert proba[1].tolist() == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([["u"], ["vv"]], r"input 1: no class 'vv' \(did you mean 'v'\?\)"),
+        ([["u"], []], "input 1 has no candidate"),
+    ],
+)
+def test_candidates_that_cannot_be(candidates, message):
+    with pytest.raises(RankshotError, match="candidates.*" + message):
+        fitted("consensus").predict(np.zeros((2, 5)), candidates)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])

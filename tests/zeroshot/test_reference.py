@@ -102,6 +102,8 @@ def test_the_standard_deviation_of_many_single_numbers_far_from_zero(rng):
 @pytest.mark.parametrize(
     ("head", "kind"),
     [
+        (HEADS["default"], "multiclass"),
+        (HEADS["paper"], "one-vs-one"),
         (rs.WeightedMean(k=3), "one-vs-rest"),
         (rs.WeightedMean(k=3), "one-vs-one"),
     ],
@@ -111,6 +113,27 @@ def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, head, kind
     parts = head.item_contributions(new.values, kind)
     assert parts.shape == (25, 4, len(ITEMS))
     np.testing.assert_allclose(parts.sum(axis=2), log_posteriors(head, new), atol=1e-9)
+
+
+@each_kind
+def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, kind):
+    head, new = fitted("default", scores(rng, kind)), scores(rng, kind, n=25)
+    names, parts = head.source_log_posteriors(new.values, kind)
+    assert names == ("me", "you")
+    weights = np.array(
+        [
+            [VOTES.weights[(VOTES.targets == z) & (VOTES.sources == s)].sum() for s in names]
+            for z in head.classes_
+        ]
+    )
+    assert (np.isnan(parts) == (weights == 0)).all()
+    # Both sources have the same weight for all classes; "you" lacks two of them.
+    shares = weights.sum(axis=0) / (weights > 0).sum(axis=0)
+    raw = parts * head.reference_.target_std[:, None] + head.reference_.target_mean[:, None]
+    neutral = np.log(np.nanmean(np.exp(raw), axis=1, keepdims=True))
+    whole = np.where(np.isnan(raw), neutral, raw) @ (shares / shares.sum())
+    expected = head.reference_.standardize_log_posterior(whole.T).T
+    np.testing.assert_allclose(expected, log_posteriors(head, new), atol=1e-9)
 
 
 # ------------------------------------------------------------------ tensors

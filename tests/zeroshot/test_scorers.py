@@ -8,6 +8,7 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
+from rankshot.zeroshot.grouped_likelihoods import GroupedScorer
 from rankshot.zeroshot.likelihoods import (
     BabingtonSmithScorer,
     PlackettLuceScorer,
@@ -111,6 +112,45 @@ def test_a_list_of_few_among_many_items():
     assert measure(votes, np.zeros((1, 1000)))[0, 0] == pytest.approx(-np.log(1000))
 
 
+# ------------------------------------------------------------------ groups, on NumPy arrays
+
+
+def measure_groups(rankings, values, decay=0.0, groups=None):
+    groups = np.arange(len(rankings)) if groups is None else groups
+    chance = np.bincount(groups, log_chance(rankings, stage_weights(rankings, decay)))
+    scorer = GroupedScorer(PlackettLuceScorer(rankings, decay), rankings, decay, groups)
+    return scorer.log_prob(values), chance[:, None]
+
+
+@each_decay
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_groups_are_right_for_confident_classifiers(dtype, decay):
+    """In float32 to 1e-5 of the answer, where even exp(-gap) is no float32."""
+    rankings = cut_rankings()
+    groups = np.arange(len(rankings)) // 2
+    for gap in GAPS:
+        values = confident(gap).astype(dtype)
+        each = logs(exact_plackett_luce(rankings, values, decay)).T
+        truth = np.array([each[groups == g].sum(axis=0) for g in np.unique(groups)])
+        found, chance = measure_groups(rankings, values, decay, groups)
+        assert found.dtype == dtype
+        single = {"rtol": 1e-5, "atol": 1e-5}
+        limits = single if dtype == np.float32 else {"rtol": 0, "atol": 1e-9}
+        np.testing.assert_allclose(found + chance, truth, **limits)
+
+
+@pytest.mark.parametrize(("dtype", "n_raters"), [(np.float32, 20), (np.float64, 200)])
+def test_many_raters_of_few_among_many_items(dtype, n_raters):
+    """The worths of the unlisted items add up to a hundred: a product of totals may overflow."""
+    items = [f"item {i}" for i in range(100)]
+    votes = rs.Rankings.from_orders([items[:1]] * n_raters, items=items)
+    values = np.zeros((2, 100), dtype)
+    values[1, 0] = np.log(99)
+    found, chance = measure_groups(votes, values, 0.0, np.zeros(n_raters, int))
+    truth = -n_raters * np.log([100, 2])
+    np.testing.assert_allclose((found + chance)[0], truth, rtol=1e-6)
+
+
 # ------------------------------------------------------------------ Babington-Smith
 
 
@@ -150,6 +190,11 @@ def test_babington_smith_is_right_for_confident_classifiers(k, gap, decay):
     log_weight = BabingtonSmithScorer(of_length(k), decay).log_prob(values).T
     truth = exact_babington_smith(of_length(k), values, decay)
     np.testing.assert_allclose(log_weight, truth, rtol=0, atol=1e-9)
+    groups = np.arange(len(log_weight)) % 2
+    scorer = BabingtonSmithScorer(of_length(k), decay)
+    by_group = GroupedScorer(scorer, of_length(k), decay, groups).log_prob(values)
+    expected = [log_weight[groups == g].sum(axis=0) for g in (0, 1)]
+    np.testing.assert_allclose(by_group, expected, rtol=1e-12, atol=1e-9)
 
 
 def test_babington_smith_refuses_lists_of_two_lengths_and_subsets():

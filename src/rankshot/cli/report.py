@@ -72,7 +72,11 @@ def explain(
     against
         The new class to compare with. The default is the average over all new classes.
     """
-    _require_explained(options)
+    refuse(
+        options.plan.head.name == "deterministic",
+        "--head deterministic cannot be explained, because it compares whole rankings; the "
+        "other heads can",
+    )
     table = open_table(scores, options)
     model, table = fit_head(table, options)
     ids = id or read_first_ids(table, EXPLAINED)
@@ -101,7 +105,7 @@ def report(
     each class agree on. With --scores as well, it explains some predictions by the seen classes
     that support them, and names the network and the inputs that it skipped. Then give --head,
     --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
-    includes all of these. Only the head weighted-mean is explained.
+    includes all of these. Only the heads weighted-mean and probabilistic are explained.
 
     Example: rankshot report photos.rankshot-run --truth labels.csv -o report.html
 
@@ -200,15 +204,10 @@ def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: b
     refuse(scores and not has_rankings, "--scores needs --rankings as well")
     refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
     refuse(options.reference and not scores, "--reference needs --scores as well")
-    if scores:
-        _require_explained(options)
-
-
-def _require_explained(options: HeadOptions) -> None:
-    name = options.plan.head.name
     refuse(
-        name != "weighted-mean",
-        f"--head {name} cannot be explained by seen classes; --head weighted-mean can",
+        scores and not options.plan.head.takes_reference,
+        f"--head {options.plan.head.name} is not explained in a report: leave out --scores; --head "
+        "weighted-mean and --head probabilistic are",
     )
 
 

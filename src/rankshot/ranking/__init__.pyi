@@ -1,15 +1,19 @@
 from .agreement_tests import (
     Agreement as Agreement,
+    GroupComparison as GroupComparison,
     agreement as agreement,
+    compare_groups as compare_groups,
 )
 from .consensus.kemeny import (
     Consensus as Consensus,
+    KemenyConsensus as KemenyConsensus,
     borda as borda,
     kemeny as kemeny,
 )
 from .consensus.voting_rules import (
     condorcet_winner as condorcet_winner,
     copeland as copeland,
+    minimax as minimax,
     ranked_pairs as ranked_pairs,
     schulze as schulze,
     smith_set as smith_set,

@@ -567,18 +567,14 @@ def summarize_target(
     k: int,
     *,
     model: Any = None,
-    labels: NDArray[Any] | None = None,
 ) -> TargetSummary:
-    """Summarize the rankings of one target around a consensus of them.
-
-    ``labels``, if given, are those of `TargetSummary.disagreement`, one per ranking.
-    """
+    """Summarize the rankings of one target around a consensus of them."""
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1
     found = count_rankings(rankings)
     first, center = keep_first_places(rankings, consensus, k)
-    distances, weights = reduce_parts(first, _sum_by_label, center, k, labels)
+    distances, weights = reduce_parts(first, _sum_by_label, center, k)
     means = {label: distances[label] / weight for label, weight in weights.items()}
     mean = means.pop(None, None)
     furthest = sorted(means.items(), key=lambda pair: (-pair[1], str(pair[0])))
@@ -609,20 +605,15 @@ def keep_first_places(rankings: Some, consensus: Rankings, k: int) -> tuple[Some
     return keep_ranked_items(first, is_there), keep_ranked_items(center, is_there)
 
 
-def find_origins(rankings: Rankings) -> NDArray[np.object_]:
-    """Return the rater of each ranking, or its source if it has no rater."""
-    pairs = zip(rankings.raters, rankings.sources, strict=True)
-    return np.array([rater or source for rater, source in pairs], object)
-
-
 def _sum_by_label(
-    rankings: Rankings, consensus: Rankings, k: int, labels: NDArray[Any] | None = None
+    rankings: Rankings, consensus: Rankings, k: int
 ) -> tuple[Counter[Any], Counter[Any]]:
     """Return the weighted sums of distances to the consensus, and the weights.
 
-    They are those of each label, and of all rankings (None).
+    They are those of each rater, or source, and of all rankings (None).
     """
-    labels = find_origins(rankings) if labels is None else labels
+    pairs = zip(rankings.raters, rankings.sources, strict=True)
+    labels = np.array([rater or source for rater, source in pairs], object)
     distance = compare_common_items(rankings, consensus, k)[:, 0]
     known = np.flatnonzero(~np.isnan(distance))
     weights = rankings.weights[known]

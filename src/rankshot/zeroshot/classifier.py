@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names, require_choice, require_number
+from rankshot.zeroshot.candidates import Candidates
 from rankshot.zeroshot.decide import REJECTED, Top, label_or_reject, normalize_log_proba, take_top
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
@@ -213,44 +214,46 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
 
-    def predict_log_proba(self, X: object) -> Floats:
+    def predict_log_proba(self, X: object, candidates: Candidates = None) -> Floats:
         """Return log P(class|x), in the order of ``classes_``.
 
         Parameters
         ----------
         X
             Inputs for the estimator.
+        candidates : list of lists of names, or bool array of shape (n, classes), optional
+            The classes that each input may be assigned; by default all.
         """
         check_is_fitted(self)
-        return self._log_proba(self._describe(self.estimator_, X))
+        return self._log_proba(self._describe(self.estimator_, X), candidates)
 
     def _describe(self, estimator: BaseEstimator, X: object) -> Scores:
         """Return the scores of inputs, with features if examples have any, and with evidence."""
         scores = scores_of(estimator, X, features=self._has_features)
         return scores if self._opinion is None else replace(scores, evidence=self._opinion(X))
 
-    def _log_proba(self, scores: Scores) -> Floats:
+    def _log_proba(self, scores: Scores, candidates: Candidates) -> Floats:
         head = self.head_
         if self.batch:
             head = BatchRefinement(head).fit(scores, self._examples)
-        log_proba: Floats = head.predict_log_proba(scores)
+        log_proba: Floats = head.predict_log_proba(scores, candidates)
         if self.calibration and self.seen_.any():
             shifted = log_proba - self.calibration * self.seen_
             log_proba = normalize_log_proba(shifted.T.astype(np.float64), log_proba.dtype).T
         return log_proba
 
-    def predict_proba(self, X: object) -> Floats:
+    def predict_proba(self, X: object, candidates: Candidates = None) -> Floats:
         """Return P(class|x), in the order of ``classes_``."""
-        return np.asarray(np.exp(self.predict_log_proba(X)))
+        return np.asarray(np.exp(self.predict_log_proba(X, candidates)))
 
-    def predict(self, X: object) -> NDArray[np.str_]:
+    def predict(self, X: object, candidates: Candidates = None) -> NDArray[np.str_]:
         """Return the most probable class of each input, or "rejected"."""
-        log_proba = self.predict_log_proba(X)
+        log_proba = self.predict_log_proba(X, candidates)
         return label_or_reject(log_proba, self.classes_, self.reject_below)
 
-    def top(self, X: object, k: int) -> Top:
+    def top(self, X: object, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""
-        return take_top(self.predict_log_proba(X), self.classes_, k)
+        return take_top(self.predict_log_proba(X, candidates), self.classes_, k)
 
     def score(self, X: object, y: object, sample_weight: Any = None) -> float:
         """Return the share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
@@ -263,6 +266,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         target: str | None = None,
         against: str | None = None,
+        candidates: Candidates = None,
     ) -> list[Explanation]:
         """Explain by seen classes and by sources why each input was assigned its class.
 
@@ -270,12 +274,12 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X
             A few inputs.
-        target, against
+        target, against, candidates
             As for `rankshot.explain`. The calibration constant is not part of any contribution.
         """
         check_is_fitted(self)
         scores = self._describe(self.estimator_, X)
-        log_proba = self._log_proba(scores)
+        log_proba = self._log_proba(scores, candidates)
         return explain_decisions(self.head_, scores, log_proba, target, against)
 
     @property

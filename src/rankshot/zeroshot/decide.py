@@ -28,9 +28,19 @@ from rankshot.core.arrays import (
     to_library,
     to_numpy,
 )
-from rankshot.core.errors import RowError
+from rankshot.core.errors import RankshotError, RowError
 from rankshot.core.validation import require_whole_number
-from rankshot.zeroshot.scores import Columns, Kind, Scores, as_scores
+from rankshot.zeroshot.candidates import Candidates, mask_candidates
+from rankshot.zeroshot.dask_tables import is_dask, map_row_blocks
+from rankshot.zeroshot.scores import (
+    Columns,
+    Kind,
+    Scores,
+    as_scores,
+    is_lazy,
+    name_columns,
+    warn_of_probabilities,
+)
 
 Floats = NDArray[np.floating]
 REJECTED = "rejected"
@@ -66,18 +76,25 @@ class Top(NamedTuple):
 
 
 def normalize_log_proba(
-    log_posterior: Floats, dtype: np.dtype[np.floating], temperature: float = 1.0
+    log_posterior: Floats,
+    dtype: np.dtype[np.floating],
+    temperature: float = 1.0,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> Floats:
-    """Return log-probabilities, normalised over the classes of each column.
+    """Return log-probabilities, normalised over the allowed classes of each column.
 
     The differences from the largest value are divided by the temperature. Only they are rounded to
     ``dtype``.
     """
+    if allowed is not None:
+        log_posterior[~allowed] = -np.inf
     largest = log_posterior.max(axis=0)
     impossible = np.isneginf(largest)
     if impossible.any():
-        # All classes have probability 0: all become equally probable.
+        # All classes have probability 0: all allowed classes become equally probable.
         log_posterior[:, impossible] = 0.0
+        if allowed is not None:
+            log_posterior[~allowed] = -np.inf
         largest = log_posterior.max(axis=0)
     log_proba = ((log_posterior - largest) / temperature).astype(dtype)
     log_proba -= np.log(np.exp(log_proba).sum(axis=0))
@@ -129,7 +146,28 @@ def take_top(log_proba: Floats, classes: NDArray[np.str_], k: int) -> Top:
     return Top(labels, proba)
 
 
-# ---- Run a head on scores: in blocks, on arrays of any library
+def predict_names(log_proba: Array, classes: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Return the most probable class of each row; lazily for arrays of Dask."""
+    if is_dask(log_proba):
+        names: NDArray[np.str_] = map_row_blocks(log_proba, predict_names, classes)
+        return names
+    return classes[most_probable(log_proba)]
+
+
+def predict_top(log_proba: Array, classes: NDArray[np.str_], k: int) -> Top:
+    """Return the k most probable classes of each row; lazily for arrays of Dask."""
+    if is_dask(log_proba):
+        parts = [map_row_blocks(log_proba, _take_field, (classes, k, i)) for i in range(2)]
+        return Top(*parts)
+    return take_top(to_numpy(log_proba), classes, k)
+
+
+def _take_field(log_proba: Array, constant: tuple[NDArray[np.str_], int, int]) -> Array:
+    classes, k, field = constant
+    return take_top(to_numpy(log_proba), classes, k)[field]
+
+
+# ---- Run a head on scores: in blocks, on arrays of any library, lazily on Dask
 
 
 class FittedHead(Columns, Protocol):
@@ -157,19 +195,63 @@ _CONVERTED: WeakKeyDictionary[
 """The constants of heads in other libraries, and the classes of the fit that they belong to."""
 
 
-def run_head(head: FittedHead, scores: Scores | ArrayLike, *, normalize: bool = True) -> Array:
+def run_head(
+    head: FittedHead,
+    scores: Scores | ArrayLike,
+    candidates: Candidates = None,
+    *,
+    normalize: bool = True,
+) -> Array:
     """Return log P(z|x), one row per input, or the log-posteriors before they are normalised."""
+    if is_lazy(scores):
+        return _run_lazily(head, scores, candidates, normalize=normalize)
     table = as_scores(scores, head.items_)
+    mask = mask_candidates(candidates, len(table), head.classes_)
     if (xp := other_library(table.values)) is not None:
         log_posterior = _run_formula(head, table, xp)
+        if mask is not None:
+            if isinstance(mask, np.ndarray):
+                mask = to_library(mask, xp, table.values)
+            log_posterior = xp.where(mask, log_posterior, -np.inf)
         return log_softmax(log_posterior / head.temperature_, xp, 1) if normalize else log_posterior
     result = np.empty((len(table), len(head.classes_)), table.values.dtype)
     for rows in iterate_rows(head, table):
         block = head._full_log_posterior(table._inputs(rows, head), table.kind)
         if normalize:
-            block = normalize_log_proba(block, result.dtype, head.temperature_)
+            allowed = None if mask is None else mask[rows].T
+            block = normalize_log_proba(block, result.dtype, head.temperature_, allowed)
         result[rows] = block.T
     return result
+
+
+def _run_lazily(
+    head: FittedHead, scores: Scores | ArrayLike, candidates: Candidates, *, normalize: bool
+) -> Array:
+    """Return the same as a lazy array of Dask, with the blocks of rows of the scores."""
+    if candidates is not None:
+        raise RankshotError(
+            "candidates need scores in memory: pass them for each block of a Dask array, "
+            "with dask.array.map_blocks"
+        )
+    if head.n_features_:
+        raise RankshotError(
+            "the head needs features or evidence of each input, which Dask arrays and data "
+            "frames do not have: pass Scores(values, items, features=, evidence=) of each block"
+        )
+    is_plain = not isinstance(scores, Scores)
+    lazy = scores if isinstance(scores, Scores) else name_columns(scores, head.items_)
+    constant = head, lazy.items, lazy.kind, is_plain, normalize
+    return map_row_blocks(lazy.values, _run_on_block, constant)
+
+
+def _run_on_block(
+    block: Array, constant: tuple[FittedHead, tuple[str, ...], Kind, bool, bool]
+) -> Array:
+    head, items, kind, is_plain, normalize = constant
+    scores = Scores(block, items, kind)
+    if is_plain:
+        warn_of_probabilities(scores)
+    return run_head(head, scores, normalize=normalize)
 
 
 def iterate_rows(head: FittedHead, table: Scores) -> Iterator[slice]:

@@ -291,8 +291,9 @@ def _measure_slope(
     error = np.sqrt(max(residual @ residual * k / (k - 1), by_model)) / total
     precision = std**-2 + error**-2
     beta = (prior / std**2 + found / error**2) / precision
-    # Beforehand, rankings are as likely to be wrong (β = 0) as not.
-    log_odds = norm.logpdf(found, prior, np.hypot(std, error)) - norm.logpdf(found, 0.0, error)
+    # Beforehand, rankings are wrong (β = 0) as often as β is below 0 by its prior distribution.
+    log_odds = norm.logcdf(prior / std) - norm.logsf(prior / std)
+    log_odds += norm.logpdf(found, prior, np.hypot(std, error)) - norm.logpdf(found, 0.0, error)
     return max(float(expit(log_odds) * beta), 0.0), float(precision**-0.5)
 
 

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import find_ranked_items
+from rankshot.zeroshot.candidates import Candidates
 from rankshot.zeroshot.decide import take_top
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.heads.base import BaseHead, compared_rankings
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.scores import Scores, as_scores
 
 Floats = NDArray[np.float64]
@@ -38,7 +39,8 @@ class Explanation:
     A contribution is a difference of log-probabilities: how much a seen class or a source raises
     the explained class above the average class, or above ``against``. A contribution of 0.7 doubles
     the odds. The contributions of the seen classes add up to the whole difference. The contribution
-    of a source is what this source alone would give.
+    of a source is what this source alone would give. With ``posterior="sum"`` the contributions are
+    those of the consensus, so they do not add up to the difference in the sum.
 
     Attributes
     ----------
@@ -175,19 +177,23 @@ def explain(
     *,
     target: str | None = None,
     against: str | None = None,
+    candidates: Candidates = None,
 ) -> list[Explanation]:
     """Explain the decisions of a fitted head, with one explanation per input.
 
     Parameters
     ----------
-    head : WeightedMean, or a SeenAndNew or BatchRefinement of one
-        Its log-posteriors are sums over the seen classes; those of other heads are not.
+    head : WeightedMean, ProbabilisticRanking, DirectSimilarity, ConSE, SeenAndNew, BatchRefinement
+        `DeterministicRanking` cannot be explained by seen classes, because distances compare
+        pairs of them.
     scores : Scores or array-like
         Scores of a few inputs.
     target : str, optional
         The class to explain; by default the most probable class of each input.
     against : str, optional
         The class to compare it with; by default the mean over all classes of the head.
+    candidates : optional
+        As for `predict`.
 
     Examples
     --------
@@ -217,7 +223,7 @@ def explain(
         )
     check_is_fitted(head, "classes_")
     table = as_scores(scores, head.items_)
-    log_proba = head.predict_log_proba(table)
+    log_proba = head.predict_log_proba(table, candidates)
     return explain_decisions(head, table, log_proba, target, against)
 
 
@@ -231,11 +237,6 @@ def explain_decisions(
     """Explain decisions that follow from ``log_proba``; see `explain`."""
     # New classes are compared among themselves; the gate is between them and seen classes.
     inner = head if head.head is None else head.head
-    if not isinstance(inner, WeightedMean):
-        raise RankshotError(
-            f"{type(inner).__name__} cannot be explained by seen classes and sources, only "
-            "WeightedMean can"
-        )
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     base = None if against is None else _column(inner, against)
@@ -274,14 +275,14 @@ def explain_decisions(
 
 
 def _explain_more(
-    head: WeightedMean,
+    head: BaseHead,
     table: Scores,
     by_rankings: Floats,
     columns: NDArray[np.intp],
     base: int | None,
 ) -> dict[str, Any]:
     """Return what examples and evidence add for each input, and the answer without them."""
-    if head.examples_ is None and not head.evidence_classes_:
+    if not isinstance(head, SemanticHead) or not (head.examples_ or head.evidence_classes_):
         return {}
     more: dict[str, Any] = {}
     by_head = total = head.decision_function(table) / head.temperature_
@@ -322,9 +323,11 @@ def _contributions(contributions: Floats, columns: NDArray[np.intp], base: int |
     return np.asarray(contributions[np.arange(len(contributions)), columns] - compared)
 
 
-def _list_items(head: WeightedMean, target: str) -> tuple[str, ...]:
+def _list_items(head: BaseHead, target: str) -> tuple[str, ...]:
     """Return the items in the rankings of a class that the head compares with the scores."""
-    theirs = head.rankings_.select(target=target)
+    if (rankings := compared_rankings(head)) is None:
+        return ()
+    theirs = rankings.select(target=target)
     return tuple(head.items_[code] for code in np.flatnonzero(find_ranked_items(theirs)))
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,7 @@ from rankshot.core.arrays import (
 from rankshot.core.errors import RankshotError, RowError, quote_names, short_repr, suggest_name
 from rankshot.core.tables import ID, as_frame, frame_to_matrix
 from rankshot.core.validation import as_names, require_choice
+from rankshot.zeroshot.dask_tables import as_dask_array, empty_block, is_dask, map_row_blocks
 
 Floats = NDArray[np.floating]
 Kind = Literal["multiclass", "one-vs-rest", "one-vs-one"]
@@ -68,7 +69,8 @@ class Scores:
         One column per class. One-vs-one scores have one column per pair of classes, in the order
         (0, 1), (0, 2), …, (1, 2), … (that of ``numpy.triu_indices``); they are positive where the
         first class of the pair is preferred. float32 stays float32. A torch, CuPy or JAX array
-        stays where it is, and its values are not checked.
+        stays where it is, and its values are not checked. A Dask array stays lazy; its values
+        are checked when a head computes them.
     items : iterable of names
         The C classes.
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
@@ -115,7 +117,7 @@ class Scores:
             features=None if features is None else _as_features(features, len(table)),
             evidence=None if evidence is None else _as_evidence(evidence, len(table)),
         )
-        if other_library(table) is None:
+        if other_library(table) is None and not is_dask(table):
             refuse_infinite(table, names, kind)
 
     def __repr__(self) -> str:
@@ -177,6 +179,9 @@ class Scores:
         """
         scores = cls(proba, items, kind)
         p = scores.values
+        if is_dask(p):
+            values = map_row_blocks(p, _log_of_probabilities, (scores.items, kind))
+            return cls.from_validated(values, scores.items, kind)
         if (xp := other_library(p)) is None:
             _require_probabilities(p, scores.items, kind)
             xp = np
@@ -298,26 +303,49 @@ def _require_probabilities(p: Floats, items: tuple[str, ...], kind: Kind) -> Non
         )
 
 
+def _log_of_probabilities(block: Array, names: tuple[tuple[str, ...], Kind]) -> Array:
+    return Scores.from_probabilities(block, *names).values
+
+
 def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     """Return `Scores` of ``items`` from what the caller of a head passes.
 
     A plain array has one column per item, in their order, or one per pair. The columns of a data
     frame are matched by name.
     """
+    if is_lazy(scores):
+        raise RankshotError(
+            "Dask arrays and data frames are for predict, predict_proba, predict_log_proba, top "
+            "and decision_function of a head; pass scores in memory here, such as a sample of "
+            "them: scores[:1000].compute()"
+        )
     if isinstance(scores, Scores):
         return scores.with_items(items)
-    frame = as_frame(scores) if other_library(scores) is None else None
-    if frame is not None:
-        if ID in frame.columns and ID not in items:
-            frame = frame.drop(ID)
-        found = Scores(frame_to_matrix(frame), frame.columns)
-    else:
-        table, C = _as_floats(scores), len(items)
-        # Three classes have three pairs; then an array is interpreted as one column per class.
-        paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
-        found = Scores(table, items, "one-vs-one" if paired else "multiclass")
+    found = name_columns(scores, items)
     warn_of_probabilities(found)
     return found.with_items(items)
+
+
+def is_lazy(scores: object) -> bool:
+    """Return whether scores are a table of Dask, or `Scores` of one."""
+    return is_dask(scores.values if isinstance(scores, Scores) else scores)
+
+
+def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
+    """Return an array or a data frame as `Scores` of its columns, in their own order."""
+    if other_library(scores) is None:
+        if is_dask(scores) and hasattr(type(scores), "columns"):
+            ids = [name for name in scores.columns if name == ID and ID not in items]
+            scores = scores.drop(columns=ids)
+            return Scores(scores, as_frame(scores._meta).columns)
+        if (frame := as_frame(scores)) is not None:
+            if ID in frame.columns and ID not in items:
+                frame = frame.drop(ID)
+            return Scores(frame_to_matrix(frame), frame.columns)
+    table, C = _as_floats(scores), len(items)
+    # Three classes have three pairs; then an array is interpreted as one column per class.
+    paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
+    return Scores(table, items, "one-vs-one" if paired else "multiclass")
 
 
 def warn_of_probabilities(scores: Scores) -> None:
@@ -396,6 +424,9 @@ def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
 
 
 def _as_floats(values: ArrayLike | Array) -> Array:
+    if is_dask(values):
+        table = as_dask_array(values)
+        return table.astype(_as_floats(empty_block(table)).dtype)
     if (xp := other_library(values)) is not None:
         return as_real_floats(values, xp)
     try:

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain, islice, product
+from math import prod
 from time import monotonic
 from typing import Literal
 
@@ -13,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.validation import require_choice, require_number
+from rankshot.core.validation import require_choice, require_number, require_whole_number
 from rankshot.ranking.consensus.kemeny_solvers import (
+    BestOrders,
     adjacent_search,
+    find_best_orders,
     insertion_search,
     reversed_weight,
     settle_ties,
@@ -106,6 +110,61 @@ class Consensus:
         )
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class KemenyConsensus(Consensus):
+    """Kemeny's consensus: `Consensus`, and which other orders are as good.
+
+    Attributes
+    ----------
+    order, score, bound, optimal
+        Those of `Consensus`.
+    n_optimal : int or None
+        How many orders have the smallest score. If there are several, the names of the items
+        determine which one ``order`` is. None if a cycle of majorities has more than 16 items:
+        then the orders are not counted.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]])
+    >>> found = rs.kemeny(votes)
+    >>> found.n_optimal, found.optimal_orders()
+    (3, [('a', 'b', 'c'), ('b', 'c', 'a'), ('c', 'a', 'b')])
+    """
+
+    _names: list[str]
+    _compare: Callable[[], NDArray[np.float64]]
+
+    @cached_property
+    def _best(self) -> list[tuple[NDArray[np.intp], BestOrders]] | None:
+        return find_best_orders(self._compare())
+
+    @property
+    def n_optimal(self) -> int | None:
+        """How many orders have the smallest score; None if they are not counted."""
+        return None if self._best is None else prod(best.count for _, best in self._best)
+
+    def optimal_orders(self, most: int = 5) -> list[tuple[str, ...]]:
+        """Return the first orders with the smallest score; none if they are not counted.
+
+        Parameters
+        ----------
+        most : int
+            How many orders.
+        """
+        require_whole_number("most", most)
+        if self._best is None:
+            return []
+        parts = [
+            [[self._names[group[i]] for i in order] for order in islice(best, most)]
+            for group, best in self._best
+        ]
+        return [tuple(chain(*order)) for order in islice(product(*parts), most)]
+
+    def __repr__(self) -> str:
+        return f"Kemeny{super().__repr__()[:-1]}, n_optimal={self.n_optimal})"
+
+
 def borda(rankings: AnyRankings) -> Consensus:
     """Order the items by their average place.
 
@@ -155,7 +214,7 @@ def kemeny(
     *,
     time_limit: float | None = None,
     verbose: bool = False,
-) -> Consensus:
+) -> KemenyConsensus:
     """Find the order with the smallest sum of Kendall distances to the rankings.
 
     Top-K lists, ties and subset rankings count the pairs that they put in order, and no others.
@@ -178,9 +237,9 @@ def kemeny(
 
     Returns
     -------
-    Consensus
-        ``optimal`` says whether the bound proves that no order is better; with fractional weights,
-        to within one part in a million of the score.
+    KemenyConsensus
+        ``n_optimal`` is the number of best orders. ``optimal`` says whether the bound proves that
+        no order is better; with fractional weights, to within one part in a million of the score.
 
     Notes
     -----
@@ -194,7 +253,7 @@ def kemeny(
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["a", "b", "c"], ["b", "c", "a"]], items=["a", "b", "c"])
     >>> rs.kemeny(votes, method="exact")
-    Consensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True)
+    KemenyConsensus(order=('a', 'b', 'c'), score=2.0, bound=2.0, optimal=True, n_optimal=1)
     """
     deadline = _require_deadline(time_limit, method)
     require_one_subject(rankings)
@@ -210,7 +269,7 @@ def kemeny(
 
 def find_order(
     rankings: AnyRankings, method: Method, deadline: float = np.inf, *, verbose: bool = False
-) -> Consensus:
+) -> KemenyConsensus:
     """Return what `kemeny` does, without checks."""
     classes = _sort_classes(rankings)
     sizes = np.array([len(items) for items in classes])
@@ -226,7 +285,14 @@ def find_order(
         gap = _majority_gap(W, score)
     found = settle_ties(W, found)
     order = tuple(rankings.items[i] for number in found for i in classes[number])
-    return Consensus(order, lambda: (score, gap))
+    names = [rankings.items[i] for i in np.concatenate(classes)]
+
+    def compare_items() -> NDArray[np.float64]:
+        """Return the precedences of items: alike ones have those of their class."""
+        number = np.repeat(np.arange(len(sizes)), sizes)
+        return np.asarray((W / (sizes[:, None] * sizes))[np.ix_(number, number)])
+
+    return KemenyConsensus(order, lambda: (score, gap), names, compare_items)
 
 
 def count_open_pairs(rankings: AnyRankings) -> int:

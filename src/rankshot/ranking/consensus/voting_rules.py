@@ -1,4 +1,4 @@
-"""Rules of social choice: Copeland, Schulze, ranked pairs, Condorcet winner, Smith set.
+"""Rules of social choice: Copeland, Schulze, ranked pairs, minimax, Condorcet winner, Smith set.
 
 They need only `precedence`: i beats j if the rankings that place i
 before j have more weight than those that place j before i. Ties, top-K lists and subset rankings
@@ -128,6 +128,33 @@ def ranked_pairs(rankings: AnyRankings) -> Consensus:
                 above[i] = below[j] = True
                 better |= above[:, None] & below
     return make_consensus(rankings, group_ties(better.sum(axis=0), tolerance=0.5), W)
+
+
+def minimax(rankings: AnyRankings) -> Consensus:
+    """Order the items by their worst defeat, the smallest first (Simpson and Kramer).
+
+    A defeat is as bad as the weight of the rankings that agree with it ("winning votes"). Items of
+    equal defeats, such as those that nothing beats, are tied.
+
+    Parameters
+    ----------
+    rankings : Rankings
+        What to merge, in memory or in parts; weights count.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]], weights=[4, 3, 2])
+    >>> rs.ranking.minimax(votes).order
+    ('a', 'b', 'c')
+    """
+    require_one_subject(rankings)
+    W = precedence(rankings)
+    worst = np.where(W > W.T, W, 0.0).max(axis=0)
+    worst[item_weights(rankings) == 0] = np.inf
+    _, place = np.unique(worst, return_inverse=True)
+    return make_consensus(rankings, group_ties(place, tolerance=0.5), W)
 
 
 def condorcet_winner(rankings: AnyRankings) -> str | None:

@@ -21,6 +21,7 @@ from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce_stages import find_gradients
 from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
@@ -39,6 +40,9 @@ TINY = 1e-300
 """Smaller memberships have no logarithm to go on from."""
 SHORT_RUN = 5
 """Iterations after which the better half of the starts is kept."""
+FEW_UNITS = 250
+"""Starts are compared on this many raters for each group, drawn at random; the last few on all."""
+FINALISTS = 2
 
 
 class RankingMixture(Estimator):
@@ -173,19 +177,23 @@ class RankingMixture(Estimator):
     def _run(self, em: EM) -> Run:
         """Run all starts, the better half of them twice as long, and so on; then one to the end."""
         rng = require_generator(self.random_state)
+        n_starts = self.n_starts if self.n_groups > 1 else 1
+        some = em.draw(FEW_UNITS * self.n_groups, rng) if n_starts > FINALISTS else em
         # Random memberships find groups that no single rater stands for.
         starts = [
-            em.start_at_random if i % 3 == 2 else em.start_from_raters for i in range(self.n_starts)
+            some.start_at_random if i % 3 == 2 else some.start_from_raters for i in range(n_starts)
         ]
-        runs = [Run(start(rng)) for start in starts[: self.n_starts if self.n_groups > 1 else 1]]
-        n_iter = SHORT_RUN
+        runs, n_iter = [Run(start(rng)) for start in starts], SHORT_RUN
         while len(runs) > 1:
+            if some is not em and len(runs) <= FINALISTS:
+                runs, some, n_iter = [Run(em.move(run.state)) for run in runs], em, SHORT_RUN
             for run in runs:
-                run.go_on(em, min(n_iter, self.max_iter), self.tol)
+                run.go_on(some, min(n_iter, self.max_iter), self.tol)
             runs = sorted(runs, key=lambda run: -run.state.objective)[: max(len(runs) // 2, 1)]
             n_iter *= 2
-        runs[0].go_on(em, self.max_iter, self.tol)
-        return runs[0]
+        best = runs[0] if some is em else Run(em.move(runs[0].state))
+        best.go_on(em, self.max_iter, self.tol)
+        return best
 
     def log_prob(self, rankings: Rankings) -> Floats:
         """Return the log-probability of each ranking, if nothing is known about its rater."""
@@ -221,6 +229,36 @@ class RankingMixture(Estimator):
         joint = np.tile(log_shares(self.weights_), (int(unit.max(initial=-1)) + 1, 1))
         np.add.at(joint, unit, log_probs)
         return joint, unit
+
+    def standard_errors(self, rankings: Rankings) -> tuple[Floats, Floats]:
+        """Return the standard errors of ``weights_``, and of the log-worths of each group.
+
+        They are for mixtures of `PlackettLuce`, from the observed information (Louis 1982), with
+        raters as the units. Penalties are interpreted as priors. Log-worths of a group add up to
+        zero. Errors are too small if groups overlap strongly or are very small.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            The rankings of the fit.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.models_[0], PlackettLuce):
+            raise RankshotError(
+                "standard errors of a mixture are for PlackettLuce models, not "
+                f"{type(self.models_[0]).__name__}: use a bootstrap over raters"
+            )
+        sample = merge_equal(require_rankings(rankings).with_items(self.items_))
+        information = _observed_information(self, sample)
+        G, C = self.n_groups, len(self.items_)
+        covariance = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
+        # Shares are a softmax of G numbers; log-worths are centred.
+        change = np.diag(self.weights_) - np.outer(self.weights_, self.weights_)
+        shares = np.diag(change @ covariance[:G, :G] @ change)
+        centre = np.eye(C) - 1 / C
+        blocks = [covariance[G + g * C :, G + g * C :][:C, :C] for g in range(G)]
+        worths = [np.diag(centre @ block @ centre) for block in blocks]
+        return np.sqrt(np.maximum(shares, 0)), np.sqrt(worths)
 
 
 def _choose_model(model: object) -> PlackettLuce | Mallows:
@@ -263,6 +301,19 @@ class EM:
         )
         # The centres of Mallows' model hardly change from step to step.
         self._describe = lru_cache(2 * n_groups)(partial(MallowsStatistics, sample.rankings))
+
+    def draw(self, n_units: int, rng: np.random.Generator) -> EM:
+        """Return the same for some of the units, drawn at random, if there are many more."""
+        n = len(self.sample.counts)
+        if n <= 2 * n_units:
+            return self
+        drawn = self.sample.take(rng.choice(n, n_units, replace=False))
+        return EM(drawn, self.model, self.n_groups)
+
+    def move(self, state: State) -> State:
+        """Return a state of some of the units for all of them."""
+        columns = [self.log_prob(model) for model in state.models]
+        return self.evaluate(state.models, np.column_stack(columns), state.shares)
 
     def log_prob(self, model: Any) -> Floats:
         """Return the log-probability of each ranking."""
@@ -460,6 +511,44 @@ def penalty(model: PlackettLuce | Mallows) -> float:
     return float(model.regularization / 2 * np.sum(model.log_worths_**2))
 
 
+# ---- Standard errors
+
+
+def _observed_information(mixture: RankingMixture, sample: Sample) -> Floats:
+    """Return the information on log-shares and log-worths, group by group (Louis 1982).
+
+    With s_g the score of a rater in group g and τ_g the probability of the group, it is the
+    expected information of rankings whose groups are known, minus the variance of the score over
+    the groups, Σ τ_g s_g s_gᵀ - s̄ s̄ᵀ, where s̄ is its mean.
+    """
+    em = EM(sample, mixture.models_[0], mixture.n_groups)
+    log_probs = log_probs_of(mixture.models_, sample.rankings)
+    state = em.evaluate(mixture.models_, log_probs, mixture.weights_)
+    weights, _ = em._weigh(state.memberships)
+    counts, shares, G, C = sample.counts, mixture.weights_, mixture.n_groups, len(mixture.items_)
+    known = np.zeros((G * (C + 1),) * 2)
+    known[:G, :G] = counts.sum() * (np.diag(shares) - np.outer(shares, shares))
+    mean = np.zeros((len(counts), len(known)))
+    for g, model in enumerate(mixture.models_):
+        own = slice(G + g * C, G + (g + 1) * C)
+        likelihood = Likelihood(replace(sample.rankings, weights=weights[:, g]))
+        prior = model.regularization * np.eye(C)
+        known[own, own] = likelihood.information(model.log_worths_) + prior
+        score = np.zeros_like(mean)
+        score[:, :G] = np.eye(G)[g] - shares
+        score[:, own] = sample.copies @ _scores(model, sample.rankings)
+        tau = state.memberships[:, [g]]
+        mean += tau * score
+        known -= score.T @ (counts[:, None] * tau * score)
+    return np.asarray(known + mean.T @ (counts[:, None] * mean))
+
+
+def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
+    """Return the derivatives of each ranking's log-probability in the log-worths."""
+    listed, rest, worths = find_gradients(rankings, model.log_worths_)
+    return np.asarray(listed.toarray() - np.outer(rest, worths))
+
+
 # ---- Raters, or single rankings, as units that are grouped or drawn
 
 
@@ -487,6 +576,13 @@ class Sample(NamedTuple):
     rankings: Rankings
     copies: csr_array
     counts: Floats
+
+    def take(self, units: NDArray[np.intp]) -> Sample:
+        """Return some of the units, and their rankings."""
+        copies = self.copies[units]
+        used = np.unique(copies.indices)
+        rankings = replace(self.rankings, weights=copies.T @ self.counts[units])[used]
+        return Sample(rankings, copies[:, used], self.counts[units])
 
 
 def merge_equal(rankings: Rankings) -> Sample:

@@ -29,7 +29,9 @@ from rankshot.core.validation import require_choice, require_number, require_who
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.decide import Top, most_probable, run_head, take_top
+from rankshot.zeroshot.candidates import Candidates
+from rankshot.zeroshot.dask_tables import is_dask
+from rankshot.zeroshot.decide import Top, predict_names, predict_top, run_head
 from rankshot.zeroshot.files.head_files import write_head
 from rankshot.zeroshot.scores import (
     KINDS,
@@ -177,7 +179,7 @@ class BaseHead(ABC):
         """The number by which log-posteriors are divided before they are normalised."""
         return self._default_temperature() if self.temperature is None else float(self.temperature)
 
-    def predict_log_proba(self, scores: Scores | ArrayLike) -> Array:
+    def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return log P(z|x): one row per input, one column per class as in ``classes_``.
 
         Parameters
@@ -185,27 +187,36 @@ class BaseHead(ABC):
         scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
             Scores of the classifier. The columns of a plain array are in the order of
             ``items_``. The result has float32 if the scores have. torch, CuPy and JAX arrays give
-            a result of the same library, on the same device; their values are not checked.
+            a result of the same library, on the same device; their values are not checked. Dask
+            arrays and data frames give a lazy array, with the same blocks of rows.
+        candidates : list of lists of names, or bool array of shape (n, L), optional
+            The classes that each input may be assigned; by default all of ``classes_``. Not for
+            Dask.
         """
         check_is_fitted(self, "classes_")
-        return run_head(self, scores)
+        return run_head(self, scores, candidates)
 
-    def predict_proba(self, scores: Scores | ArrayLike) -> Array:
+    def predict_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return P(z|x): one row per input, one column per class as in ``classes_``."""
-        log_proba = self.predict_log_proba(scores)
+        log_proba = self.predict_log_proba(scores, candidates)
+        if is_dask(log_proba):
+            return np.exp(log_proba)
         xp = other_library(log_proba)
         return np.exp(log_proba, out=log_proba) if xp is None else xp.exp(log_proba)
 
-    def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
+    def predict(
+        self, scores: Scores | ArrayLike, candidates: Candidates = None
+    ) -> NDArray[np.str_]:
         """Return the most probable class of each input; among equals, the first by name.
 
-        The names are a NumPy array even if the scores are on another device.
+        The names are a NumPy array even if the scores are on another device; they are a lazy Dask
+        array if the scores are.
         """
-        return self.classes_[most_probable(self.predict_log_proba(scores))]
+        return predict_names(self.predict_log_proba(scores, candidates), self.classes_)
 
-    def top(self, scores: Scores | ArrayLike, k: int) -> Top:
+    def top(self, scores: Scores | ArrayLike, k: int, candidates: Candidates = None) -> Top:
         """Return the ``k`` most probable classes of each input, and their probabilities."""
-        return take_top(to_numpy(self.predict_log_proba(scores)), self.classes_, k)
+        return predict_top(self.predict_log_proba(scores, candidates), self.classes_, k)
 
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """Return the log-posteriors before they are divided by the temperature and normalised.
@@ -215,6 +226,26 @@ class BaseHead(ABC):
         """
         check_is_fitted(self, "classes_")
         return run_head(self, scores, normalize=False)
+
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:  # noqa: ARG002
+        """Return what each seen class adds to the log-posteriors, for heads that know it.
+
+        The shape is (n, new classes, seen classes), for ``values``, which are scores of a ``kind``.
+        """
+        raise RankshotError(
+            f"{type(self).__name__} cannot be explained by seen classes and sources"
+        )
+
+    def source_log_posteriors(
+        self,
+        values: Floats,
+        kind: Kind,  # noqa: ARG002
+    ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+        """Return the names of sources, and the log-posteriors by each alone; often none are known.
+
+        The shape is (n, new classes, sources), for ``values``, which are scores of a ``kind``.
+        """
+        return (), np.zeros((len(values), len(self.classes_), 0))
 
     def to_torch(self, kind: Kind = "multiclass") -> TorchHead:
         """Return the fitted head as a torch module, from scores to log-probabilities.

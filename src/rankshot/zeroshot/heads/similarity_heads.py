@@ -108,6 +108,14 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
         log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
         return (log_proba - c["log_prior"]) @ c["exponents"]
 
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the terms of the log-posteriors of ``values``, scores of a ``kind``.
+
+        They have the shape (n, new classes, seen classes).
+        """
+        log_proba = log_class_probabilities(values.astype(np.float64), kind, "DirectSimilarity")
+        return np.asarray(self.exponents_ * (log_proba - self._log_prior)[:, None])
+
 
 def require_similarity(similarity: Similarity) -> Similarity:
     """Return a table with sorted new classes; none of them may be unknown to the source."""
@@ -213,9 +221,24 @@ class ConSE(SemanticHead, BaseEstimator):
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
+        return self._weights(f, kind, c, xp) @ c["cosines"]
+
+    def _weights(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
+        """Return the weight in the mean of each seen class that has a vector."""
         log_proba = log_class_probabilities(f, kind, "ConSE", xp)
         log_proba, f = (xp.take(table, c["columns"], axis=1) for table in (log_proba, f))
         # By score, because probabilities close to one are rounded to one.
         share = share_of_largest(f, int(self.n_classes), xp)
         weights = share * xp.exp(log_proba - largest(log_proba, xp, 1))
-        return weights / xp.sum(weights, axis=1, keepdims=True) @ c["cosines"]
+        return weights / xp.sum(weights, axis=1, keepdims=True)
+
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the terms of the log-posteriors of ``values``, scores of a ``kind``.
+
+        They have the shape (n, new classes, seen classes).
+        """
+        f = np.asarray(values, np.float64)
+        weights = self._weights(f, kind, self._constants(kind, f.dtype), np)
+        terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
+        terms[:, :, self._has_vector] = self._cosines * weights[:, None]
+        return terms
