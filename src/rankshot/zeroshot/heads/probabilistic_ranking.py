@@ -177,8 +177,8 @@ class MeanOverSources:
 
         The last array has the weights of these sources for the classes that they lack.
         """
-        partial = [self.matrices[f"partial{i}"] for i in range(self._n_partial)]
-        return self.matrices["own"], partial, self._neutral_share
+        own, *partial = (matrix[self.groups] for matrix in self.matrices.values())
+        return own, partial, self._neutral_share
 
     def combine(self, log_prob: Array, c: Constants, xp: Library) -> Array:
         """Return one column per class, from one column per ranking.
