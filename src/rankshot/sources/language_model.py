@@ -142,7 +142,8 @@ class LanguageModel:
         ``"images"``: which items would an image classifier say most often? ``"text"``: the same
         for a text classifier. ``"contrast"``: which items would it say more often than for the
         other targets? ``"any"``: the first question for other ``inputs``, such as ``"sound
-        recordings"``.
+        recordings"``. ``"similar"``: which items are most similar? Or a template that asks for a
+        JSON list, with the fields {target}, {items} and {k}, and perhaps {classes}: all targets.
     inputs : str, optional
         What the classifier gets, in the plural; the default is "ordinary photographs" or "texts".
     parallel : int
