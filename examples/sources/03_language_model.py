@@ -40,8 +40,8 @@ for paragraph in prompts["rater-1.txt"].split("\n\n"):
 #
 # Answers
 # -------
-# Four chat windows answer in four formats: as JSON, as numbered lists with remarks, with arrows,
-# and as plain lines. The last one stops in the middle, and invents a class.
+# Four chat windows answer in four formats: as JSON, as numbered lists with remarks, as a table, and
+# as plain lines. The last one stops in the middle, and invents a class.
 
 panel = load_panel(question="photographs")
 said = {
@@ -69,9 +69,10 @@ def write_numbered(lists):
     return "\n".join(lines)
 
 
-def write_arrows(lists):
-    """Write an answer as one line per class."""
-    return "\n".join(f"- {target} → {' > '.join(order)}" for target, order in lists.items())
+def write_table(lists):
+    """Write an answer as a Markdown table."""
+    rows = [f"| {target} | {', '.join(order)} |" for target, order in lists.items()]
+    return "\n".join(["| class | ranking |", "|---|---|", *rows])
 
 
 def write_lines(lists):
@@ -80,7 +81,7 @@ def write_lines(lists):
     return "\n".join(lines).replace("mouse", "lynx", 1)
 
 
-texts = dict(zip(prompts, [write_json, write_numbered, write_arrows, write_lines], strict=True))
+texts = dict(zip(prompts, [write_json, write_numbered, write_table, write_lines], strict=True))
 texts = {name: write(said[f"ph{i}"]) for i, (name, write) in enumerate(texts.items(), start=1)}
 print("\n".join(texts["rater-2.txt"].splitlines()[:8]))
 
@@ -95,18 +96,18 @@ with tempfile.TemporaryDirectory() as folder:
     for rater, answers in found.answers.items():
         print(f"{rater}: {len(answers.orders)} lists", *answers.notes, sep="\n    ")
 
-    # Ask for what is missing in the same conversation, add the answer to the end of its file, and
-    # read all files once more.
-    missing = found.answers["rater-4"].unanswered
-    more = write_json({target: said["ph4"][target] for target in missing})
-    with (Path(folder) / "rater-4.txt").open("a", encoding="utf-8") as file:
-        file.write(f"\n\n{more}")
+    # Ask again for what is missing, and read all files once more.
+    again = make_prompts(found.follow_ups, seen)
+    for name in again:
+        missing = found.follow_ups[name.removesuffix(".txt")]
+        text = write_json({target: said["ph4"][target] for target in missing})
+        (Path(folder) / name).write_text(text, encoding="utf-8")
     rankings = read_answer_files([folder], new, seen).rankings
-print("asked again:", missing)
+print("asked again:", list(again))
 print(f"{len(rankings)} rankings, of {len(rankings.rater_names)} raters")
 
 # %%
-# On the command line, ``rankshot rank --source answers:FOLDER`` reads the files.
+# On the command line, ``rankshot rank --source answers:FOLDER --follow-up MORE`` does both.
 #
 # Do the raters agree?
 # --------------------

@@ -85,6 +85,16 @@ def test_a_question_about_any_inputs(folder):
     assert "image" not in text.partition("Items:")[0]
 
 
+def test_a_question_of_ones_own(folder):
+    (folder / "question.txt").write_text("Rank {items} for {target}: {k} of them, {{so}}.")
+    run_well(f"{ASK} --question question.txt --k 4")
+    text = Path("prompts/rater-1.txt").read_text()
+    assert text.startswith("Rank [")
+    assert "for the new class: 4 of them, {so}.\n" in text
+    assert "Give such a list of 4 items for each new class." in text
+    assert "--question question.txt --k 4" in Path("prompts/READ-ME-FIRST.txt").read_text()
+
+
 def test_a_folder_with_files_is_left_alone(folder):
     run_well(ASK)
     done = rankshot(ASK)
@@ -161,6 +171,8 @@ def test_folders_of_answers_to_two_questions_are_two_sources(folder):
     assert found.select(source="prompts-images").orders() == list(LISTS.values())
     assert found.select(source="prompts-contrast").orders()[0] == LISTS["cat"][::-1]
     assert set(found.raters) == {"prompts-images/rater-1", "prompts-contrast/rater-1"}
+    done = rankshot(f"{words} --follow-up again")
+    assert "--follow-up is for one --source answers:FOLDER at a time" in done.err
     paths = [f"prompts-{name}/answers" for name in ("images", "contrast")]
     with pytest.raises(rs.RankshotError, match=r"rater-1\.txt have the same name: answers to two"):
         rs.sources.read_answer_files(paths, NEW, SEEN, 5)
@@ -170,7 +182,8 @@ def test_folders_of_answers_to_two_questions_are_two_sources(folder):
         rs.sources.make_prompts(["cat"], SEEN, question="contrast")
 
 
-def test_what_is_missing_is_said_until_it_is_added(folder):
+def test_what_is_missing_is_asked_again(folder):
+    """Until nothing is missing: the answers to follow-ups belong to the same raters."""
     save_answers(
         folder,
         rater_1={"cat": LISTS["cat"], "truck": ["lorry", "unimog"], "dgo": LISTS["dog"]},
@@ -184,12 +197,18 @@ def test_what_is_missing_is_said_until_it_is_added(folder):
         "  no answer for 'dog'\n",
         "  lists for other names, left out: 'dgo' (did you mean 'dog'?)\n",
         "answers, rater-2: 3 usable lists for 3 classes\n",
-        "missing: 2 lists; ask for them in the same conversation, add the new answer to the end",
+        "missing: 2 lists; --follow-up FOLDER writes prompts that ask for them again\n",
     ):
         assert line in out
-    rest = {name: LISTS[name] for name in ("truck", "dog")}
-    with Path("answers/rater-1.txt").open("a") as stream:
-        stream.write(f"\n{json.dumps(rest)}")
+    out = run_well(f"{RANK} --follow-up again")
+    assert "missing: 2 lists; paste the 1 prompt in again into a chat window" in out
+    assert [path.name for path in Path("again").iterdir()] == ["rater-1.again-1.txt"]
+    items, classes = read_prompt("again/rater-1.again-1.txt")
+    assert (sorted(items), sorted(classes)) == (sorted(SEEN), ["dog", "truck"])
+    save_answers(folder, **{"rater_1.again_1": {"truck": LISTS["truck"]}})
+    out = run_well(f"{RANK} --follow-up once_more")
+    assert read_prompt("once_more/rater-1.again-2.txt")[1] == ["dog"]
+    save_answers(folder, **{"rater_1.again_2": "dog: " + ", ".join(LISTS["dog"])})
     assert "missing" not in run_well(RANK)
     found = rs.read_rankings("out.jsonl", items=SEEN)
     assert found.select(rater="rater-1").orders() == list(LISTS.values())
@@ -213,7 +232,7 @@ def test_what_is_missing_is_said_until_it_is_added(folder):
 def test_a_file_without_an_answer_is_named_and_nothing_is_written(folder, answer, message):
     save_answers(folder, good=LISTS)
     content = answer.encode() if isinstance(answer, str) else answer
-    check_refused(folder, RANK, {"answers/r.txt": content}, message)
+    check_refused(folder, f"{RANK} --follow-up again", {"answers/r.txt": content}, message)
 
 
 # ------------------------------------------------------------------ rehearsal

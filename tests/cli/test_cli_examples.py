@@ -156,15 +156,20 @@ def test_a_class_without_a_ranking_is_known_by_its_examples(folder):
 # ---- suggest
 
 
-def test_suggest_writes_a_table_that_examples_reads(folder):
+@pytest.mark.parametrize("of", ["scores", "predictions"])
+def test_suggest_writes_a_table_that_examples_reads(folder, of):
     words = "suggest scores.csv --rankings rankings.jsonl"
+    run_well(CLASSIFY)
+    if of == "predictions":
+        words = "suggest out.csv"
     done = run_well(f"{words} -n 3 -o todo.csv")
     assert "3 inputs to label written to todo.csv" in done
     rows = read_csv("todo.csv")
     assert list(rows[0]) == ["id", "guess", "probability", "label"]
     head = rs.WeightedMean().fit(rankings())
-    found = suggest(head, LOGITS, 3)
-    assert [row["id"] for row in rows] == [IDS[i] for i in found.rows]
+    if of == "scores":
+        found = suggest(head, LOGITS, 3)
+        assert [row["id"] for row in rows] == [IDS[i] for i in found.rows]
     best = {row["id"]: row for row in rows}
     for i, proba in zip(IDS, head.predict_proba(LOGITS), strict=True):
         if i in best:
@@ -196,6 +201,7 @@ EXAMPLES = f"{CLASSIFY} --examples labels.csv"
 WITH_EVIDENCE = f"{CLASSIFY} --evidence evidence.csv"
 FIT = "fit --rankings rankings.jsonl --seen seen.txt -o h.rankshot"
 NAMES = {"seen.txt": "\n".join(SEEN)}
+PREDICTIONS = {"predictions.csv": "id,label,probability,P(cat)\nx1,cat,1,1\n"}
 WRONG = [
     (EXAMPLES, labels("x1,cat", "x2,trukc"), "labels.csv:3: unknown class 'trukc' (did you "),
     (EXAMPLES, labels("x1,tiger"), "labels.csv:2: 'tiger' is a seen class, and examples are inp"),
@@ -226,6 +232,16 @@ WRONG = [
     (f"{WITH_EVIDENCE} --set evidence_weight=-1", {}, "evidence_weight must be 0 or more"),
     (f"{FIT} --evidence evidence.csv", NAMES, "evidence.csv: to weigh evidence, give a table of"),
     ("suggest scores.csv --rankings rankings.jsonl -n 0 -o t.csv", {}, "--number must be"),
+    (
+        "suggest predictions.csv --rankings rankings.jsonl -o t.csv",
+        PREDICTIONS,
+        "predictions.csv: has predictions, so no head is needed",
+    ),
+    (
+        "suggest predictions.csv --examples labels.csv -o t.csv",
+        PREDICTIONS,
+        "labels.csv: 'x2', 'x3' not found in predictions.csv",
+    ),
 ]
 
 

@@ -92,7 +92,8 @@ def test_the_preprocessing_goes_with_the_network(folder):
     made = Preprocessing(8, 0.5, 0.25, resize=8)
     (folder / "preprocessor_config.json").write_text(json.dumps(made.to_config()))
     out = run_well("export colors.rankshot --attach net.onnx -o sky.onnx")
-    assert f"preprocessing: {made} (in the metadata" in out
+    assert f"preprocessing: {made}; the same in Python" in out
+    assert "".join(f"  {line}\n" for line in made.to_python()) in out
     (folder / "preprocessor_config.json").unlink()
     assert open_model("sky.onnx").preprocessing == made
     alone = "export colors.rankshot -o x.onnx --preprocessing clip"

@@ -151,11 +151,13 @@ def test_all_places_count_and_are_shown(folder):
     swapped = [*items[:10], "i11", "i10"]
     rows = [[str(place) for place in range(1, 13)], items, swapped, swapped]
     (folder / "long.csv").write_text("\n".join(map(",".join, rows)))
-    out = run_well("consensus long.csv -o merged.jsonl")
+    out = run_well("consensus long.csv -o merged.jsonl --explain")
     assert all(name in out for name in items)
     assert rs.read_rankings("merged.jsonl").orders() == [swapped]
+    assert "over the first 12 places, divided by the largest possible distance" in out
     out = run_well("consensus long.csv --k 4")
     assert "Only the first 4 places of each ranking are used: there are 12 items." in out
+    assert "--explain describes all columns" in out
 
 
 def test_rankings_of_one_target(folder):

@@ -315,7 +315,7 @@ def test_killed_at_every_file_and_started_again(place):
 REFUSED = {
     "-o p.csv": "give the new classes, such as --new",
     "--new bus,tulip -o p.csv": "classes are both seen and new: 'bus'; leave them out",
-    "--new tulip --rankings r.jsonl -o p.csv": "leave out --new, --source and --names",
+    "--new tulip --source wordnet --rankings r.jsonl -o p.csv": "leave out --source and --names",
     "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
     "--new tulip -o photos/p.csv": "photos/p.csv: is in the folder of the inputs",
     "--new tulip --folder photos/run -o p.csv": "photos/run: is in the folder of the inputs",
@@ -419,12 +419,13 @@ def test_words_are_evidence_of_texts(requests):
 
 def test_examples_of_the_inputs(requests):
     run_well(requests)
-    run = "requests.csv.rankshot-run"
-    run_well(f"suggest {run}/scores --head {run}/p.rankshot -n 2 -o labels.csv")
+    run_well("suggest p.csv -n 2 -o labels.csv")
     text = Path("labels.csv").read_text()
-    Path("labels.csv").write_text(text.replace(",\n", ",stop_alarm\n", 1))
+    for name in ("stop_alarm", "change_volume"):
+        text = text.replace(",\n", f",{name}\n", 1)
+    Path("labels.csv").write_text(text)
     out = run_well(f"{requests} --examples labels.csv --evidence words")
-    assert "examples: 1, compared by their scores; their scores follow " in out
+    assert "examples: 2, compared by their scores; their scores follow " in out
     Path("labels.csv").write_text("id,label\nc,stop_alarm\n")
     before = Path("p.csv").read_bytes()
     done = rankshot(f"{requests} --examples labels.csv")
@@ -500,7 +501,19 @@ def test_labelled_examples_are_not_test_inputs_of_a_report(place):
     assert f"labels of {len(ids) - 1} of the {len(ids)} inputs, without 1 example" in out
 
 
-# ---- names in another language
+# ---- a part of the rankings, and names in another language
+
+
+def test_new_chooses_a_part_of_the_rankings(place):
+    orders = {"cat": ["leopard"], "truck": ["bus"], "ship": ["bus", "leopard"]}
+    rankings = rs.Rankings.from_orders(list(orders.values()), items=CLASSES, targets=list(orders))
+    rs.write_rankings(rankings, "r.jsonl")
+    run_well([*BASE, "--rankings", "r.jsonl", "--new", "cat, truck", "-o", "p.csv"])
+    head = rs.load_head(FOLDER / "p.rankshot")
+    assert head.classes_.tolist() == ["cat", "truck"]
+    run_well(f"report {FOLDER} -o report.html")
+    done = rankshot([*BASE, "--rankings", "r.jsonl", "--new", "trukc", "-o", "p.csv"])
+    assert "r.jsonl: no ranking of 'trukc' (did you mean 'truck'?); it has 'cat'" in done.err
 
 
 def test_answers_are_enough_for_names_that_wordnet_does_not_know(place):

@@ -30,7 +30,7 @@ from rankshot.zeroshot.files.predictions import read_predictions
 @pytest.mark.parametrize("k", [None, 2])
 def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
     model = {"plackett-luce": rs.PlackettLuce(), "mallows": rs.Mallows(), "kemeny": "kemeny"}[prior]
-    words = f"consensus rankings.jsonl --method {prior}"
+    words = f"consensus rankings.jsonl --method {prior} --explain"
     out = run_well(words + (f" --k {k}" if k else ""))
     rows = table_rows(out)
     assert list(rows) == TARGETS
@@ -54,6 +54,9 @@ def test_consensus_has_the_numbers_of_summarize(folder, prior, k):
             first = brief.model.items_.index(re.split(" [>=] ", order)[0])
             worth = re.findall(r" ([\d.e-]+)(?= >|$)", cells[2])[0]
             assert worth == f"{brief.model.worths_[first]:.2g}"
+    counts = sorted({brief.k for brief in rs.summarize(rankings(), model, k)})
+    places = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]])))
+    assert f"over the first {places} places, divided by the largest" in out
 
 
 @pytest.mark.parametrize("prior", ["plackett-luce", "mallows"])

@@ -70,7 +70,9 @@ def test_features_are_kept_and_serve_examples(place):
     np.testing.assert_allclose(scores.features, scores.values, atol=1e-6)
     out = run_well(f"score photos {with_net} -o s.csv")
     assert "features: none: CSV has one column per class; write .parquet to keep them" in out
-    out = run_well(f"score photos {with_net} --no-features -o plain.parquet")
+    done = rankshot(f"score photos {with_net} --no-features -o s.parquet")
+    assert "has the scores of another model, or of other settings or inputs; give" in done.err
+    out = run_well(f"score photos {with_net} --no-features --again -o plain.parquet")
     assert "features" not in out
     assert open_scores("plain.parquet").n_features == 0
     lists = [{"target": "fire", "ranking": ["red"]}, {"target": "sky", "ranking": ["blue"]}]
@@ -127,13 +129,15 @@ def short_parts(monkeypatch):
     monkeypatch.setattr(score_parts, "MIN_BATCHES", 1)
 
 
+@pytest.mark.parametrize("again", ["", " --again"])
 @pytest.mark.usefixtures("short_parts")
-def test_what_is_kept_after_ctrl_c(place, monkeypatch):
+def test_what_is_kept_after_ctrl_c(place, monkeypatch, again):
     command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
     stop_at_batch(monkeypatch, 3)
-    done = rankshot(command)
+    done = rankshot(command + again)
     assert done.status == 130
-    assert "2 of 4 parts are finished; run the same command again" in done.out
+    without = " without again" if again else ""
+    assert f"2 of 4 parts are finished, and the same command{without} continues" in done.out
     assert "parts: 2 scored, 2 finished earlier, 0 failed" in run_well(command)
 
 
@@ -166,3 +170,14 @@ REFUSED = {
 def test_what_is_wrong_is_said_and_nothing_is_written(place, words):
     (place / "empty").mkdir()
     check_refused(place, f"score {words}", {}, REFUSED[words])
+
+
+@pytest.mark.usefixtures("short_parts")
+def test_after_a_bad_input_the_same_command_may_skip_it(place):
+    command = f"score photos --model net.onnx --seen classes.txt {PLAIN} --batch 2 -o s.csv"
+    assert rankshot(f"{command} --on-error stop").status == 2
+    assert (place / "s.csv.parts").is_dir()
+    assert "parts: 1 scored, 3 finished earlier, 0 failed" in run_well(command)
+    assert not (place / "s.csv.parts").exists()
+    assert len(read("s.csv")[0]) == 6
+    assert "bad.jpg: not an image" in rankshot(f"{command} --on-error stop").err

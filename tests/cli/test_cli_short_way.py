@@ -153,8 +153,9 @@ def test_answers_beside_are_used(zoo):
         json.dumps({name: lists[name] for name in NEW})
     )
     out = run_well([*RUN, "--rehearse", "seen.csv"])
-    assert "missing: 12 lists; ask for them in the same conversation" in out
+    assert f"missing: 12 lists; paste the 1 prompt in {FOLDER}/p.follow-up into a chat" in out
     assert "and 0 are ranked by these" in out
+    assert "leopard" in Path(FOLDER, "p.follow-up/rater-1.again-1.txt").read_text()
     # Other new classes: WordNet fills in.
     out = run_well([*RUN[:4], "--new", "jaguar, truck, ferry, dahlia", "-o", "p.csv"])
     assert "'wordnet-path' 0 (only for 'dahlia')" in out

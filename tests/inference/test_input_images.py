@@ -253,6 +253,10 @@ def test_small_images_are_padded_as_torchvision_does():
         assert (found[begin : begin + side, begin : begin + side] == 1).all()
 
 
+SHAPES = [(333, 501), (500, 375), (257, 256), (301, 224), (31, 77)]
+"""Heights and widths, most of them odd: the longer side and the margins have to be rounded."""
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -262,9 +266,15 @@ def test_small_images_are_padded_as_torchvision_does():
     ],
     ids=str,
 )
-def test_the_config_describes_all_but_the_layout(given):
+def test_the_lines_of_python_and_the_config_do_the_same_bit_by_bit(rng, tmp_path, given):
     told = replace(Preprocessing.from_config(given.to_config()), layout=given.layout)
     assert told == given
+    for shape in SHAPES:
+        path = tmp_path / "photo.png"
+        noise(rng, *shape).save(path)
+        found: dict = {}
+        exec("\n".join(given.to_python()).replace("photo.jpg", str(path)), found)
+        np.testing.assert_array_equal(found["x"], given(read_image(path))[None])
 
 
 def test_means_of_pixels_from_0_to_255_are_refused():

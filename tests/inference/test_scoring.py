@@ -24,17 +24,24 @@ def count_letters(texts):
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_every_input_once_in_order(batch_size):
     texts = ["a" * i + "bb" for i in range(10)]
-    sizes = []
+    sizes, steps = [], []
 
     def model(batch):
         sizes.append(len(batch))
         return count_letters(batch)
 
-    found = rs.inference.score(model, texts, CLASSES, batch_size=batch_size)
+    found = rs.inference.score(
+        model,
+        texts,
+        CLASSES,
+        batch_size=batch_size,
+        progress=lambda done, total, what: steps.append((done, total, what)),
+    )
     assert found.scores.values[:, 0].tolist() == list(range(10))
     assert found.ids.tolist() == [str(i) for i in range(10)]
     assert max(sizes) <= batch_size
     assert sum(sizes) == 10
+    assert steps[-1] == (10, 10, "inputs")
 
 
 def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
@@ -79,7 +86,7 @@ def test_no_input_at_all(tmp_path):
         with pytest.raises(rs.RankshotError, match=message):
             rs.inference.score(plan.model, folder, CLASSES, on_error="skip")
         with pytest.raises(rs.RankshotError, match=message):
-            rs.jobs.score(plan, folder, tmp_path / "s.csv")
+            rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
 
 
 def test_outputs_of_another_shape():

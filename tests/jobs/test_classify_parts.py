@@ -5,22 +5,25 @@ import json
 import os
 import shutil
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
+from socket import gethostname
 from time import sleep
 
 import numpy as np
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 from faults import DeadlyJob, die_once, heal, limit_file_size
 from pyarrow import parquet
 
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
 from rankshot.cli import console
+from rankshot.core import repeated_ids
+from rankshot.inference import scoring
 from rankshot.jobs import classify, executors
 from rankshot.jobs.classify_parts import _ClassifyJob
 from rankshot.jobs.executors import Rules, Workers, run_parts
@@ -49,7 +52,7 @@ def list_outputs(folder="out"):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(Path(folder).rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != "_checksums.json"
     }
 
 
@@ -150,6 +153,73 @@ def test_parts_may_be_added_but_not_changed(place):
     assert (run.n_done, run.n_resumed) == (1, 4)
     assert list_outputs().keys() == outputs_of([*PARTS[:-1], "new.csv"])
     assert len(read_predictions("out/new.parquet")) == 3
+    run = classify("scores", "new.rankshot", "out", again=True)
+    assert (run.n_done, run.n_resumed) == (5, 0)
+
+
+def flip_byte(path, *, at=100, keep_time=False):
+    """Change one byte in the middle of a file, as a bad disk does if it keeps the time."""
+    status, content = path.stat(), bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+    if keep_time:
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+@pytest.mark.parametrize("at", [100, -20], ids=["page", "footer"])
+def test_a_flipped_byte_in_an_output_is_found(place, at):
+    classify("scores", "new.rankshot", "out")
+    before = list_outputs()
+    flip_byte(place / "out/a.parquet", at=at)
+    run = classify("scores", "new.rankshot", "out")
+    assert (run.n_done, run.n_resumed) == (1, 4)
+    assert list_outputs() == before
+    flip_byte(place / "out/deep/a.parquet", at=at, keep_time=True)
+    run = classify("scores", "new.rankshot", "out", verify=True)
+    assert (run.n_done, run.n_resumed) == (1, 4)
+    assert list_outputs() == before
+    # A client that was killed has kept no checksums.
+    (place / "out/_checksums.json").unlink()
+    flip_byte(place / "out/a.parquet", keep_time=True)
+    run = classify("scores", "new.rankshot", "out")
+    assert (run.n_done, run.n_resumed) == (1, 4)
+    assert list_outputs() == before
+
+
+def test_times_of_change_alone_change_nothing(place):
+    classify("scores", "new.rankshot", "out")
+    before = list_outputs()
+    for name in PARTS:
+        os.utime(place / "scores" / name, ns=(1, 1))
+    run = classify("scores", "new.rankshot", "out")
+    assert (run.n_done, run.n_resumed) == (0, 5)
+    classify("scores", "new.rankshot", "later")
+    assert list_outputs("later") == list_outputs()
+    del before["_rankshot.json"]
+    assert before.items() <= list_outputs().items()
+    # An input that is another one at the same time and size is found if all is read again.
+    path = place / "scores/z.csv"
+    path.write_bytes(path.read_bytes().replace(b"-", b"+", 1))
+    os.utime(path, ns=(1, 1))
+    assert classify("scores", "new.rankshot", "out").n_done == 0
+    assert classify("scores", "new.rankshot", "out", verify=True).n_done == 1
+
+
+def test_ids_in_more_than_one_part_are_counted(place, monkeypatch):
+    for name, first in (("x.csv", 0), ("y.csv", 7)):
+        ids = [f"é{i}" for i in range(first, first + 12)]
+        write_scores(
+            place / "scores" / name, np.random.default_rng(0).normal(size=(12, 5)), ids=ids
+        )
+    assert classify("scores", "new.rankshot", "out").n_repeated_ids == 5
+    out = run_well("classify scores --head new.rankshot -o out --workers 1")
+    assert "ids: 5 rows have an id that another row has as well\n" in out
+    counter = repeated_ids.RepeatedIds()
+    monkeypatch.setattr(repeated_ids, "MOST_IDS", 1000)
+    hashes = np.random.default_rng(0).integers(2**64 - 1, size=20_000, dtype=np.uint64)
+    for some in np.split(np.append(hashes, hashes[:10_000]), 30):
+        counter.add(some.tobytes())
+    assert counter.count() == pytest.approx(10_000, rel=0.2)
 
 
 def test_another_job_is_refused(place, monkeypatch):
@@ -162,6 +232,9 @@ def test_another_job_is_refused(place, monkeypatch):
     with pytest.raises(rs.RankshotError, match=r"out: belongs to another job \(another head\)"):
         classify("scores", "other.rankshot", "out", workers=2)
     assert list_outputs() == before
+    classify("scores", "other.rankshot", "out", again=True)
+    classify("scores", "other.rankshot", "fresh")
+    assert list_outputs() == list_outputs("fresh")
 
 
 # -------------------------------------------------------------------- what goes wrong
@@ -184,6 +257,8 @@ def test_a_bad_part_names_itself_and_the_rest_is_done(place):
     assert list_outputs().keys() == outputs_of(["a.x", "b.x", "deep/er/c.x"]) | {"_failed.csv"}
     with (place / "out/_failed.csv").open(newline="") as stream:
         assert list(csv.reader(stream)) == [["part", "reason"], *map(list, run.failed)]
+    with pytest.raises(rs.RankshotError, match="of 6 parts are finished, and the same command"):
+        classify("scores", "new.rankshot", "out", on_error="stop")
     (place / "scores/animals.csv").unlink()
     write_scores(place / "scores/z.csv", LOGITS)
     part.write_bytes(whole)
@@ -240,18 +315,30 @@ def test_a_worker_is_killed_in_the_middle(place, processes):
     assert list_outputs() == list_outputs("undisturbed")
 
 
+def test_parts_that_cannot_be_submitted_are_not_forgotten(place, client, monkeypatch):
+    submit, failures = Client.map, []
+
+    def fail_once(self, *arguments, **options):
+        if not failures:
+            failures.append(CommClosedError("the connection broke"))
+            raise failures[0]
+        return submit(self, *arguments, **options)
+
+    monkeypatch.setattr(Client, "map", fail_once)
+    messages = []
+    run = classify("scores", "new.rankshot", "out", executor=client, notify=messages.append)
+    assert failures
+    assert "is lost (CommClosedError): waiting 60 s for it" in messages[1]
+    assert (run.n_done, run.failed) == (5, [])
+    assert list_outputs().keys() == outputs_of(PARTS)
+
+
 def test_another_job_in_the_same_folder_ends_this_one(place, client):
     """Whatever a task of the first job still writes, the second one finds no part of it."""
 
-    content = Path("other.rankshot").read_bytes()
-    job = _ClassifyJob(sha256(content).hexdigest(), "other.rankshot", "logits", False, None, None)
-
     def intrude(run):
         if run.n_finished == 1:
-            rules = Rules(again=True)
-            run_parts(job, content, list_parts("scores"), out, Workers(client), rules)
-
-    out = str(place / "out")
+            classify("scores", "other.rankshot", "out", executor=client, again=True)
 
     with pytest.raises(rs.RankshotError, match="out: another job has started there since") as error:
         classify("scores", "new.rankshot", "out", executor=client, progress=intrude)
@@ -261,14 +348,38 @@ def test_another_job_in_the_same_folder_ends_this_one(place, client):
     assert list_outputs() == list_outputs("fresh")
 
 
+def test_a_second_client_says_that_there_is_another(place):
+    classify("scores", "new.rankshot", "out")
+    before, note = list_outputs(), place / "out/_running.json"
+    here = gethostname()
+    for found, is_said in {
+        (here, os.getppid()): True,
+        ("elsewhere", 5): True,
+        (here, 2**30): False,
+        (here, os.getpid()): False,
+    }.items():
+        note.write_text(json.dumps(found))
+        said, notes = [], []
+
+        def look(_, notes=notes):
+            notes.append(json.loads(note.read_text()))
+
+        classify("scores", "new.rankshot", "out", progress=look, notify=said.append)
+        assert any("does the same job, unless it was killed" in text for text in said) == is_said
+        assert notes == [[here, os.getpid()]] * 5
+        assert list_outputs() == before
+
+
 def test_a_worker_that_sees_another_disk_ends_the_job(place, client, monkeypatch):
     """It came after the workers were looked at."""
     monkeypatch.setattr(executors, "require_workers", lambda *_: None)
     write = executors.open_output
 
+    @contextmanager
     def hide(*arguments):
-        write(*arguments)
-        (place / "out/_rankshot.json").unlink()
+        with write(*arguments):
+            (place / "out/_rankshot.json").unlink()
+            yield
 
     monkeypatch.setattr(executors, "open_output", hide)
     with pytest.raises(rs.RankshotError, match=r"a worker does not see _rankshot.json there"):
@@ -345,6 +456,15 @@ def test_parts_that_kill_workers_and_stores_that_fail(place, processes, monkeypa
 # -------------------------------------------------------------------- the command
 
 
+def test_one_process_classifies_a_small_dataset(place, monkeypatch):
+    monkeypatch.setattr(scoring, "count_cores", lambda: 7)
+    assert console.choose_workers(None, None, "scores") == 1
+    assert console.choose_workers(3, None, "scores") == 3
+    monkeypatch.setattr(console, "SMALL_BYTES", 1)
+    assert console.choose_workers(None, None, "scores") == 7
+    assert console.choose_workers(None, None) == 7
+
+
 def test_a_log_says_how_far_a_job_is(place, monkeypatch):
     monkeypatch.setattr(console, "LOG_SECONDS", 0.0)
     done = rankshot("classify scores --head new.rankshot -o out --workers 1")
@@ -353,15 +473,42 @@ def test_a_log_says_how_far_a_job_is(place, monkeypatch):
     assert lines[-1].startswith("classifying: 210 rows, ")
 
 
-def test_a_scheduler_without_workers_is_not_waited_for_without_end(place, monkeypatch):
-    monkeypatch.setattr(executors, "WORKER_SECONDS", 0.1)
+def test_a_program_is_told_how_far_a_job_is(place, monkeypatch):
+    monkeypatch.setattr(console, "JSON_SECONDS", 0.0)
+
+    def read(words):
+        lines = [json.loads(line) for line in rankshot(f"{words} --progress json").err.splitlines()]
+        assert [line["done"] for line in lines] == [False] * (len(lines) - 1) + [True]
+        return lines
+
+    lines = read("classify scores --head new.rankshot -o out --workers 1")
+    assert [line["parts"] for line in lines] == [1, 2, 3, 4, 5, 5]
+    del lines[-1]["seconds"]
+    last = {"parts": 5, "of_parts": 5, "failed": 0, "rows": 210, "done": True}
+    assert lines[-1] == {"doing": "classifying", **last}
+    lines = read("classify scores/a.parquet --head new.rankshot -o out.csv")
+    assert (lines[-1]["rows"], lines[-1]["of_rows"]) == (40, 40)
+    rs.write_rankings(rankings(), "votes.jsonl")
+    assert read("consensus votes.jsonl")[-1]["rankings"] == len(rankings())
+    (place / "scores/bad.csv").write_text("no numbers\n")
+    stopped = rankshot(
+        "classify scores --head new.rankshot -o out --workers 1 --on-error stop --progress json"
+    )
+    assert stopped.status == 2
+    assert "bad.csv: needs the seen classes" in stopped.err
+
+
+def test_a_scheduler_without_workers_is_not_waited_for_without_end(place):
     where = {"processes": False, "protocol": "tcp", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(n_workers=0, **where) as cluster:
         address = cluster.scheduler_address
-        done = rankshot(f"classify scores --head new.rankshot -o out --scheduler {address}")
+        done = rankshot(
+            f"classify scores --head new.rankshot -o out --scheduler {address} "
+            "--wait-for-workers 0.1"
+        )
     assert done.status == 2
-    assert f"{address}: the scheduler has had no workers for 0 s; start workers" in done.err
-    assert "0 of 5 parts are finished; run the same command again" in done.err
+    assert f"{address}: the scheduler has had no workers for 0 s; workers end with" in done.err
+    assert "0 of 5 parts are finished, and the same command continues" in done.err
 
 
 def test_the_command(place, client):

@@ -103,21 +103,40 @@ def test_workers_that_are_lost_are_waited_for(place, cluster, monkeypatch):
     assert run.n_rows == N_PARTS * 30
 
 
-def test_after_the_loss_of_a_scheduler_the_same_command_continues(place, cluster, monkeypatch):
+def test_a_scheduler_that_comes_back_and_one_that_does_not(place, cluster, monkeypatch):
+    messages, lost = [], []
+
+    def restart(run):
+        if run.n_finished == 3 and not lost:
+            lost.append(run.n_finished)
+            cluster.kill()
+            cluster.start()
+
+    where = {"scheduler": cluster.address, "notify": messages.append}
+    run = classify("scores", "new.rankshot", "out", progress=restart, **where)
+    assert lost == [3]
+    assert f"the scheduler at {cluster.address} is lost" in " ".join(messages)
+    assert "the scheduler is back" in messages
+    assert run.n_finished == N_PARTS
+    assert run.n_rows == N_PARTS * 30
+    names = [*(f"{number:02}.parquet" for number in range(N_PARTS)), "_rankshot.json"]
+    assert {path.name for path in place.glob("out/*")} == {*names, "_checksums.json"}
+
     def kill(run):
         if run.n_finished == 2:
             cluster.kill()
 
-    monkeypatch.setattr(executors, "REFRESH_SECONDS", 0.5)
+    monkeypatch.setattr(executors, "PATIENCE_SECONDS", 1.0)
     with Client(cluster.address, set_as_default=False, timeout=300) as client:
         # To connect may take long; once the scheduler is killed, nothing is worth waiting for.
         client._timeout = 1
         with pytest.raises(rs.RankshotError) as error:
-            classify("scores", "new.rankshot", "out", executor=client, progress=kill)
-    assert f"the scheduler at {cluster.address} is lost" in str(error.value)
-    assert f"of {N_PARTS} parts are finished; run the same command again" in str(error.value)
-    run = classify("scores", "new.rankshot", "out")
+            classify("scores", "new.rankshot", "again", executor=client, progress=kill)
+    assert f"{cluster.address}: no scheduler of Dask answers there" in str(error.value)
+    assert f"of {N_PARTS} parts are finished, and the same command continues" in str(error.value)
+    with Client(processes=False, dashboard_address="127.0.0.1:0") as client:
+        run = classify("scores", "new.rankshot", "again", executor=client)
     assert run.n_resumed >= 2
     assert run.n_rows == N_PARTS * 30
-    names = [*(f"{number:02}.parquet" for number in range(N_PARTS)), "_rankshot.json"]
-    assert {path.name for path in place.glob("out/*")} == {*names}
+    for name in names:
+        assert (place / "out" / name).read_bytes() == (place / "again" / name).read_bytes()

@@ -21,6 +21,7 @@ import rankshot as rs
 from command_line import run_well
 from random_rankings import any_rankings
 from rankshot.jobs import PartitionedRankings, partitioned_rankings, read_rankings, write_rankings
+from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
 
 LINES = (
     '{"ranking": ["größe", ["b", "a"], "c"], "k": 2, "target": "cat"}\n'
@@ -307,6 +308,37 @@ def test_statistics_do_not_depend_on_the_parts(votes):
         assert rs.ranking.concordance(parts) == pytest.approx(expected, rel=1e-12)
         lazy, expected = found.log_prob(parts), model.log_prob(rankings)
         np.testing.assert_allclose(lazy.compute(), expected, rtol=1e-8, atol=1e-8)
+
+
+def test_a_fit_lays_out_each_part_once_if_there_is_memory(tmp_path, monkeypatch, votes):
+    chosen = votes[votes.weights > 0].select(target="cat")
+    rs.write_rankings(chosen, tmp_path / "votes.jsonl")
+    built, lay_out = [], Likelihood.__init__
+
+    def count(self, *arguments):
+        built.append(self)
+        lay_out(self, *arguments)
+
+    monkeypatch.setattr(Likelihood, "__init__", count)
+
+    def fit():
+        parts = read_rankings(tmp_path / "votes.jsonl", votes.items, part_bytes=800)
+        n_built = len(built)
+        # Some parts have no ranking by this rater.
+        counts = dask.compute(*parts.select(rater="p3").delay(len))
+        assert None in counts
+        worths = rs.PlackettLuce().fit(parts.select(rater="p3")).worths_
+        return worths, (len(built) - n_built) / sum(n is not None for n in counts)
+
+    with dask.config.set(scheduler="synchronous"):
+        kept, n_layouts = fit()
+        assert n_layouts == 1
+        monkeypatch.setattr(partitioned_rankings, "find_memory", lambda client: 0)
+        read, n_layouts = fit()
+        assert n_layouts > 5
+    np.testing.assert_array_equal(kept, read)
+    whole = rs.PlackettLuce().fit(chosen.select(rater="p3")).worths_
+    np.testing.assert_allclose(kept, whole, rtol=1e-8)
 
 
 @pytest.mark.slow

@@ -55,7 +55,7 @@ def forget_models():
 
 
 def run_parts(client, inputs="photos", model="net.onnx", output="out", **options):
-    settings = {"preprocessing": PREPARE, "batch_size": BATCH, **options}
+    settings = {"preprocessing": PREPARE, "batch_size": BATCH, "on_error": "skip", **options}
     return score(model, inputs, output, CLASSES, executor=client, **settings)
 
 
@@ -125,7 +125,7 @@ def test_tables_of_texts_are_parts(place):
     Path("texts/may/a.csv").write_text("text\nplay\nset\n")
     Path("texts/b.jsonl").write_text('{"text": "play", "id": "x1"}\n{"text": "", "id": "x2"}\n')
     Path("texts/c.csv").write_text('text\n""\n')
-    run = score("texts.onnx", "texts", "out")
+    run = score("texts.onnx", "texts", "out", on_error="skip")
     assert (run.n_parts, run.n_rows) == (3, 3)
     assert parquet.read_table("out/may/a.parquet").to_pydict() == {
         "id": ["may/a:0", "may/a:1"],
@@ -204,7 +204,7 @@ def test_only_workers_with_a_gpu_score_if_there_are_any(place, processes):
     run_parts(processes)
     assert processes.run(has_model) == {chosen: True, other: False}
     processes.run(set_gpus, 0, workers=[chosen])
-    run_parts(processes, output="other", batch_size=4)
+    run_parts(processes, again=True, batch_size=4)
     assert processes.run(has_model) == {chosen: True, other: True}
 
 

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -35,7 +37,7 @@ def place(tmp_path):
 
 
 def run(place, name="scores.parquet", model=None, **options):
-    given = {"preprocessing": PLAIN, "batch_size": 4} | options
+    given = {"preprocessing": PLAIN, "batch_size": 4, "on_error": "skip"} | options
     return score(model or place / "net.onnx", place / "photos", place / name, **given)
 
 
@@ -76,10 +78,40 @@ def test_the_table_has_what_score_returns(place, ending):
     assert done.count_reasons() == {"not an image": 1, "an empty file": 1}
     left = {file.name for file in place.iterdir()} - {"photos", "net.onnx"}
     assert left == {f"scores.{ending}", f"scores.{ending}.json", "scores.skipped.csv"}
+    # Once more: nothing is done, and it is known what was skipped.
+    before = (place / f"scores.{ending}").stat().st_mtime_ns
+    again = run(place, f"scores.{ending}")
+    assert (again.n_done, again.n_resumed, again.n_rows) == (0, N_PARTS, 28)
+    assert again.skipped == done.skipped
+    assert (place / f"scores.{ending}").stat().st_mtime_ns == before
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not an image"):
+        run(place, f"scores.{ending}", on_error="stop")
     for name in ("0003.png", "0017.png", "notes.txt"):
         (place / "photos" / name).unlink()
-    assert run(place, f"scores.{ending}").skipped == []
+    assert run(place, f"scores.{ending}", again=True).skipped == []
     assert not (place / "scores.skipped.csv").exists()
+
+
+@pytest.mark.parametrize("what", ["model", "preprocessing", "inputs", "table"])
+def test_the_table_of_another_job_is_not_replaced(place, what):
+    run(place)
+    table, options = place / "scores.parquet", {}
+    if what == "model":
+        write_onnx(place / "net.onnx", metadata={"classes": CLASSES, "version": 2})
+    elif what == "preprocessing":
+        options["preprocessing"] = Preprocessing(8, 0.500001, 0.25, resize=8)
+    elif what == "inputs":
+        shutil.copy(place / "photos/0002.png", place / "photos/0001.png")
+    else:
+        table.write_bytes(b"another file")
+    before = table.read_bytes()
+    with pytest.raises(rs.RankshotError, match=r"another model, or of|was changed after the job"):
+        run(place, **options)
+    assert table.read_bytes() == before
+    assert not (place / "scores.parquet.parts").exists()
+    assert run(place, **options, again=True).n_done == N_PARTS
+    (place / "scores.parquet.json").write_text("{")
+    assert run(place, **options).n_done == N_PARTS
 
 
 def test_a_stopped_run_goes_on(place):
@@ -91,8 +123,11 @@ def test_a_stopped_run_goes_on(place):
     folder = place / "scores.parquet.parts"
     parts = sorted(folder.glob("part-*"))
     assert [file.name for file in parts] == [f"part-{i:06d}.parquet" for i in range(4)]
+    # Another job is refused, also by what an earlier part had skipped.
     with pytest.raises(rs.RankshotError, match=r"belongs to another job .another classes"):
         run(place, classes=["r", "g", "b"])
+    with pytest.raises(rs.RankshotError, match=r"0003\.png: not an image"):
+        run(place, on_error="stop")
     # A part that is damaged, and one that is not there, are done again.
     parts[1].write_bytes(parts[1].read_bytes()[:100])
     parts[2].unlink()
@@ -108,6 +143,39 @@ def test_a_stopped_run_goes_on(place):
     is_read_as(place / "scores.parquet", whole)
     assert (place / "scores.skipped.csv").read_text().count("\n") == 4
     assert not folder.exists()
+
+
+def test_an_error_leaves_the_older_table_and_nothing_else(place):
+    (place / "photos/0003.png").rename(place / "photos/0000.png")
+    run(place)
+    before = {file.name: file.stat().st_size for file in place.iterdir()}
+    with pytest.raises(rs.RankshotError, match=r"0000\.png: not an image"):
+        run(place, on_error="stop", again=True)
+    assert {file.name: file.stat().st_size for file in place.iterdir()} == before
+
+
+def test_a_part_of_which_a_byte_was_changed_is_scored_again(place):
+    """Its footer is as it was, but its checksum is not."""
+    run(place, "whole.parquet")
+    with pytest.raises(StopError):
+        run(place, progress=stop_after(4))
+    part = place / "scores.parquet.parts/part-000001.parquet"
+    content = bytearray(part.read_bytes())
+    # The last byte of the scores: the footer, its length and a mark come after them.
+    content[-9 - int.from_bytes(content[-8:-4], "little")] ^= 1
+    part.write_bytes(content)
+    done = run(place)
+    assert (done.n_done, done.n_resumed) == (N_PARTS - 3, 3)
+    assert (place / "scores.parquet").read_bytes() == (place / "whole.parquet").read_bytes()
+
+
+def test_times_of_images_alone_change_nothing(place):
+    run(place)
+    for path in place.glob("photos/*"):
+        os.utime(path, ns=(1, 1))
+    assert run(place).n_done == 0
+    run(place, "later.parquet")
+    assert (place / "later.parquet").read_bytes() == (place / "scores.parquet").read_bytes()
 
 
 def test_a_function_is_always_run_from_the_start(tmp_path):
@@ -157,7 +225,7 @@ def test_odd_ids_are_read_back(tmp_path):
     model = rs.inference.open_model(lambda texts: [[1.5, 2.5]] * len(texts))
     model = replace(model, takes="texts")
     for table in (tmp_path / f"s.{ending}" for ending in ("csv", "parquet")):
-        score(model, tmp_path / "t.jsonl", table, ["one", "two\rthree"])
+        score(model, tmp_path / "t.jsonl", table, ["one", "two\rthree"], on_error="skip")
         assert read_scores(table)[0] == ids
     with (tmp_path / "s.skipped.csv").open(newline="") as stream:
         assert [row[0] for row in csv.reader(stream)] == ["id", "skipped\r"]
@@ -173,7 +241,7 @@ place = Path(sys.argv[1])
 slow = lambda run: (print(run.n_finished, flush=True), time.sleep(.05))
 plain = Preprocessing(size=8, mean=.5, std=.25, resize=8)
 score(place / "net.onnx", place / "photos", place / "scores.csv",
-      preprocessing=plain, batch_size=4, progress=slow)
+      preprocessing=plain, batch_size=4, on_error="skip", progress=slow)
 """
 
 

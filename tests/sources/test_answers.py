@@ -25,7 +25,16 @@ REMARKS = ["– spotted coat, same pose", "– striped", "(pointed ears)", ": sl
 GOOD = {
     "json in a fence": f"Here you are:\n```json\n{json.dumps(ORDERS, indent=2)}\n```\nEnjoy!",
     "json lines": "\n".join(json.dumps({name: order}) for name, order in ORDERS.items()),
+    "records": "\n".join(
+        json.dumps({"class": name, "ranking": order}) for name, order in ORDERS.items()
+    ),
     "json inside json": json.dumps({"answers": {n: {"ranking": o} for n, o in ORDERS.items()}}),
+    "objects with reasons": json.dumps(
+        {
+            name: [{"rank": i, "item": item, "why": "its outline"} for i, item in enumerate(order)]
+            for name, order in ORDERS.items()
+        }
+    ),
     "python, with single quotes": f"rankings = {ORDERS}",
     "json with a trailing comma": json.dumps(ORDERS).replace("]}", ",],}"),
     "markdown": "Sure! I thought about **outline** and *texture*. Here are the lists:\n\n"
@@ -52,14 +61,45 @@ GOOD = {
 cat: leopards, tigers, foxes, sea lions, rabbits
 truck: pickup trucks, buses, streetcars, tractors, tanks
 persian cat: rabbits, foxes, leopards, mice, tigers""",
+    "numbers in one line": f"""\
+cat: {" ".join(f"{i}. {item}" for i, item in enumerate(CAT, 1))}
+**Truck** {", ".join(f"({i}) {item}" for i, item in enumerate(TRUCK, 1))}
+
+persian cat
+{"; ".join(f"{i}. {item}" for i, item in enumerate(PERSIAN, 1))}""",
     "csv": "class,1,2,3,4,5\n"
     + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
     "yaml": "\n".join(
         f"{name}:\n" + "\n".join(f"  - {item}" for item in order) for name, order in ORDERS.items()
     ),
+    "names with scores": json.dumps(
+        {n: {item: 0.9 - i / 10 for i, item in enumerate(o)} for n, o in ORDERS.items()}
+    ),
+    "pairs of a name and a score": json.dumps(
+        {n: [[item, 5 - i] for i, item in enumerate(o)] for n, o in ORDERS.items()}
+    ),
+    "emoji and shares": "\n\n".join(
+        f"### 🐱 {name}\n" + "\n".join(f"{i}️⃣ 🐆 **{x}** ≈ {i}0 %" for i, x in enumerate(order, 1))
+        for name, order in ORDERS.items()
+    ),
+    "reasons below each name": "\n".join(
+        f"## {name}\n"
+        + "\n".join(f"{i}. **{x}**:\n   - its outline\n   - colour" for i, x in enumerate(order, 1))
+        for name, order in ORDERS.items()
+    ),
     "json and reasons after it": json.dumps(ORDERS)
     + "\n\n**Why?**\n- cat: tiger, leopard and so on share its outline.\n"
     "- truck: the bus is as large.\n- A persian cat is fluffy.",
+    "a table with a row per class": "| New class | Ranking |\n|---|---|\n"
+    + "\n".join(f"| {name} | {', '.join(order)} |" for name, order in ORDERS.items()),
+    "a table for each class": "\n\n".join(
+        f"## {name}\n\n| # | item | why |\n|--|--|--|\n"
+        + "\n".join(f"| {i} | {item} | its colour |" for i, item in enumerate(order, 1))
+        for name, order in ORDERS.items()
+    ),
+    "a heading and a json list for each class": "\n\n".join(
+        f"**{name}**\n```json\n{json.dumps(order)}\n```" for name, order in ORDERS.items()
+    ),
     "windows line ends and typographic quotes": "\r\n".join(
         f"“{name}”: [{', '.join(f'“{item}”' for item in order)}]" for name, order in ORDERS.items()
     ),
@@ -151,6 +191,7 @@ def test_what_is_wrong_is_said(form):
         "truck,{0}\ncatt,{1}\npersian cat,{2}",
         "truck > {0}\ncatt > {1}\npersian cat > {2}",
         "truck\n{0}\n\ncatt\n{1}\n\npersian cat\n{2}",
+        '{{"truck": "{0}", "persian cat": "{2}"}}\ncatt: {1}',
     ],
 )
 def test_a_misspelt_class_does_not_join_the_list_before_it(text):

@@ -113,6 +113,8 @@ def test_a_seen_class_is_not_asked_about_itself(make, oracle):
         ({"temperature": math.nan}, "temperature must be 0 or more and finite, not nan"),
         ({"k": 9}, "k must be a whole number from 1 to 8, not 9"),
         ({"question": "image"}, "no question 'image' (did you mean 'images'?); give one of 'ima"),
+        ({"question": "{target}?"}, "question: the template lacks {items} and {k}; a literal"),
+        ({"question": "{inputs} {target} {items} {k}"}, "the template needs inputs"),
         ({"log": "answers.txt"}, "unknown ending '.txt'"),
         ({"base_url": f"https://{SECRET}@host/v1"}, "base_url must be an address"),
     ],
@@ -262,7 +264,7 @@ def test_the_log_tells_all_and_is_a_file_of_rankings(make, oracle, log):
     "other",
     [
         *({"model": "n"}, {"k": 2}, {"seed": 1}, {"temperature": 0.5}, {"items": ITEMS[1:]}),
-        {"inputs": "drawings"},
+        *({"question": "similar"}, {"inputs": "drawings"}),
     ],
 )
 def test_only_answers_to_the_same_question_are_used(make, oracle, log, other):

@@ -36,8 +36,9 @@ def test_a_thousand_random_pairs_are_as_alike_as_in_nltk(nouns):
         pairs = list(csv.DictReader(stream))
     assert len(pairs) == 1000
     a, b = ([nouns.synset(row[side]) for row in pairs] for side in "ab")
-    expected = np.array([float(row["path"]) for row in pairs])
-    assert np.diag(compare_synsets(nouns, "path", a, b)) == pytest.approx(expected, rel=1e-14)
+    for measure in ("path", "lch"):
+        expected = np.array([float(row[measure]) for row in pairs])
+        assert np.diag(compare_synsets(nouns, measure, a, b)) == pytest.approx(expected, rel=1e-14)
 
 
 def brute_ancestors(nouns, synset):
@@ -57,23 +58,40 @@ def test_measures_by_their_definitions(nouns, rng):
     synsets = [nouns.synset(n) for n in ("dog.n.01", "cat.n.01", "truck.n.01", "person.n.01")]
     synsets += rng.integers(0, len(nouns.depths), size=12).tolist()
     found = {name: compare_synsets(nouns, name, synsets, synsets) for name in MEASURES}
+    content = nouns.information
     for i, j in combinations(range(len(synsets)), 2):
         up_i, up_j = (brute_ancestors(nouns, synsets[k]) for k in (i, j))
         shared = up_i.keys() & up_j.keys()
         steps = min(up_i[s] + up_j[s] for s in shared)
         depth = {s: 1 + longest_way(nouns, s) for s in shared}
+        best = max(content[s] for s in shared)
+        own = content[synsets[i]] + content[synsets[j]]
         expected = {
             "path": 1 / (1 + steps),
+            "lch": -np.log((steps + 1) / 38),
             "wup": max(2 * depth[s] / (up_i[s] + up_j[s] + 2 * depth[s]) for s in shared),
+            "resnik": best,
+            "lin": 2 * best / own,
+            "jcn": 1 / (1 + own - 2 * best),
         }
         assert {name: found[name][i, j] for name in expected} == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.slow
-def test_sizes_count_a_synset_and_all_its_kinds(nouns):
+def test_sizes_and_information_count_a_synset_and_all_its_kinds(nouns):
+    """The counts of 'big cat' are its own and those of the cats below it, one more for each."""
+    big_cat = nouns.synset("big_cat.n.01")
     above = [nouns.ancestors(synset) for synset in range(len(nouns.sizes))]
     below = Counter(chain.from_iterable(above))
     assert nouns.sizes.tolist() == [below[v] for v in range(len(nouns.sizes))]
+    tagged = everything = 0
+    for lemma in nouns.lemmas:
+        for sense, count in zip(nouns.senses(lemma), nouns.counts(lemma), strict=True):
+            everything += count
+            tagged += count * (big_cat in above[sense])
+    share = (tagged + below[big_cat]) / (everything + len(above))
+    assert nouns.information[big_cat] == pytest.approx(-np.log(share), rel=1e-12)
+    assert nouns.information[nouns.synset("entity.n.01")] == 0
 
 
 # ---- Names
@@ -378,7 +396,7 @@ def test_names_of_all_kinds_survive_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'wup'"),
+        (lambda: rs.WordNet("cosine"), "measure must be one of 'path', 'lch', 'wup'"),
         (lambda: rs.WordNet().senses(["cat", "n99999999"]), "'n99999999' is not the id of a noun"),
         (lambda: rs.WordNet().senses(["xyzzy"]), r"WordNet has no noun 'xyzzy'\. Pin such a name"),
         (

@@ -4,6 +4,7 @@ import re
 import resource
 import signal
 import socket
+import sys
 from contextlib import closing, contextmanager
 from functools import partial
 from math import comb
@@ -13,6 +14,7 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot
+from rankshot.cli.survey import draw_code
 from rankshot.survey.store.database import Database
 from rankshot.survey.study import CONSENT_PLACEHOLDER
 from rankshot.survey.study_files import read_study
@@ -213,3 +215,15 @@ def test_serve_prints_the_address_for_phones_of_the_same_network(folder, monkeyp
     done = rankshot(f"survey serve {path} --port 0 --host 0.0.0.0")
     assert re.search(r"Phones +http://192\.0\.2\.7:\d+/ \(on the same network\)", done.out), done
     assert "Phones" not in rankshot(f"survey serve {path} --port 0").out
+
+
+def test_a_qr_code_has_the_address(monkeypatch):
+    segno = pytest.importorskip("segno")
+    address = "http://192.0.2.7:8000/"
+    code = draw_code(address)
+    # Two rows of modules are one line of half blocks, with four modules of margin on each side.
+    n = segno.make(address, micro=False).symbol_size(border=4)[0]
+    assert [len(line) for line in code.splitlines()] == [n] * ((n + 1) // 2)
+    assert set(code) <= set(" \n\u2580\u2584\u2588")
+    monkeypatch.setitem(sys.modules, "segno", None)
+    assert draw_code(address) == "For a QR code of it: pip install segno"

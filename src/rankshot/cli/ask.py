@@ -32,8 +32,8 @@ How to get rankings for {count} from a language model, without an API key
 
        {command}
 
-   Lists that are missing or cannot be used are reported. Ask for them in the same conversation,
-   add the new answer to the end of its file, and run the command again.
+   Lists that are missing or cannot be used are reported. The option --follow-up FOLDER writes
+   prompts that ask for them again.
 
 A prompt has up to about {tokens:,} tokens. A language model may know public data sets and their
 classes: its answers may be better for these than for your own classes.
@@ -51,6 +51,7 @@ def ask(
     names: Path | None = None,
     rehearse: str | None = None,
     seed: int = 0,
+    max_tokens: int = 8000,
     overwrite: bool = False,
 ) -> None:
     """Write prompts for a language model, for any chat window.
@@ -69,6 +70,9 @@ def ask(
         fewer.
     raters
         The number of prompts, each with the classes in another order.
+    max_tokens
+        The maximum number of tokens of a prompt and its answer together (an estimate). Many new
+        classes are divided among several prompts.
     overwrite
         Replace earlier prompts in the folder, unless it has answers.
     """
@@ -87,7 +91,9 @@ def ask(
     }
     words = [(option, str(value)) for option, value in given.items() if value is not None]
     command = shlex.join(["rankshot", "rank", *chain.from_iterable(words)])
-    prompts, tokens = write_prompts(classes, output, command, overwrite=overwrite, **asked)
+    prompts, tokens = write_prompts(
+        classes, output, command, overwrite=overwrite, max_tokens=max_tokens, **asked
+    )
     say(
         f"{format_count(len(prompts), 'prompt')} written to {output}, up to "
         f"{tokens:,} tokens long (estimated)\n"

@@ -11,7 +11,7 @@ from typing import Any
 from rankshot import sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.core.files import iterate_names
+from rankshot.core.files import decode_lines, iterate_names
 
 
 @dataclass(frozen=True)
@@ -207,14 +207,18 @@ def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def read_question(question: str) -> dict[str, str | None]:
-    """Return the name of a question, and what the classifier gets."""
+def read_question(question: str) -> dict[str, Any]:
+    """Return the name of a question, or the template in a file, and what the classifier gets."""
     from rankshot.sources.prompts import TEXTS
 
     name, _, inputs = question.partition(":")
+    if name in TEXTS:
+        return {"question": name, "inputs": inputs.strip() or None}
     refuse(
-        name not in TEXTS,
-        f"--question {question!r}: no such question{suggest_name(name, TEXTS)}; the questions are "
-        f"{', '.join(TEXTS)}",
+        not Path(question).is_file(),
+        f"--question {question!r}: no such question{suggest_name(name, TEXTS)}, and no such "
+        f"file; the questions are {', '.join(TEXTS)}",
     )
-    return {"question": name, "inputs": inputs.strip() or None}
+    with Path(question).open("rb") as stream:
+        lines = [line for _, line in decode_lines(stream, Path(question))]
+    return {"question": "".join(lines), "inputs": None}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankshot import jobs, zeroshot
 from rankshot.cli.console import (
+    ProgressKind,
     check_output,
+    choose_workers,
     is_dataset,
     print_parts,
     print_table,
@@ -18,6 +19,7 @@ from rankshot.cli.console import (
     refuse,
     say,
     show_parts,
+    tell_progress,
 )
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
 from rankshot.cli.score_inputs import sample_scores
@@ -46,6 +48,10 @@ def classify(
     scheduler: str | None = None,
     top: int | None = None,
     update: bool = False,
+    verify: bool = False,
+    on_error: Literal["skip", "stop"] = "skip",
+    wait_for_workers: float = 600,
+    progress: ProgressKind = "text",
 ) -> None:
     """Classify inputs as new classes, or as new and seen classes.
 
@@ -80,6 +86,8 @@ def classify(
     top
         Write only the N most probable classes of each input: label, label_2, … with probability,
         probability_2, …, instead of one column per class. `rankshot report` needs all columns.
+    on_error
+        What to do with parts of a dataset that cannot be classified: skip and list them, or stop.
     """
     from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.core.validation import require_whole_number
@@ -89,33 +97,15 @@ def classify(
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
         refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
-        head = options.fitted
-        if head is None or options.saved is None:
-            raise RankshotError(
-                f"{scores}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
-                "`rankshot fit`"
-            )
-        workers = None if workers == 1 else workers
-        on_dask = workers is not None or scheduler is not None
-        with show_parts("classifying", on_dask=on_dask) as show:
-            run = jobs.classify(
-                scores,
-                options.saved,
-                output,
-                workers=workers,
-                scheduler=scheduler,
-                score_type=options.score_type,
-                reject_below=reject_below,
-                top=top,
-                update=update,
-                progress=show,
-                notify=say,
-            )
-        if run.n_rows:
-            _print_counts(run.counts, head, output)
-        print_parts(run, "classified", output)
+        n = choose_workers(workers, scheduler, scores)
+        how: dict[str, Any] = {"score_type": options.score_type, "top": top}
+        how["reject_below"] = reject_below
+        how |= {"workers": n, "scheduler": scheduler, "wait_for_workers": wait_for_workers}
+        how |= {"update": update, "verify": verify, "on_error": on_error}
+        _classify_dataset(scores, output, options, progress, how)
         return
-    refuse(update, f"--update is for a dataset of many parts, and {scores} is one file")
+    for name, given in (("--update", update), ("--verify", verify)):
+        refuse(given, f"{name} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
     check_output(target, TABLE_ENDINGS, path, *options.files.values())
     table = open_table(path, options)
@@ -129,7 +119,7 @@ def classify(
         sample = sample_scores(table, n, features=features)
         model, why = refine_batch(model, sample, batch=batch)
         say(why)
-    classify_table(table, model, target, reject_below, top)
+    classify_table(table, model, target, reject_below, top, progress)
 
 
 def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -> None:
@@ -148,12 +138,22 @@ def classify_table(
     output: Path,
     reject_below: float | None = None,
     top: int | None = None,
+    progress: ProgressKind = "text",
 ) -> None:
     """Write the predictions of a fitted head for a table of scores, and print their counts."""
     from rankshot.zeroshot.files.predictions import classify_to_file
 
-    with progress_bar() as bar:
-        advance = partial(bar.advance, bar.add_task("classifying", total=table.n_rows))
+    n_rows, doing = 0, "classifying"
+    with tell_progress(doing, progress) as tell, progress_bar() as bar:
+        bar.disable = bar.disable or progress == "json"
+        task = bar.add_task(doing, total=table.n_rows)
+
+        def advance(n: int) -> None:
+            nonlocal n_rows
+            n_rows += n
+            tell(rows=n_rows, **({} if table.n_rows is None else {"of_rows": table.n_rows}))
+            bar.advance(task, n)
+
         counts = classify_to_file(table, model, output, reject_below, top, advance=advance)
     _print_counts(counts, model, str(output))
 
@@ -176,6 +176,31 @@ def write_decisions(
     with zeroshot.open_predictions(output, model.classes_) as writer:
         writer.write(ids, labels, proba)
     _print_counts(Counter(labels.tolist()), model, str(output))
+
+
+# ---- A dataset of many parts
+
+
+def _classify_dataset(
+    dataset: str, output: str, options: HeadOptions, progress: ProgressKind, given: dict[str, Any]
+) -> None:
+    """Classify all parts of a dataset on processes or a cluster, and print what was done."""
+    from rankshot.zeroshot.decide import REJECTED
+
+    head = options.fitted
+    if head is None or options.saved is None:
+        raise RankshotError(
+            f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
+            "`rankshot fit`"
+        )
+    with show_parts("classifying", progress, on_dask=given["workers"] != 1) as show:
+        run = jobs.classify(dataset, options.saved, output, progress=show, notify=say, **given)
+    if run.n_rows:
+        _print_counts(run.counts, head, output)
+    if given["reject_below"] is not None and run.n_rows:
+        n = run.counts[REJECTED]
+        say(f"rejected: {n:,} ({n / run.n_rows:.1%})")
+    print_parts(run, "classified", output)
 
 
 # ---- What is printed

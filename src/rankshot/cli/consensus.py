@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from rankshot import jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
+    ProgressKind,
     check_output,
     format_order,
     is_dataset,
@@ -20,8 +21,10 @@ from rankshot.cli.console import (
     refuse,
     say,
     silence_dask,
+    tell_progress,
 )
 from rankshot.core.errors import format_count, join_some, prefix_errors, suggest_name
+from rankshot.core.progress import watch_passes
 
 if TYPE_CHECKING:
     from rankshot.ranking.parts import AnyRankings
@@ -48,8 +51,11 @@ def consensus(
     column: list[str] | None = None,
     seen: str | None = None,
     output: Path | None = None,
+    explain: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
+    wait_for_workers: float = 600,
+    progress: ProgressKind = "text",
 ) -> None:
     """Merge rankings into one, and show who disagrees.
 
@@ -57,10 +63,6 @@ def consensus(
     are merged into one. A table shows the consensus and how much the rankings agree. The default
     is the Kemeny order of all items that somebody ranked, as in `rankshot survey status`. To see
     how certain the order is, use `rankshot leaderboard`.
-
-    In the table, W is Kendall's coefficient of concordance: 1 if all raters agree, and 1/m if m
-    raters agree no more than by chance. The distance is the mean Kendall distance to the consensus,
-    from 0 (all agree) to 1. The last column names the raters or sources that are furthest from it.
 
     Many files are read in parts by local processes or a cluster: they need not fit in memory.
 
@@ -96,6 +98,8 @@ def consensus(
         those that occur in the rankings.
     output
         The consensus rankings to write, one per target (.jsonl).
+    explain
+        Explain the columns of the table.
     """
     import numpy as np
 
@@ -110,14 +114,14 @@ def consensus(
     items = None if seen is None else read_seen_labels(seen).names
     opened: AbstractContextManager[AnyRankings]
     if in_parts:
-        opened = _open_parts(rankings, items, workers, scheduler)
+        opened = _open_parts(rankings, items, workers, scheduler, wait_for_workers, progress)
     else:
         columns = parse_columns(column or [])
         items = columns.pop("items", items)
         with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
             found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
         say_layout(read_as, found.items)
-        opened = nullcontext(found)
+        opened = _tell_alone(found, progress)
     with opened as given, prefix_errors(rankings):
         summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
     if output is not None:
@@ -133,7 +137,10 @@ def consensus(
             f"warning: {n_open:,} pairs of items were never compared, and rankings say little "
             "about their order: use --method plackett-luce, or rankshot leaderboard"
         )
-    say("W: 1 if all agree. distance: 0 if all agree.")
+    if explain:
+        _print_explanation(summaries)
+    else:
+        say("W: 1 if all agree. distance: 0 if all agree. --explain describes all columns.")
     for note in sorted({summary.note for summary in summaries if summary.note}):
         say(f"Where W is -: {note}.")
     if k is not None and k < given.n_items and any(summary.k == k for summary in summaries):
@@ -186,6 +193,8 @@ def _open_parts(
     items: tuple[str, ...] | None,
     workers: int | None,
     scheduler: str | None,
+    patience: float,
+    progress: ProgressKind,
 ) -> Iterator[AnyRankings]:
     """Yield rankings in parts, while there are workers."""
     from rankshot.inference.scoring import count_cores
@@ -196,10 +205,28 @@ def _open_parts(
     # What is wrong with the files is said before workers are started.
     list_ranking_files(rankings)
     with open_client(scheduler, workers or count_cores(), say) as client, client.as_current():
-        require_workers(client, say)
-        parts = jobs.read_rankings(rankings, items=items)
-        say(f"{rankings}: {format_count(parts.n_parts, 'part')}")
-        yield parts
+        require_workers(client, say, patience)
+        with tell_progress("merging", progress) as tell:
+            n_passes = n_parts = 0
+
+            def tell_pass() -> None:
+                nonlocal n_passes
+                n_passes += 1
+                tell(passes=n_passes, of_parts=n_parts)
+
+            with watch_passes(tell_pass):
+                parts = jobs.read_rankings(rankings, items=items)
+                n_parts = parts.n_parts
+                say(f"{rankings}: {format_count(n_parts, 'part')}")
+                yield parts
+
+
+@contextmanager
+def _tell_alone(found: ranking.Rankings, progress: ProgressKind) -> Iterator[AnyRankings]:
+    """Yield rankings in memory."""
+    with tell_progress("merging", progress) as tell:
+        tell(rankings=len(found))
+        yield found
 
 
 def _print_summaries(
@@ -240,3 +267,17 @@ def _print_summaries(
     columns += [">spread"] if method == "mallows" else []
     title = "Consensus of each target" if has_targets else "Consensus"
     print_table(title, [*columns, ">W", ">distance", "furthest"], rows)
+
+
+def _print_explanation(summaries: list[ranking.TargetSummary]) -> None:
+    """Print what the columns of the table mean."""
+    counts = sorted({summary.k for summary in summaries})
+    places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    say(
+        "W is Kendall's coefficient of concordance of all places (1: all raters agree as far as "
+        "they go, 1/m: m raters agree no more than by chance). The distances to the "
+        f"consensus are Kendall distances over the first {places} places, divided by the largest "
+        "possible distance (0: all rankings agree), on the items that a ranking compares. Items "
+        "that are in none of these places do not count. The column furthest names the three "
+        "raters or sources that are furthest from the consensus."
+    )

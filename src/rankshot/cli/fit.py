@@ -204,8 +204,8 @@ def export(
 
     The outputs are the probabilities of the classes, and the number of the most probable class.
     The names of the classes are in the metadata. Before the file is written, its probabilities
-    are compared with those of the head. If the preprocessing of images is known, it is stored in
-    the metadata, in the format of a preprocessor_config.json.
+    are compared with those of the head. If the preprocessing of images is known,
+    it is stored in the metadata, and Python code that does the same is printed.
 
     Example: rankshot export new-classes.rankshot --attach network.onnx -o zero-shot.onnx
 
@@ -263,7 +263,8 @@ def export(
         say(f"the last columns of the input 'features' are the evidence of {names}")
     say(f"largest difference from the head in a probability: {exported.difference:.1g}")
     if made is not None:
-        say(f"preprocessing: {made} (in the metadata, as {PREPROCESSING_KEY})")
+        say(f"preprocessing: {made}; the same in Python, for an image without transparent parts:")
+        say("\n".join(f"  {line}" for line in made.to_python()))
 
 
 def _describe_scores(known: str | None, kind: Kind, network: Path | None, *, ends_so: bool) -> str:

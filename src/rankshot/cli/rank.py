@@ -21,11 +21,13 @@ from rankshot.cli.classes import (
 )
 from rankshot.cli.console import (
     SHOWN,
+    check_folder,
     check_output,
     format_order,
     print_table,
     refuse,
     say,
+    write_folder,
 )
 from rankshot.core.errors import RankshotError, format_count, join_some, quote_names
 from rankshot.sources.registry import ANSWERS, LANGUAGE_MODEL, Spec, compare_classes, parse_source
@@ -50,6 +52,7 @@ def rank(
     question: str = "images",
     raters: int = 5,
     yes: bool = False,
+    follow_up: Path | None = None,
     skip_unknown: bool = False,
 ) -> None:
     """Rank the seen classes by their similarity to each new class.
@@ -99,13 +102,17 @@ def rank(
         The question for a language model. images: which seen classes would an image classifier
         predict most often? text: the same for a text classifier. any: the same for other inputs,
         which follow a colon, as in 'any:sound recordings' (optional for the other questions).
-        contrast: which would it predict more often than for the other new classes?
+        contrast: which would it predict more often than for the other new classes? similar: which
+        are most similar? Or a text file with a template that has {target}, {items} and {k}.
     raters
         How often llm:MODEL is asked about each new class. The number of tokens is printed first.
         The answers are kept next to the output (.answers.jsonl), so that an interrupted run can
         continue.
     yes
         Do not ask for confirmation before llm:MODEL is used.
+    follow_up
+        A folder for prompts that ask again for the lists that are missing in answers:FOLDER. Save
+        the answers next to the first ones, under the names of these prompts.
     skip_unknown
         Leave out new classes that no source knows. By default, they are an error: the name may be
         misspelt.
@@ -115,12 +122,17 @@ def rank(
     refuse(names_out and by_wordnet is None, "--names-out is for --source wordnet")
     outputs = {"-o": output, "--similarity-out": similarity_out, "--names-out": names_out}
     _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
+    if follow_up is not None:
+        n_folders = sum(spec.name == ANSWERS for spec in specs)
+        refuse(n_folders != 1, "--follow-up is for one --source answers:FOLDER at a time")
+        check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
     log = output.with_suffix(".answers.jsonl")
     open_model = partial(sources.LanguageModel, raters=raters, log=log, **asked)
-    rankings, tables = rank_by_sources(
-        specs, classes, open_model, k=k, yes=yes, skip_unknown=skip_unknown
+    may_lack = skip_unknown or follow_up is not None
+    rankings, tables, missing = rank_by_sources(
+        specs, classes, open_model, k=k, yes=yes, skip_unknown=may_lack
     )
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     ranking.write_rankings(rankings, output)
@@ -130,6 +142,8 @@ def rank(
     if names_out is not None and by_wordnet is not None:
         _write_senses(tables[by_wordnet], classes, names_out)
         written.append(f"senses written to {names_out}")
+    if missing:
+        written.append(write_follow_ups(missing, classes, follow_up, asked))
     print_rankings(rankings, classes)
     say("\n".join(written))
     print_warnings(rankings, classes)
@@ -187,11 +201,12 @@ def rank_by_sources(
     yes: bool = False,
     skip_unknown: bool = False,
     optional: Collection[str] = (),
-) -> tuple[ranking.Rankings, dict[Spec, sources.Similarity]]:
+) -> tuple[ranking.Rankings, dict[Spec, sources.Similarity], dict[str, Sequence[str]]]:
     """Read all sources, and print what they know.
 
-    Returns their rankings, and the tables that some of them are from. ``open_model`` is called with
-    the MODEL of each llm:MODEL. An ``optional`` source may know none of the names.
+    Returns their rankings, the tables that some of them are from, and what answers lack, as
+    `rankshot.sources.read_answer_files` has it. ``open_model`` is called with the MODEL of each
+    llm:MODEL. An ``optional`` source may know none of the names.
     """
     if not all(spec.kind.has_own_names for spec in specs):
         _print_misspellings(classes)
@@ -223,10 +238,12 @@ def rank_by_sources(
                 "a line such as seal,seal.n.09 (`rankshot rank --names-out` writes one)"
             )
     parts = [table.to_rankings(k) for table in tables.values()]
+    missing: dict[str, Sequence[str]] = {}
     folders = [Path(spec.detail) for spec in specs if spec.name == ANSWERS]
-    parts += [
-        _read_answers(paths, classes, k, name) for name, paths in _name_folders(folders).items()
-    ]
+    for name, paths in _name_folders(folders).items():
+        found, lacking = _read_answers(paths, classes, k, name)
+        parts.append(found)
+        missing |= lacking
     # Last, since they cost money: all other sources have been read without an error.
     parts += [
         _ask_model(open_model(spec.detail), classes, yes=yes)
@@ -239,7 +256,7 @@ def rank_by_sources(
     rankings = ranking.Rankings.concatenate(parts)
     if not (skip_unknown or classes.is_rehearsal):
         require_known(rankings, classes)
-    return rankings, tables
+    return rankings, tables, missing
 
 
 def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
@@ -290,20 +307,15 @@ def _ask_model(model: sources.LanguageModel, classes: ClassLists, *, yes: bool) 
 
 def _read_answers(
     paths: list[Path], classes: ClassLists, k: int | None, source: str
-) -> ranking.Rankings:
-    """Read files of answers, and print what each of them lacks."""
+) -> tuple[ranking.Rankings, Mapping[str, Sequence[str]]]:
+    """Read files of answers, print what each of them lacks, and return what to ask again for."""
     target_of = classes.target_of
     found = sources.read_answer_files(paths, target_of, classes.item_of, k, source=source)
     for rater, answers in found.answers.items():
         count = format_count(len(answers.orders), "usable list")
         lines = [f"{source}, {rater}: {count} for {len(classes.targets):,} classes"]
         _print_notes(lines, answers.notes)
-    if missing := sum(len(answers.unanswered) for answers in found.answers.values()):
-        say(
-            f"missing: {format_count(missing, 'list')}; ask for them in the same conversation, add "
-            "the new answer to the end of its file, and run this command again"
-        )
-    return _restore_names(found.rankings, classes, target_of)
+    return _restore_names(found.rankings, classes, target_of), found.follow_ups
 
 
 def _restore_names(
@@ -380,6 +392,28 @@ def _write_senses(table: sources.Similarity, classes: ClassLists, path: Path) ->
     }
     found = sources.WordNet(senses=classes.senses).senses(dict.fromkeys(words.values()))
     sources.write_senses({name: found[text] for name, text in words.items()}, path)
+
+
+def write_follow_ups(
+    missing: Mapping[str, Sequence[str]],
+    classes: ClassLists,
+    folder: Path | None,
+    asked: Mapping[str, Any],
+) -> str:
+    """Write prompts for what the answers lack, and return what is to be said of them."""
+    from rankshot.sources.prompts import make_question
+
+    lists = format_count(sum(map(len, missing.values())), "list")
+    if folder is None:
+        return f"missing: {lists}; --follow-up FOLDER writes prompts that ask for them again"
+    question = make_question(asked["question"], asked["inputs"], list(classes.target_of))
+    prompts = sources.make_prompts(missing, classes.item_of, **{**asked, "question": question})
+    write_folder(folder, prompts)
+    return (
+        f"missing: {lists}; paste the {format_count(len(prompts), 'prompt')} in {folder} into a "
+        "chat window, save each answer next to the first ones under the name of its prompt, and "
+        "run this command again (without --follow-up, but with --question, if you gave it)"
+    )
 
 
 # ---- What is printed

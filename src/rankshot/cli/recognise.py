@@ -28,6 +28,7 @@ from rankshot.cli.rank import (
     rank_by_sources,
     read_sources,
     require_known,
+    write_follow_ups,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import (
@@ -40,7 +41,7 @@ from rankshot.cli.score_inputs import (
     read_scores,
     sample_scores,
 )
-from rankshot.core.errors import RankshotError, format_count, quote_names, suggest_name
+from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
 
@@ -55,6 +56,8 @@ FORMAT = "rankshot run 3"
 MANIFEST, LABELLED = "run.json", "labelled"
 INPUTS, VERSION = "inputs.csv", "version"
 """The file of a run that tells which inputs have changed since they were scored, and its column."""
+MAX_TOKENS = 16_000
+"""Of a prompt and its answer. A prompt about 40 classes and the 1,000 of ImageNet is one file."""
 SCORE_TYPES: dict[Kind, ScoreType] = {
     "multiclass": "logits",
     "one-vs-rest": "one-vs-rest-logits",
@@ -109,8 +112,8 @@ def recognise(
         ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
         names of the classes; no file is needed.
     new : <names or file>
-        The new classes: names separated by commas, or a file with one name per line; instead of
-        --rankings.
+        The new classes: names separated by commas, or a file with one name per line. With
+        --rankings, only the rankings of these classes are used.
     source : <source>
         Where the rankings of the model's classes come from, as for `rankshot rank`; may be
         repeated: wordnet, glove, answers:FOLDER, llm:MODEL and others. The default is the answers
@@ -132,8 +135,8 @@ def recognise(
         'give the new classes, such as --new "okapi, menorah, pagoda", or --rankings FILE',
     )
     refuse(
-        options.rankings and (new or source or names),
-        "--rankings FILE has all new classes: leave out --new, --source and --names",
+        options.rankings and (source or names),
+        "--rankings FILE has what is known of the new classes: leave out --source and --names",
     )
     refuse(
         options.needs_reference and rehearse is None,
@@ -145,7 +148,8 @@ def recognise(
     specs = read_sources(source or run.default_sources)
     files = [names, rehearse, *list_label_files(seen, new), *list_files(specs)]
     _check_places(inputs, output, run.path, [*options.files.values(), *files])
-    options = replace(options, rankings=options.rankings or run.rankings)
+    given = options.rankings
+    options = replace(options, rankings=run.rankings if new is not None else given)
     plan = open_plan(model, seen, preprocessing)
     listed = list_inputs(plan, inputs, keep=run.scores)
     _check_evidence(options, plan, listed)
@@ -153,7 +157,9 @@ def recognise(
     about = None if new is None else read_class_lists(plan.classes, new, names)
     with run.open(plan):
         # Before the scores, which may take long: what is wrong with the classes is said at once.
-        if about is not None:
+        if about is not None and given is not None:
+            _choose_rankings(given, about, run)
+        elif about is not None:
             _rank(about, labelled, specs, run, plan, yes=yes, is_default=source is None)
         kind = plan.model.kind
         columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
@@ -218,6 +224,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
     from rankshot.core.tables import ID, LABEL, read_columns, read_table
     from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
+    from rankshot.sources.wordnet import suggest_class
 
     takes = plan.model.takes
     if path.is_dir():
@@ -236,7 +243,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
     if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
             f"--rehearse {path}: {quote_names(unknown)} is not a class of the model"
-            f"{suggest_name(unknown[0], plan.classes.names)}; inputs of new classes are for "
+            f"{suggest_class(unknown[0], plan.classes.names)}; inputs of new classes are for "
             "--examples"
         )
     return [value for value, _ in pairs], [meant[name] for _, name in pairs]
@@ -276,6 +283,27 @@ def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOp
     return replace(options, evidence=run.evidence)
 
 
+def _choose_rankings(path: Path, classes: ClassLists, run: RunFolder) -> None:
+    """Keep the rankings of the wanted classes, and those of seen classes, which are rehearsed."""
+    import numpy as np
+
+    from rankshot.inference.model import fingerprint, fingerprint_files
+    from rankshot.sources.wordnet import suggest_class
+
+    found = ranking.read_rankings(path)
+    if missing := [name for name in classes.targets if name not in found.target_names]:
+        ranked = found.target_names
+        raise RankshotError(
+            f"{path}: no ranking of {quote_names(missing)}{suggest_class(missing[0], ranked)}; it "
+            f"has {quote_names(ranked)}"
+        )
+    wanted = {*classes.targets, *classes.items}
+    made_from = fingerprint([fingerprint_files([path]), classes.targets])
+    with run.replace_rankings(made_from):
+        part = found[np.array([target in wanted for target in found.targets])]
+        ranking.write_rankings(part, run.rankings)
+
+
 def _rank(
     classes: ClassLists,
     labelled: tuple[list[object], list[str]] | None,
@@ -310,7 +338,7 @@ def _rank(
         found = ranking.read_rankings(run.rankings, items=classes.items)
     else:
         open_model = partial(sources.LanguageModel, log=run.answers, question=question)
-        found, _ = rank_by_sources(
+        found, _, missing = rank_by_sources(
             specs,
             everything,
             open_model,
@@ -329,13 +357,18 @@ def _rank(
             by = f" (by {quote_names(filter(None, source_names(of_them)))})" if ranked else ""
             n = f"{len(ranked):,} of the {len(held_out):,}"
             say(f"rankings of {n} labelled classes as well{by}")
+        if missing:
+            asked = {"question": question, "inputs": None}
+            say(write_follow_ups(missing, everything, run.follow_ups, asked))
     print_warnings(cast("Any", only_new(found)), classes)
 
 
 def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
     """Write prompts for a language model, and print how better rankings are had in two minutes."""
     command = shlex.join(["rankshot", *sys.argv[1:]])
-    names, _ = write_prompts(classes, run.prompts, command, overwrite=True, question=question)
+    names, _ = write_prompts(
+        classes, run.prompts, command, overwrite=True, question=question, max_tokens=MAX_TOKENS
+    )
     say(
         "rankings: from WordNet, since the answers of a language model are missing. For better "
         f"ones, in two minutes: paste {run.prompts / names[0]} into any chat window, save the "
@@ -349,7 +382,9 @@ def _score(
 ) -> ScoreTable:
     """Write the scores of all inputs, unless they are there; print how many, and return them."""
     with show_parts("scoring") as show:
-        scored = jobs.score(plan, listed, output, update=True, progress=show, notify=say)
+        scored = jobs.score(
+            plan, listed, output, on_error="skip", update=True, progress=show, notify=say
+        )
     for _, reason in scored.failed:
         raise RankshotError(reason)
     n_inputs = format_count(scored.n_rows, "input")
@@ -473,6 +508,7 @@ class RunFolder:
         self.answers = path / "answers.jsonl"
         self.labelled = path / LABELLED
         self.prompts = path / f"{output.stem}.prompts"
+        self.follow_ups = path / f"{output.stem}.follow-up"
         self.evidence = path / f"{output.stem}.evidence.parquet"
         self._made: dict[str, str] = {}
         self._about: dict[str, str] = {}

@@ -41,6 +41,7 @@ def review(
     folder: Path | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
+    open_browser: bool = False,
 ) -> None:
     """Check and correct predictions on a web page.
 
@@ -70,6 +71,8 @@ def review(
         RANKSHOT_REVIEW_TOKEN in the environment, a secret of 16 characters or more.
     port
         The port to listen on. With 0, any free port.
+    open_browser
+        Open the page in the browser.
     """
     require_packages("review", "fastapi jinja2 PIL uvicorn")
     from rankshot.review.app import create_app
@@ -124,6 +127,10 @@ def review(
         # A secret from the environment is not printed.
         say(f"Open {address}{token if TOKEN not in os.environ else f'${TOKEN}'}")
         say("Press Ctrl-C to stop. All labels are saved.")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(address + token)
         serve(app, listening)
         results.write_all()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rankshot import inference, jobs, zeroshot
 from rankshot.cli.console import (
+    ProgressKind,
     check_output,
+    choose_workers,
     is_dataset,
     print_parts,
     refuse,
@@ -33,9 +35,14 @@ def score(
     preprocessing: str | None = None,
     no_features: bool = False,
     batch: int = 16,
+    on_error: Literal["skip", "stop"] = "skip",
+    again: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
     update: bool = False,
+    verify: bool = False,
+    wait_for_workers: float = 600,
+    progress: ProgressKind = "text",
 ) -> None:
     """Run a model on images or texts, and write its scores.
 
@@ -75,13 +82,27 @@ def score(
         compared by these features, which need .parquet, or a folder.
     batch
         The number of inputs in each call of the model.
+    on_error
+        What to do with inputs and parts that cannot be read: skip and list them, or stop.
+    again
+        Start again, even if there are scores.
     workers
-        The number of local processes. The default is one.
+        The number of local processes. The default for many files is one per core, or one to
+        classify less than 256 MB of scores.
     scheduler
         Use a Dask cluster: the address of its scheduler, such as tcp://10.0.0.5:8786.
     update
         Process the parts of a dataset again that have changed, and remove the output of parts that
         no longer exist.
+    verify
+        Read all inputs and outputs of finished parts again, and process those parts again whose
+        contents are not as the job left them. Without it, only files with another size or time of
+        change are read.
+    wait_for_workers
+        How many seconds to wait for workers if the scheduler has none. Restart the workers if you
+        restart the scheduler.
+    progress
+        How progress is printed on standard error: text, or json with one JSON object per line.
     """
     from rankshot.core.validation import require_whole_number
     from rankshot.jobs.score_parts import list_inputs
@@ -94,22 +115,34 @@ def score(
         refuse(update, "--update is for an output of many parts, and this is one file")
         check_output(Path(output), ENDINGS, Path(inputs))
         refuse(not is_there, f"{inputs}: no such file or folder")
+    else:
+        workers = choose_workers(workers, scheduler)
     workers = None if workers == 1 else workers
     plan = open_plan(model, seen, preprocessing, features=not no_features)
     keep = output if update else None
     listed = list_inputs(plan, inputs, batch, keep)
     on_dask = workers is not None or scheduler is not None
-    with show_parts("scoring", on_dask=on_dask) as show:
+    with show_parts("scoring", progress, on_dask=on_dask) as show:
         run = jobs.score(
             plan,
             listed,
             output,
             workers=workers,
             scheduler=scheduler,
+            wait_for_workers=wait_for_workers,
+            on_error=on_error,
+            again=again,
             update=update,
+            verify=verify,
             progress=show,
             notify=say,
         )
+    if is_table and not run.n_done:
+        say(
+            f"{output}: has the scores of this model for these inputs already; nothing was done "
+            "(--again computes them once more)"
+        )
+        return
     if run.counts["probabilities"]:
         say("the model's outputs are probabilities: the scores are their logarithms")
     if plan.model.kind == "one-vs-rest" and output.endswith(".csv"):

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from rankshot import zeroshot
 from rankshot.cli.console import check_output, refuse, say
-from rankshot.cli.heads import HeadOptions, fit_head, open_table
+from rankshot.cli.heads import DEFAULT_HEAD, HeadOptions, fit_head, open_table
 from rankshot.cli.score_inputs import GUESS, PROBABILITY, read_labels, read_scores
-from rankshot.core.errors import format_count
+from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import replace_file
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    _Guesses = tuple[list[str], zeroshot.Scores, NDArray[np.str_], NDArray[np.floating]]
+    """All inputs: ids, what tells them apart, the most probable class, and its probability."""
 
 
 def suggest(
-    scores: Path,
+    inputs: Path,
     *,
     output: Path,
     options: HeadOptions,
@@ -27,10 +36,13 @@ def suggest(
 
     Example: rankshot suggest scores.parquet --head new-classes.rankshot -n 20 -o labels.csv
 
+    Example: rankshot suggest predictions.csv -n 20 -o labels.csv
+
     Parameters
     ----------
-    scores
-        The table of scores, as for `classify` (.csv, .parquet, .npz).
+    inputs
+        The scores of the inputs, with the options of `classify` (.csv, .parquet, .npz); or
+        predictions (.csv, .parquet), which distinguish the inputs less well.
     output
         The table to fill in (.csv).
     number
@@ -38,29 +50,62 @@ def suggest(
     """
     import numpy as np
 
-    from rankshot.core.tables import ID, LABEL, open_csv_writer, read_columns
+    from rankshot.core.tables import ID, LABEL, TABLE_ENDINGS, open_csv_writer, read_columns
     from rankshot.core.validation import require_whole_number
     from rankshot.zeroshot.suggestions import choose_diverse
 
     require_whole_number("--number", number)
-    check_output(output, (".csv",), scores, *options.files.values())
-    model, table = fit_head(open_table(scores, options), options)
-    ids, values = read_scores(table)
-    best = model.top(values, 1)
+    check_output(output, (".csv",), inputs, *options.files.values())
+    is_predicted = inputs.suffix in TABLE_ENDINGS and PROBABILITY in read_columns(inputs)[0]
+    read = _read_predictions if is_predicted else _classify
+    ids, scores, guesses, proba = read(inputs, options)
     known = {}
     if options.examples is not None and ID in read_columns(options.examples)[0]:
         known = read_labels(options.examples)
     labelled = [row for row, name in enumerate(ids) if name in known]
     left = np.delete(np.arange(len(ids)), labelled)
-    refuse(not left.size, f"{scores}: all inputs have a label in {options.examples}")
-    rows = [*labelled, *choose_diverse(values, left, number).tolist()]
+    refuse(not left.size, f"{inputs}: all inputs have a label in {options.examples}")
+    rows = [*labelled, *choose_diverse(scores, left, number).tolist()]
     with replace_file(output) as stream:
         writer = open_csv_writer(stream)
         writer.writerow([ID, GUESS, PROBABILITY, LABEL])
         for row in rows:
             label = known[ids[row]].name if ids[row] in known else ""
-            writer.writerow([ids[row], best.labels[row, 0], f"{best.proba[row, 0]:.3f}", label])
+            writer.writerow([ids[row], guesses[row], f"{proba[row]:.3f}", label])
     kept = f" ({format_count(len(labelled), 'label')} of {options.examples} kept)" * bool(labelled)
     n = format_count(len(rows) - len(labelled), "input")
     say(f"{n} to label written to {output}{kept}: fill in the column {LABEL!r}, and give the file")
     say(f"  to --examples {output} of rankshot classify, recognise or fit")
+
+
+def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:
+    """Read predictions: inputs are told apart by their probabilities."""
+    import numpy as np
+
+    from rankshot.zeroshot.decide import most_probable
+
+    refuse(
+        {*options.files} - {"examples"}
+        or options.plan.head.name != DEFAULT_HEAD
+        or options.score_type != "auto",
+        f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
+        "give the scores instead",
+    )
+    predicted = zeroshot.read_predictions(path)
+    ids = predicted.ids.tolist()
+    if options.examples is not None:
+        missing = sorted(read_labels(options.examples).keys() - set(ids))
+        refuse(missing, f"{options.examples}: {quote_names(missing)} not found in {path}")
+    best = most_probable(predicted.proba)
+    proba = predicted.proba[np.arange(len(ids)), best]
+    scores = zeroshot.Scores.from_probabilities(predicted.proba, predicted.targets)
+    return ids, scores, np.array(predicted.targets)[best], proba
+
+
+def _classify(path: Path, options: HeadOptions) -> _Guesses:
+    """Classify inputs, which are told apart by their scores."""
+    table = open_table(path, options)
+    model, table = fit_head(table, options)
+    ids, scores = read_scores(table)
+    best = model.top(scores, 1)
+    return ids, scores, best.labels[:, 0], best.proba[:, 0]

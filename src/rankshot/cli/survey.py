@@ -5,7 +5,9 @@ Each command imports what it needs when it runs, so that ``rankshot --help`` sta
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -225,6 +227,8 @@ def serve(
         if host in ("0.0.0.0", "::") and (found := find_network_address()):  # noqa: S104 (asked for)
             phones = f"http://{found}:{listening.getsockname()[1]}/"
             say(f"Phones        {phones} (on the same network)")
+            if sys.stdout.isatty():
+                say(draw_code(phones))
         if definition.platform != "none" and definition.allowed is None:
             hint = " (answers are real, unless you run `rankshot survey pilot` first)"
             say(f"Try it        {address}/?{definition.id_names[0]}=test{hint * (state == 'open')}")
@@ -240,6 +244,17 @@ COMMANDS: tuple[Callable[..., None], ...] = (
 )
 SHARED: tuple[Callable[..., None], ...] = (status, people.delete)
 """The commands with the texts of options that several have."""
+
+
+def draw_code(address: str) -> str:
+    """Return an address as a QR code for a terminal."""
+    try:
+        import segno
+    except ImportError:
+        return "For a QR code of it: pip install segno"
+    stream = io.StringIO()
+    segno.make(address, micro=False).terminal(stream, compact=True)
+    return stream.getvalue()
 
 
 def _check_new(path: Path) -> None:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankshot.cli.console import check_output, format_order, print_table, refuse, say
-from rankshot.core.errors import format_count
+from rankshot.cli.console import (
+    check_output,
+    format_order,
+    print_table,
+    refuse,
+    require_packages,
+    say,
+)
+from rankshot.core.errors import RankshotError, format_count
 
 if TYPE_CHECKING:
     from rankshot.survey.overview import Overview, TargetProgress
-
-
-import os
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
-
-from rankshot.cli.console import require_packages
-from rankshot.core.errors import RankshotError
-
-if TYPE_CHECKING:
     from rankshot.survey.store.database import Database
     from rankshot.survey.study import Study
 

@@ -278,14 +278,16 @@ def find_version(value: Path | str) -> str:
     return f"{status.st_size}-{status.st_mtime_ns}"
 
 
-def fingerprint_entries(entries: Sequence[Input | Skipped]) -> str:
-    """Return a hash of entries in any order: of texts, arrays, and sizes and times of files."""
+def fingerprint_entries(
+    entries: Sequence[Input | Skipped], describe_file: Callable[[str], str]
+) -> str:
+    """Return a hash of entries in any order : of texts, arrays, and files."""
     found: list[str] = []
     for one in entries:
         about: tuple[object, ...] = tuple(one)
         value: object = one.value if isinstance(one, Input) else None
         if isinstance(value, Path):
-            about = one.id, find_version(value)
+            about = one.id, describe_file(str(value)) if value.exists() else ""
         elif hasattr(value, "tobytes"):
             about = one.id, type(value).__name__, sha256(value.tobytes()).hexdigest()
         found.append(repr(about))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
+from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.images import (
     PRESETS,
@@ -89,6 +90,7 @@ def score(
     features: bool = True,
     batch_size: int = BATCH,
     on_error: str = "stop",
+    progress: Announce | None = None,
 ) -> ScoredInputs:
     """Return the scores of a model for images, texts or arrays, in memory.
 
@@ -115,6 +117,9 @@ def score(
         The number of inputs per call of the model.
     on_error : {"stop", "skip"}
         What to do with an input that cannot be read: raise an error, or skip and list it.
+    progress : callable, optional
+        Called with the number of inputs that are done, the number of all (0 if it is not known),
+        and ``"inputs"``.
 
     Returns
     -------
@@ -131,8 +136,14 @@ def score(
     """
     plan = plan_scoring(model, classes, preprocessing, features=features)
     found = open_inputs(inputs, plan.model.takes)
+    total = len(inputs) if isinstance(inputs, Sized) and not isinstance(inputs, (str, Path)) else 0
     skipped: list[Skipped] = []
-    blocks = list(plan.score(iter(found), batch_size, on_error, skipped))
+
+    def tell(done: int) -> None:
+        if progress is not None:
+            progress(done, total, "inputs")
+
+    blocks = list(plan.score(iter(found), batch_size, on_error, skipped, announce=tell))
     if not blocks:
         raise nothing_scored(found.name, skipped)
     [(ids, scores)] = blocks
@@ -218,17 +229,21 @@ class ScoringPlan:
         on_error: str,
         skipped: list[Skipped],
         most_numbers: float = inf,
+        announce: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[list[str], Scores]]:
         """Yield the ids and the scores of inputs, in blocks of about ``most_numbers`` numbers.
 
-        What is not scored is added to ``skipped``.
+        What is not scored is added to ``skipped``. ``announce`` is called with the number of inputs
+        that are done.
         """
         ids: list[str] = []
         held: list[Scores] = []
-        n_numbers = 0
+        n_numbers = n_done = 0
         with closing(self.run(entries, batch_size, on_error)) as batches:
             for batch in batches:
                 skipped += batch.skipped
+                n_done += batch.n_entries
+                announce(n_done)
                 if not batch.ids:
                     continue
                 ids += batch.ids
@@ -439,11 +454,15 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
 
 
 class ScoredBatch(NamedTuple):
-    """Some inputs in a row: their ids, what the model gets and then its `Scores`; and the rest."""
+    """Some inputs in a row: their ids, what the model gets and then its `Scores`; and the rest.
+
+    ``n_entries`` counts the inputs and all that was skipped, so the next batch begins there.
+    """
 
     ids: list[str]
     values: Any
     skipped: list[Skipped]
+    n_entries: int
 
 
 def _prepare_batches(
@@ -511,4 +530,4 @@ def _collect(found: Sequence[tuple[Input | Skipped, object]], *, stack: bool) ->
             values.append(ready if stack else one.value)
     rows = isinstance(values[0], np.ndarray) if values else False
     batch = np.stack(values) if (stack and values) or rows else values
-    return ScoredBatch(ids, batch, skipped)
+    return ScoredBatch(ids, batch, skipped, len(found))

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.jobs.executors import Notify, Progress, Rules, Workers, run_parts
+from rankshot.inference.scoring import ON_ERROR
+from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Workers, run_parts
 from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
 from rankshot.zeroshot.decide import REJECTED
@@ -44,10 +45,14 @@ def classify(
     executor: object = None,
     scheduler: str | None = None,
     workers: int | None = None,
+    wait_for_workers: float = WORKER_SECONDS,
     score_type: str = AUTO,
     reject_below: float | None = None,
     top: int | None = None,
+    again: bool = False,
     update: bool = False,
+    verify: bool = False,
+    on_error: str = "skip",
     progress: Progress | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
@@ -74,18 +79,29 @@ def classify(
     scheduler : str, optional
         Instead of an executor, the address of a Dask scheduler.
     workers : int, optional
-        Instead of an executor or a scheduler, the number of local processes to start with Dask. A
-        script that starts processes must be guarded by ``if __name__ == "__main__"``.
+        Instead of both, the number of local processes, which Dask starts. A script that starts
+        processes must be guarded by ``if __name__ == "__main__"``.
+    wait_for_workers : float
+        How many seconds to wait if a scheduler has no workers. Workers end with their scheduler: if
+        it is started again, so must they be.
     score_type : str
         What the scores are, such as ``"logits"``. With ``"auto"``, it is the type that the head
         was fitted for; if that is unknown, it is guessed from the first part.
     reject_below : float, optional
         Inputs for which no class reaches this probability are labelled ``rejected``.
     top : int, optional
-        Write only this number of most probable classes per input; see `open_predictions`.
+        Write only the most probable classes of each input, this many; see `open_predictions`.
+    again : bool
+        Remove all predictions that are there and begin again; also those of another job.
     update : bool
-        Classify parts again if they have changed since (by size and modification time), and remove
-        the predictions of parts that no longer exist.
+        Do parts again that have changed since, and remove the predictions of those that have
+        vanished.
+    verify : bool
+        Read all inputs and outputs of finished parts again, and do those parts again whose contents
+        are not those that the job keeps checksums of. By default, contents are read only where a
+        size or a time of change is another one.
+    on_error : {"skip", "stop"}
+        What to do if a part cannot be classified: list it and do the others, or raise an error.
     progress : callable, optional
         Called with the `PartsRun` after each part.
     notify : callable, optional
@@ -123,6 +139,7 @@ def classify(
     (4, {'cat': 2, 'truck': 2}, [], array(['may:0', 'may:1'], dtype=object))
     """
     require_choice("score_type", score_type, SCORE_TYPES)
+    require_choice("on_error", on_error, ON_ERROR)
     if reject_below is not None:
         require_number("reject_below", reject_below, least=0, most=1)
     if top is not None:
@@ -149,8 +166,8 @@ def classify(
     )
     n_parts = format_count(len(parts), "part")
     notify(f"{source}: {n_parts}; the scores are interpreted as {job.score_type}")
-    where = Workers(executor, scheduler, workers)
-    rules = Rules(update=update, progress=progress, notify=notify)
+    where = Workers(executor, scheduler, workers, wait_for_workers)
+    rules = Rules(again, update, verify, on_error, progress, notify)
     return run_parts(job, content, parts, target, where, rules)
 
 

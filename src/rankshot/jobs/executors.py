@@ -1,9 +1,9 @@
 """Where the parts of a job are done: in this process, by ``concurrent.futures``, or by Dask.
 
 All three do the same: `run_parts` gives out the parts that are not finished and records what became
-of them. A part that is not finished when a worker is lost is done by another worker, and a part
-that cannot be done is listed with its reason. If the scheduler is lost, the job ends: workers end
-with it, so that both must be started again, and the same call then goes on.
+of them. A job survives what happens on clusters. A part that is not finished when a worker is lost
+is done by another worker, a lost scheduler is waited for, and a part that cannot be done is listed
+with its reason.
 """
 
 from __future__ import annotations
@@ -21,15 +21,17 @@ from concurrent.futures import (
     Future,
     wait,
 )
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from time import monotonic, sleep
 from typing import Any, NamedTuple
 
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
-from rankshot.core.validation import require_module, require_whole_number
+from rankshot.core.repeated_ids import RepeatedIds
+from rankshot.core.validation import require_module, require_number, require_whole_number
 from rankshot.inference.inputs import Skipped
 from rankshot.inference.model import fingerprint
 from rankshot.inference.scoring import count_cores
@@ -46,18 +48,24 @@ from rankshot.jobs.part_jobs import (
     open_output,
     output_name,
     read_finished,
+    read_records,
     require_own,
     write_list,
+    write_records,
     write_skipped,
 )
 from rankshot.jobs.storage import Part, join_address, list_files, remove_files, remove_partial_files
 
+PATIENCE_SECONDS = 60.0
+"""How long a lost scheduler is waited for."""
 WORKER_SECONDS = 600.0
-"""How long workers are waited for."""
-CONNECT_SECONDS = 10.0
-"""How long a scheduler may take to answer."""
+"""How long workers are waited for, unless the user says otherwise."""
+KEPT_BYTES = 1 << 28
+"""Freed memory up to this size stays with a local process."""
 TASKS_PER_SLOT = 4
 """Parts that the scheduler has for each that can run: enough that no worker waits."""
+MAX_LOSSES = 5
+"""Losses of the scheduler without a finished part in between that end the job."""
 REFRESH_SECONDS = 10.0
 """How often the threads of the cluster are counted: workers come and go."""
 GPU = "GPU"
@@ -80,8 +88,10 @@ def run_parts(
     """
     # Outputs that are refused are refused before workers start, and nothing is removed before.
     stale = check_output(output, job, parts, again=rules.again, update=rules.update)
-    with _open_pool(workers, len(parts), output, rules.notify) as pool:
-        open_output(output, job.description, parts, stale)
+    with (
+        _open_pool(workers, len(parts), output, rules.notify) as pool,
+        open_output(output, job.description, parts, stale, rules.notify),
+    ):
         run = _Run(job, content, parts, output, pool, rules)
         try:
             run.finish_all()
@@ -94,20 +104,24 @@ def run_parts(
             with suppress(OutputError, OSError):
                 require_own(output, run.key)
                 run.write_lists()
+                write_records(output, run.key, run.records)
         run.remove_failed()
         remove_partial_files(output)
         run.require_complete()
+        run.state.n_repeated_ids = run.ids.count()
         return run.state
 
 
 class Rules(NamedTuple):
-    """What to do with outputs that are there, and whom to tell.
+    """What to do with outputs that are there and with parts that fail, and whom to tell.
 
-    ``again`` removes all of them; the others are the options of `classify` that have these names.
+    The options of `classify` that have these names.
     """
 
     again: bool = False
     update: bool = False
+    verify: bool = False
+    on_error: str = "skip"
     progress: Progress | None = None
     notify: Notify = lambda _: None
 
@@ -127,31 +141,53 @@ class _Run:
         self.key = fingerprint(self.job.description)
         self.state = PartsRun(len(self.parts))
         self.skipped: dict[str, Sequence[Skipped]] = {}
-        self._begin = monotonic()
-        self._left = deque(self.parts)
+        self._begin = self._saved_at = monotonic()
+        kept, names = read_records(self.output, self.key), {part.name for part in self.parts}
+        self._left = deque(replace(part, record=kept.get(part.name)) for part in self.parts)
+        self.records = {name: record for name, record in kept.items() if name in names}
+        self.ids = RepeatedIds()
         self._suspects: deque[Part] = deque()
         self._alone: set[Part] = set()
         self._given: dict[str, Part] = {}
+        self._n_losses = 0
 
     def finish_all(self) -> None:
-        """Do all parts."""
+        """Do all parts; go on after the scheduler was lost and came back."""
         task = partial(do_part, job=self.job, key=self.key, output=self.output)
-        try:
-            self.pool.open(task, self.content, self.rules.notify, use_gpu=self.job.use_gpu)
-            self._work()
-        except NoWorkersError as error:
-            raise RankshotError(f"{error}; {self.describe_rest()}") from None
-        except self.pool.losses as error:
-            why = str(error) if isinstance(error, SchedulerLostError) else type(error).__name__
-            raise RankshotError(
-                f"the scheduler at {self.pool.name} is lost ({why}): start it "
-                f"again, and also its workers, which stop with it; {self.describe_rest()}"
-            ) from None
+        task = partial(task, verify=self.rules.verify)
+        while self._left or self._suspects:
+            try:
+                self.pool.open(task, self.content, self.rules.notify, use_gpu=self.job.use_gpu)
+                self._work()
+            except NoWorkersError as error:
+                raise RankshotError(f"{error}; {self.describe_rest()}") from None
+            except self.pool.losses as error:
+                # What the pool had is begun again.
+                for part in self._given.values():
+                    (self._suspects if part in self._alone else self._left).append(part)
+                self._given.clear()
+                why = str(error) if isinstance(error, SchedulerLostError) else type(error).__name__
+                self._n_losses += 1
+                if self._n_losses > MAX_LOSSES:
+                    raise RankshotError(
+                        f"the scheduler was lost {self._n_losses} times, and no part was finished "
+                        f"in between ({why}); {self.describe_rest()}"
+                    ) from error
+                self.rules.notify(
+                    f"the scheduler at {self.pool.name} is lost ({why}): waiting "
+                    f"{PATIENCE_SECONDS:.0f} s for it"
+                )
+                try:
+                    self.pool.reconnect()
+                except RankshotError as problem:
+                    raise RankshotError(f"{problem}; {self.describe_rest()}") from None
+                self.rules.notify("the scheduler is back")
 
     def _work(self) -> None:
         """Keep the pool busy until all parts are decided."""
         while self._left or self._suspects or self._given:
             parts = self._next_parts()
+            # If they cannot be submitted, they are not forgotten.
             self._given |= {part.name: part for part in parts}
             if parts:
                 self.pool.start(parts)
@@ -179,11 +215,21 @@ class _Run:
     def _record(self, part: Part, work: Work) -> None:
         if work.ends_job:
             raise RankshotError(f"{work.problem}; {self.describe_rest()}")
+        self._n_losses = 0
         self.state.add(part.name, work)
         self.skipped[part.name] = work.skipped
+        if work.record is not None:
+            self.records[part.name] = work.record
+        self.ids.add(work.id_hashes)
         self.state.elapsed = monotonic() - self._begin
+        if work.problem and self.rules.on_error == "stop":
+            raise RankshotError(f"{work.problem}; {self.describe_rest()}, once this is fixed")
         if self.rules.progress is not None:
             self.rules.progress(self.state)
+        if monotonic() - self._saved_at > REFRESH_SECONDS:
+            self._saved_at = monotonic()
+            with suppress(OutputError, OSError):
+                write_records(self.output, self.key, self.records)
 
     def write_lists(self) -> None:
         """List the parts that have no output, and what was skipped, with the reasons."""
@@ -218,7 +264,8 @@ class _Run:
         told = f"{self.state.n_finished:,} of {n_parts} are finished"
         with suppress(OutputError, OSError):
             require_own(self.output, self.key)
-            told += "; run the same command again to continue with the others"
+            without = "without again " if self.rules.again else ""
+            told += f", and the same command {without}continues with the others"
         return told
 
 
@@ -226,17 +273,22 @@ class _Run:
 
 
 class Workers(NamedTuple):
-    """Who does the parts: this process, unless an executor, a scheduler or a number is given."""
+    """Who does the parts: this process, unless an executor, a scheduler or a number is given.
+
+    Workers of Dask are waited for at most ``patience`` seconds.
+    """
 
     executor: Any = None
     scheduler: str | None = None
     n_local: int | None = None
+    patience: float = WORKER_SECONDS
 
     @property
     def are_here(self) -> bool:
         """Whether this process does all parts: one worker, or nothing was given."""
-        if sum(option is not None for option in self) > 1:
+        if sum(option is not None for option in self[:3]) > 1:
             raise RankshotError("give one of executor, scheduler and workers")
+        require_number("wait_for_workers", self.patience, least=0)
         one = self.n_local is None or require_whole_number("workers", self.n_local) == 1
         return self.executor is None and self.scheduler is None and one
 
@@ -293,6 +345,9 @@ class Pool:
             return Work(problem=problem, ends_job=True)
         return work
 
+    def reconnect(self) -> None:
+        """Wait for workers that were lost."""
+
     def close(self) -> None:
         """Cancel what was not begun, and wait: the rest would write after the job has ended."""
         for future in self._running:
@@ -307,12 +362,12 @@ def _open_pool(where: Workers, n_parts: int, output: str, notify: Notify) -> Ite
     executor = _Here() if where.are_here else where.executor
     if executor is not None:
         is_plain = isinstance(executor, Executor)
-        yield Pool(executor) if is_plain else _DaskPool(executor)
+        yield Pool(executor) if is_plain else _DaskPool(executor, where.patience)
         return
     try:
         n = max(1, min(where.n_local or 1, n_parts))
         with open_client(where.scheduler, n, notify) as client:
-            yield _DaskPool(client)
+            yield _DaskPool(client, where.patience)
     finally:
         if where.scheduler is None:
             # What local processes were writing when they ended is incomplete.
@@ -334,18 +389,19 @@ class SchedulerLostError(Exception):
 class NoWorkersError(RankshotError):
     """No worker has come in time."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, seconds: float) -> None:
         super().__init__(
-            f"{client.scheduler.address}: the scheduler has had no workers for "
-            f"{WORKER_SECONDS:.0f} s; start workers again, which end with their scheduler"
+            f"{client.scheduler.address}: the scheduler has had no workers for {seconds:.0f} s; "
+            "workers end with their scheduler, so start them again after it"
         )
 
 
 class _DaskPool(Pool):
     """Does parts by the workers of a scheduler of Dask."""
 
-    def __init__(self, client: Any) -> None:
-        self._client, self._looked_at = client, 0.0
+    def __init__(self, client: Any, patience: float) -> None:
+        self._client, self._own, self._security = client, ExitStack(), client.security
+        self._patience, self._looked_at = patience, 0.0
         self._running = {}
         self._counted_at, self._n_wanted = -REFRESH_SECONDS, 0
         self.name = client.scheduler.address
@@ -357,7 +413,8 @@ class _DaskPool(Pool):
         self, task: Callable[..., Work], content: bytes, notify: Notify, *, use_gpu: bool
     ) -> None:
         self._task, self._notify = task, notify
-        require_workers(self._client, notify)
+        self._running.clear()
+        require_workers(self._client, notify, self._patience)
         self._resources = {GPU: 1} if use_gpu and count_slots(self._client, GPU) else {}
         with warnings.catch_warnings():
             # Dask warns of large heads, and advises what is lost with its worker.
@@ -396,7 +453,7 @@ class _DaskPool(Pool):
     def _watch(self) -> None:
         """Look from time to time whether there are workers: no result comes without them."""
         if monotonic() - self._looked_at > REFRESH_SECONDS:
-            _wait_for_workers(self._client, self._notify, *self._resources)
+            _wait_for_workers(self._client, self._notify, self._patience, *self._resources)
             self._looked_at = monotonic()
 
     def _judge(self, future: Any) -> Work:
@@ -407,7 +464,7 @@ class _DaskPool(Pool):
             except NoWorkersError:
                 raise
             except Exception as error:
-                # The result was lost with its worker.
+                # The result was lost with its worker: the part is finished, or done again.
                 raise SchedulerLostError(type(error).__name__) from error
         if future.status != "error":
             raise SchedulerLostError("its tasks are gone")
@@ -426,9 +483,16 @@ class _DaskPool(Pool):
                 return work
             self._watch()
 
+    def reconnect(self) -> None:
+        self._own.close()
+        self._client = connect(self.name, self._security, PATIENCE_SECONDS)
+        self._own.callback(self._client.close, timeout=5)
+        self._counted_at = -REFRESH_SECONDS
+
     def close(self) -> None:
         if self._running and self._client.status == "running":
             self._client.cancel(list(self._running), force=True)
+        self._own.close()
 
 
 @contextmanager
@@ -436,24 +500,31 @@ def open_client(
     scheduler: str | None, n_local: int, notify: Notify = lambda _: None
 ) -> Iterator[Any]:
     """Yield a client of a scheduler, or of some local processes."""
-    if scheduler is None:
-        notify(f"starting {format_count(n_local, 'local worker')}")
-        with _start_processes(n_local) as client:
-            yield client
-        return
-    client = _connect(scheduler)
-    try:
+    with ExitStack() as stack:
+        if scheduler is not None:
+            client = connect(scheduler)
+            stack.callback(client.close, timeout=5)
+        else:
+            notify(f"starting {format_count(n_local, 'local worker')}")
+            client = stack.enter_context(_start_processes(n_local))
+        # Dask has a dashboard if bokeh is installed.
+        if find_spec("bokeh") is not None:
+            notify(f"dashboard: {client.dashboard_link}")
         yield client
-    finally:
-        client.close(timeout=5)
 
 
 @contextmanager
 def _start_processes(n: int) -> Iterator[object]:
     """Yield a client of local processes with one thread each."""
     distributed = import_dask("distributed")
+    # By Dask's settings, processes give all freed memory back to the system at once, and the next
+    # block of the same size costs as many page faults: a fifth of the time to read a part.
+    environment = "distributed.nanny.pre-spawn-environ"
+    config = import_dask().config
+    kept = dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), KEPT_BYTES)
     # Dask itself limits the threads of BLAS in these processes to one.
     with (
+        config.set({environment: {**config.get(environment), **kept}}),
         distributed.LocalCluster(
             n_workers=n,
             threads_per_worker=1,
@@ -472,11 +543,11 @@ def _ignore_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _connect(address: str) -> Any:
+def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
     """Return a client of a scheduler, which may take some seconds to answer."""
     try:
         return import_dask("distributed").Client(
-            address, timeout=CONNECT_SECONDS, set_as_default=False
+            address, security=security, timeout=patience, set_as_default=False
         )
     except ValueError as error:
         raise RankshotError(
@@ -484,25 +555,27 @@ def _connect(address: str) -> Any:
         ) from None
     except (OSError, TimeoutError):
         raise RankshotError(
-            f"{address}: no Dask scheduler answers there within {CONNECT_SECONDS:.0f} s"
+            f"{address}: no scheduler of Dask answers there within {patience:.0f} s"
         ) from None
 
 
-def _wait_for_workers(client: object, notify: Notify, resource: str | None = None) -> None:
+def _wait_for_workers(
+    client: object, notify: Notify, seconds: float, resource: str | None = None
+) -> None:
     """Return when a worker can do something; say so if there is none, and give up at last."""
     if count_slots(client, resource):
         return
-    notify(f"the scheduler has no workers; waiting {WORKER_SECONDS:.0f} s for them")
+    notify(f"the scheduler has no workers: waiting {seconds:.0f} s for them")
     begin = monotonic()
     while not count_slots(client, resource):
-        if monotonic() - begin > WORKER_SECONDS:
-            raise NoWorkersError(client)
+        if monotonic() - begin > seconds:
+            raise NoWorkersError(client, seconds)
         sleep(0.5)
 
 
-def require_workers(client: Any, notify: Notify) -> None:
+def require_workers(client: Any, notify: Notify, seconds: float = WORKER_SECONDS) -> None:
     """Wait for a worker; refuse a cluster without this version of rankshot everywhere."""
-    _wait_for_workers(client, notify)
+    _wait_for_workers(client, notify, seconds)
     try:
         versions = {client.run_on_scheduler(_get_version), *client.run(_get_version).values()}
     except Exception as error:

@@ -3,7 +3,7 @@
 The output is a folder with one Parquet part for each part of the input. Its manifest,
 ``_rankshot.json``, describes the job (head, model, settings) and lists the parts of the input with
 their versions. A second start reads it: the same job goes on, another one is refused. An output
-part is complete or not there, and its footer names the job that wrote it and the version of its
+part is complete or not there, and says in its footer which job wrote it from which version of its
 input: so only what is missing is done, and a part that is done twice has the same bytes.
 """
 
@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from socket import gethostname
 from threading import Lock
 from typing import Any, ClassVar, Protocol
 
@@ -26,7 +28,10 @@ from rankshot.inference.inputs import Skipped
 from rankshot.inference.model import fingerprint
 from rankshot.jobs.storage import (
     Part,
+    Record,
+    compute_checksum,
     fetch_part,
+    find_version,
     follow_links,
     has_pattern,
     is_visible,
@@ -35,14 +40,17 @@ from rankshot.jobs.storage import (
     new_part,
     read_bytes,
     read_footer,
+    read_id_hashes,
     remove_files,
     require_unchanged,
     write_text,
 )
 
-MANIFEST, FAILED, SKIPPED = "_rankshot.json", "_failed.csv", "_skipped.csv"
+MANIFEST, RECORDS = "_rankshot.json", "_checksums.json"
+FAILED, SKIPPED = "_failed.csv", "_skipped.csv"
+RUNNING, PROCESSES = "_running.json", Path("/proc")
 """What is in an output folder beside the parts."""
-FORMAT, VERSION = "rankshot parts", 4
+FORMAT, VERSION = "rankshot parts", 3
 PART_ENDING = ".parquet"
 JOB_KEY, INPUT_KEY, WORK_KEY = "rankshot.job", "rankshot.input", "rankshot.work"
 """The keys in the footer of an output part."""
@@ -82,6 +90,10 @@ class Work:
         Whether all other parts have this problem as well.
     killed : bool
         Whether workers died with this part, or with others that they had.
+    record : Record, optional
+        What the job keeps about the part.
+    id_hashes : bytes
+        The numbers of its ids, from `read_id_hashes`.
     """
 
     n_rows: int = 0
@@ -91,6 +103,8 @@ class Work:
     problem: str = ""
     ends_job: bool = False
     killed: bool = False
+    record: Record | None = None
+    id_hashes: bytes = b""
 
 
 class PartJob(Protocol):
@@ -114,6 +128,10 @@ class PartJob(Protocol):
         The same input must give the same bytes. The target must have the metadata in its footer,
         and in addition what `format_work` returns.
         """
+
+    def compute_checksum(self, source: Any) -> str:
+        """Return a checksum of ``source``, the content of a part."""
+        return compute_checksum(str(source))
 
     def accept(self, work: Work) -> None:  # noqa: ARG002
         """Take note of a part that an earlier run has finished."""
@@ -151,33 +169,36 @@ def keep_loaded(key: str, load: Callable[[], object], *, again: bool = False) ->
         return _loaded[key]
 
 
-def do_part(part: Part, *, job: PartJob, key: str, content: bytes, output: str) -> Work:
-    """Do one part, unless it is finished.
+def do_part(
+    part: Part, *, job: PartJob, key: str, content: bytes, output: str, verify: bool = False
+) -> Work:
+    """Do one part, unless it is finished; ``verify`` trusts no time of change.
 
     It is tried again after an error of its storage; what is wrong then, as any other error, is part
     of the result.
     """
     target = join_address(output, output_name(part.name))
-    metadata = {JOB_KEY: key, INPUT_KEY: _describe_input(part)}
     for _ in range(N_TRIALS):
         try:
             # A worker that came later may see another disk.
             require_own(output, key)
-            if (finished := read_finished(target, metadata)) is not None:
+            if (finished := _find_finished(part, job, key, target, verify=verify)) is not None:
                 job.accept(finished)
                 return finished
             loaded = keep_loaded(key, lambda: job.load(content))
             with fetch_part(part) as source, new_part(target) as path:
+                metadata = {JOB_KEY: key, INPUT_KEY: job.compute_checksum(source)}
                 work = job.run(loaded, part, source, path, dict(metadata))
                 require_unchanged(part)
                 # A task of a job that was stopped may still be running.
                 require_own(output, key)
+                checksum, id_hashes = compute_checksum(str(path)), read_id_hashes(str(path))
+            record = Record(part.version, metadata[INPUT_KEY], find_version(target), checksum)
+            return replace(work, record=record, id_hashes=id_hashes)
         except Exception as error:  # noqa: BLE001 (one part must not end the others)
             failed = judge_error(error, part)
             if failed.ends_job or not isinstance(error, OSError):
                 break
-        else:
-            return work
     return failed
 
 
@@ -192,8 +213,35 @@ def judge_error(error: BaseException, part: Part | None = None) -> Work:
     return Work(problem=f"{type(error).__name__}: {error}")
 
 
-def _describe_input(part: Part) -> str:
-    return f"{part.name} {part.version}"
+def read_checksum(part: Part, job: PartJob) -> str:
+    """Return the checksum of a part, which is fetched for it."""
+    with fetch_part(part) as source:
+        return job.compute_checksum(source)
+
+
+def _find_finished(part: Part, job: PartJob, key: str, target: str, *, verify: bool) -> Work | None:
+    """Return what an earlier run has done with a part, if input and output are as they were.
+
+    Contents are read only if a version is not the one that the job keeps. A client that was killed
+    has kept nothing about the last parts: then the output has the checksums of its pages.
+    """
+    version, record = find_version(target), part.record
+    if not version:
+        return None
+    if verify or record is None or (part.version, version) != (record[0], record[2]):
+        checksums = read_checksum(part, job), compute_checksum(target)
+        found = Record(part.version, checksums[0], version, checksums[1])
+        if record is None and read_footer(target, read_pages=True) is None:
+            return None
+        if record is not None and found[1::2] != record[1::2]:
+            return None
+        record = found
+    metadata = {JOB_KEY: key, INPUT_KEY: record.input_checksum}
+    # A damaged page of ids, whatever the time of change says, is found here.
+    with suppress(RankshotError):
+        if (finished := read_finished(target, metadata)) is not None:
+            return replace(finished, record=record, id_hashes=read_id_hashes(target))
+    return None
 
 
 # -------------------------------------------------------------------- what was done
@@ -218,7 +266,10 @@ class PartsRun:
     elapsed : float
         The time since the job began, in seconds.
     failed : list of (str, str)
-        The parts without an output, each with the reason.
+        The parts that have no output, and the reasons.
+    n_repeated_ids : int
+        The rows whose id is also in a row before. With more than 67 million rows, it is estimated
+        from a part of the ids.
 
     Examples
     --------
@@ -237,6 +288,7 @@ class PartsRun:
     skipped: list[Skipped] = field(default_factory=list)
     elapsed: float = 0.0
     failed: list[tuple[str, str]] = field(default_factory=list)
+    n_repeated_ids: int = 0
 
     @property
     def n_finished(self) -> int:
@@ -297,6 +349,12 @@ def check_output(
         versions = {part.name: part.version for part in parts}
         # A part without an output, such as one that failed, may well have changed.
         stale &= {output_name(name) for name, old in kept[1].items() if versions.get(name) != old}
+        stale -= {
+            name
+            for part in parts
+            if (name := output_name(part.name)) in stale
+            and _has_same_content(part, job, join_address(output, name))
+        }
     if stale and not (again or update):
         now = {output_name(part.name) for part in parts}
         told = [
@@ -311,10 +369,26 @@ def check_output(
     return stale
 
 
+def _has_same_content(part: Part, job: PartJob, target: str) -> bool:
+    """Return whether only the time of a part has changed since its output was written."""
+    with suppress(RankshotError, OSError):
+        return read_finished(target, {INPUT_KEY: read_checksum(part, job)}) is not None
+    return False
+
+
+@contextmanager
 def open_output(
-    output: str, description: Mapping[str, object], parts: Sequence[Part], stale: set[str]
-) -> None:
-    """Remove stale output parts, as `check_output` found them, and write the manifest of a job."""
+    output: str,
+    description: Mapping[str, object],
+    parts: Sequence[Part],
+    stale: set[str],
+    notify: Callable[[str], None],
+) -> Iterator[None]:
+    """Remove stale output parts, as `check_output` found them, and write the manifest of a job.
+
+    A note in the output names this process until the block ends. If there is one of another
+    process, this is said: two clients that do the same job do no harm, but all work twice.
+    """
     remove_files(output, sorted(stale))
     manifest = {
         "format": FORMAT,
@@ -324,6 +398,23 @@ def open_output(
         "parts": {part.name: part.version for part in parts},
     }
     write_text(join_address(output, MANIFEST), json.dumps(manifest, indent=0))
+    address, own = join_address(output, RUNNING), [gethostname(), os.getpid()]
+    with suppress(ValueError, TypeError):
+        host, process = json.loads(read_bytes(address) or b"[]")
+        # On this machine, a process that was killed can be told from one that works.
+        is_dead = host == own[0] and PROCESSES.exists() and not (PROCESSES / str(process)).exists()
+        if [host, process] != own and not is_dead:
+            notify(
+                f"{output}: process {process} on {host} does the same job, unless it was killed; "
+                "two clients do all work twice: stop one of them"
+            )
+    write_text(address, json.dumps(own))
+    try:
+        yield
+    finally:
+        with suppress(OutputError, OSError):
+            if read_bytes(address) == json.dumps(own).encode():
+                remove_files(output, [RUNNING])
 
 
 def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> None:
@@ -359,6 +450,21 @@ def read_manifest(output: str) -> tuple[dict[str, object], dict[str, str]] | Non
     )
 
 
+def read_records(output: str, key: str) -> dict[str, Record]:
+    """Return what the job with a fingerprint keeps about its parts, by their names."""
+    with suppress(ValueError, KeyError, TypeError, AttributeError):
+        kept = json.loads(read_bytes(join_address(output, RECORDS)) or b"")
+        if kept["job"] == key:
+            return {name: Record(*record) for name, record in kept["parts"].items()}
+    return {}
+
+
+def write_records(output: str, key: str, records: Mapping[str, Record]) -> None:
+    """Write what a job keeps about its parts."""
+    kept = {"job": key, "parts": dict(sorted(records.items()))}
+    write_text(join_address(output, RECORDS), json.dumps(kept, indent=0))
+
+
 def _require_same_job(output: str, before: Mapping[str, object], now: Mapping[str, object]) -> None:
     told = []
     for name in {**before, **now}:
@@ -369,7 +475,7 @@ def _require_same_job(output: str, before: Mapping[str, object], now: Mapping[st
     if told:
         raise RankshotError(
             f"{output}: belongs to another job ({'; '.join(told)}); give another output, or remove "
-            "this one"
+            "this one (again=True)"
         )
 
 
@@ -387,8 +493,8 @@ def require_own(output: str, key: str) -> None:
         )
     if key.encode() not in begin:
         raise OutputError(
-            f"{output}: another job has started there since, so the folder may contain parts of "
-            "both: remove the folder and start again"
+            f"{output}: another job has begun there since this one did; its parts may be of both, "
+            "until one of them is begun again (again=True)"
         )
 
 

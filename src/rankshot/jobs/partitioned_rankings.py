@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import skip_blank_lines
+from rankshot.core.progress import announce_pass
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.jobs.executors import import_dask, list_workers
@@ -59,6 +60,8 @@ SPLIT_EVERY = 8
 """Results of this many parts, or sums of them, are added in one task."""
 MEMORY_SHARE = 4
 """Parts that need less than this fraction of the memory are read once and kept."""
+BUILT_GROWTH = 4
+"""What models build of parts takes at most about this many times the memory of the parts."""
 BYTES_PER_ENTRY, BYTES_PER_RANKING = 8, 64
 """The memory of a listed item, and what a ranking takes besides."""
 JSON_GROWTH, GZIP_GROWTH = 4, 40
@@ -74,7 +77,9 @@ def reduce_tree(results: list[Any], combine: Combine[Any]) -> Any:
             merge(combine, results[i : i + SPLIT_EVERY])
             for i in range(0, len(results), SPLIT_EVERY)
         ]
-    return dask.compute(*results)[0] if results else None
+    found = dask.compute(*results)[0] if results else None
+    announce_pass()
+    return found
 
 
 class PartitionedRankings(RankingParts):
@@ -194,6 +199,19 @@ class PartitionedRankings(RankingParts):
         """
         return self.map_parts(_select, target, source, rater)
 
+    def prepare(self, build: Callable[..., object], *arguments: object) -> Callable[..., Any]:
+        """Return a function that adds up what is asked of built parts, which are kept if they fit.
+
+        Parameters
+        ----------
+        build : callable
+            Makes what is asked, of a part and the ``arguments``.
+        *arguments : object
+        """
+        if not self._parts.fit(find_client(), BUILT_GROWTH):
+            return super().prepare(build, *arguments)
+        return partial(_reduce_kept, import_dask().persist(*self.delay(_build, build, arguments)))
+
     def compute(self) -> Rankings:
         """Return all rankings, in memory."""
         found = import_dask().compute(*self.delay(Rankings.__getitem__, slice(None)))
@@ -215,9 +233,10 @@ class _Files:
     n_bytes: float = inf
     _chosen: tuple[object, Sequence[object]] | None = None
 
-    def fit(self, client: object) -> bool:
-        """Whether all parts need little of the memory."""
-        return self.n_bytes < inf and MEMORY_SHARE * self.n_bytes < find_memory(client)
+    def fit(self, client: object, growth: float = 1.0) -> bool:
+        """Whether all parts, if they grow, need little of the memory."""
+        n_bytes = growth * self.n_bytes
+        return n_bytes < inf and MEMORY_SHARE * n_bytes < find_memory(client)
 
     def choose(self) -> Sequence[object]:
         """Return what reads each part, or what is kept of it."""
@@ -271,6 +290,19 @@ class _Kept:
 def _keep_part(part: Loader, items: Items | None) -> _Kept | None:
     rankings = part(items)
     return None if rankings is None else _Kept(rankings)
+
+
+def _build(part: Rankings, build: Callable[..., object], arguments: Any) -> _Kept:
+    return _Kept(build(part, *arguments))
+
+
+def _reduce_kept(kept: Iterable[object], ask: Callable[..., object], *more: object) -> Any:
+    delayed = import_dask().delayed(_ask_kept, pure=False)
+    return reduce_tree([delayed(part, ask, more) for part in kept], add_results)
+
+
+def _ask_kept(kept: _Kept | None, ask: Callable[..., object], more: Any) -> object:
+    return None if kept is None else ask(kept.value, *more)
 
 
 def _run(part: Any, job: _Job, *last: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -17,7 +18,7 @@ from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.tables import ID, open_parquet
-from rankshot.core.validation import require_whole_number
+from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.images import Preprocessing
 from rankshot.inference.inputs import (
     JSON_ENDINGS,
@@ -27,19 +28,22 @@ from rankshot.inference.inputs import (
     fingerprint_entries,
     open_inputs,
 )
-from rankshot.inference.model import fingerprint, open_model
+from rankshot.inference.model import fingerprint, fingerprint_files, open_model
 from rankshot.inference.scoring import (
     BATCH,
+    ON_ERROR,
     Classes,
     ScoringPlan,
     nothing_scored,
     plan_scoring,
+    refuse_skipped,
     set_preprocessing,
 )
-from rankshot.jobs.executors import Notify, Progress, Rules, Workers, run_parts
+from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Workers, run_parts
 from rankshot.jobs.part_jobs import (
     FAILED,
     MANIFEST,
+    RECORDS,
     SKIPPED,
     WORK_KEY,
     JobError,
@@ -49,7 +53,9 @@ from rankshot.jobs.part_jobs import (
     format_work,
     keep_loaded,
     output_name,
+    read_checksum,
     read_manifest,
+    read_records,
     require_output,
     write_skipped,
 )
@@ -57,7 +63,9 @@ from rankshot.jobs.storage import (
     PackedPart,
     Part,
     as_address,
+    compute_checksum,
     fetch_part,
+    find_version,
     has_pattern,
     is_address,
     join_address,
@@ -102,20 +110,21 @@ def score(
     executor: object = None,
     scheduler: str | None = None,
     workers: int | None = None,
+    wait_for_workers: float = WORKER_SECONDS,
     batch_size: int = BATCH,
+    on_error: str = "stop",
+    again: bool = False,
     update: bool = False,
+    verify: bool = False,
     progress: Progress | None = None,
     notify: Notify = lambda _: None,
 ) -> PartsRun:
     r"""Write the scores of a model for any number of inputs, as a dataset or as one table.
 
-    A dataset is a folder of Parquet parts, the input of `classify`.
-
-    Each part is written completely or not at all. If the job is interrupted, the same call resumes
-    with the unfinished parts. A finished dataset is left unchanged; a finished table is computed
-    again. (If the model is a function, the job always starts from the beginning, because a
-    function has no fingerprint.) Inputs that cannot be read are skipped and listed, and so are
-    parts that fail.
+    A dataset is a folder of Parquet parts, which `classify` takes. A part is written when it is
+    done, completely or not at all. If the job is stopped for any reason, the same call resumes with
+    the parts that are not finished; if all are, nothing is done. (A function has no fingerprint by
+    which it could be recognised: it is always run from the start.)
 
     Each worker process opens the model once. If Dask workers declare the resource ``GPU``, as in
     ``dask worker --resources GPU=1``, only these are used, with one part at a time per GPU. The
@@ -133,12 +142,14 @@ def score(
         address such as ``s3://bucket/texts``. Each table is a part; if it has no ids, they are
         ``PART:ROW``. Or the result of `list_inputs`.
     output : str or Path
-        A folder, or its address, for a dataset: skipped inputs are listed in its file
-        ``_skipped.csv``, and failed parts in ``_failed.csv``. Or one table (.csv, .parquet), into
-        which the parts are joined at the end; skipped inputs are then listed in a file next to it,
-        such as ``scores.skipped.csv``.
-    executor, scheduler, workers, update, progress, notify
+        A folder, or its address, for a dataset: what was skipped is listed in ``_skipped.csv`` in
+        it. Or one table (.csv, .parquet), into which the parts are joined at the end; what
+        was skipped is then listed next to it, as in ``scores.skipped.csv``.
+    executor, scheduler, workers, wait_for_workers, again, update, verify, progress, notify
         As for `classify`.
+    on_error : {"stop", "skip"}
+        With ``"skip"``, inputs that cannot be read are skipped, and parts that cannot be done are
+        listed in ``_failed.csv``. With ``"stop"``, both end the job.
 
     Returns
     -------
@@ -167,6 +178,7 @@ def score(
     listed = inputs
     if not isinstance(listed, InputParts):
         listed = list_inputs(plan, inputs, batch_size, keep)
+    require_choice("on_error", on_error, ON_ERROR)
     require_score_file(table, names, plan.model.kind)
     folder = f"{table}.parts" if is_table else target
     require_output(folder, as_address(listed.name), listed.parts if listed.are_tables else ())
@@ -175,8 +187,15 @@ def score(
         plan.model.preprocessing if plan.model.prepare is None else None,
         plan.identity,
         listed._replace(parts=()),
+        on_error,
     )
-    where = Workers(executor, scheduler, workers)
+    again = again or plan.model.fingerprint is None
+    one_table = _OneTable(table, job, listed.parts) if is_table else None
+    if one_table and not (again or verify):
+        finished = one_table.find_finished(is_begun=Path(folder).exists())
+        if finished is not None:
+            return finished
+    where = Workers(executor, scheduler, workers, wait_for_workers)
     in_process = where.are_here or isinstance(executor, ThreadPoolExecutor)
     if plan.model.source is None and not in_process:
         raise RankshotError(
@@ -188,23 +207,19 @@ def score(
         notify(f"{listed.name}: {format_count(len(listed.parts), 'part')}")
         job.score_first_batch(plan, listed.parts)
     try:
-        rules = Rules(plan.model.fingerprint is None, update or is_table, progress, notify)
+        rules = Rules(again, update, verify, "stop" if is_table else on_error, progress, notify)
         run = run_parts(job, json.dumps(names).encode(), listed.parts, folder, where, rules)
     except BaseException:
         # Nothing is left behind if no part was done.
-        if {path.name for path in Path(folder).glob("*")} <= {MANIFEST, FAILED, SKIPPED}:
+        if {path.name for path in Path(folder).glob("*")} <= {MANIFEST, RECORDS, FAILED, SKIPPED}:
             shutil.rmtree(folder, ignore_errors=True)
         raise
     if not run.n_rows and not run.failed:
         raise nothing_scored(listed.name, run.skipped)
-    origin = json.dumps({"origin": plan.origin, "skipped": run.count_reasons()})
-    if not is_table:
-        write_text(join_address(folder, ORIGIN), origin)
-        return run
-    for _, reason in run.failed:
-        raise RankshotError(f"{reason}; fix this and run the same command again to continue")
-    _join_parts(folder, table, plan, run)
-    write_text(f"{table}.json", origin)
+    if one_table:
+        one_table.join_parts(folder, plan, run)
+    else:
+        write_text(join_address(folder, ORIGIN), json.dumps(_describe_origin(plan, run)))
     return run
 
 
@@ -317,7 +332,7 @@ def _pack(name: str, entries: Sequence[Input | Skipped]) -> PackedPart:
                 entry = Skipped(one.id, error.strerror or "cannot be read")
         packed.append(entry)
     are_short = not any(isinstance(one, Input) and hasattr(one.value, "tobytes") for one in packed)
-    version = fingerprint_entries(packed)
+    version = fingerprint_entries(packed, find_version)
     return PackedPart.pack(name, packed, version, compress=are_short)
 
 
@@ -347,6 +362,7 @@ class _ScoreJob(PartJob):
     preprocessing: Preprocessing | None
     plan: Mapping[str, object]
     listed: InputParts
+    on_error: str
     has_probabilities: bool | None = None
 
     @property
@@ -364,8 +380,16 @@ class _ScoreJob(PartJob):
                 raise RankshotError(f"{self.source}: not the same {what} as where the job began")
         return plan
 
+    def compute_checksum(self, source: Any) -> str:
+        """Return a checksum of a table, or of all inputs of a list."""
+        if self.listed.are_tables:
+            return super().compute_checksum(source)
+        return fingerprint_entries(source, compute_checksum)
+
     def accept(self, work: Work) -> None:
-        """Take from finished parts what the scores are."""
+        """Take from finished parts what the scores are; an input that was skipped is an error."""
+        if self.on_error == "stop":
+            refuse_skipped(work.skipped)
         if self.has_probabilities is None and work.n_rows:
             self.has_probabilities = PROBABILITIES in work.counts
 
@@ -385,7 +409,7 @@ class _ScoreJob(PartJob):
             n_rows = 0
             entries = self.read_entries(part, source)
             for ids, scores in plan.score(
-                entries, self.listed.batch_size, "skip", skipped, BLOCK_SCORES
+                entries, self.listed.batch_size, self.on_error, skipped, BLOCK_SCORES
             ):
                 n_rows += len(ids)
                 # Sparse features would be thousands of zeros in a file.
@@ -413,10 +437,10 @@ class _ScoreJob(PartJob):
         for part in parts[:FIRST_PARTS]:
             # Another part may be good, and the job names the bad ones.
             with (
-                suppress(RankshotError),
+                suppress(*[RankshotError] if self.on_error == "skip" else []),
                 fetch_part(part) as source,
                 closing(
-                    plan.run(self.read_entries(part, source), self.listed.batch_size, "skip")
+                    plan.run(self.read_entries(part, source), self.listed.batch_size, self.on_error)
                 ) as batches,
             ):
                 while plan.has_probabilities is None and next(batches, None) is not None:
@@ -427,13 +451,64 @@ class _ScoreJob(PartJob):
 # -------------------------------------------------------------------- one table
 
 
-def _join_parts(folder: str, path: Path, plan: ScoringPlan, run: PartsRun) -> None:
-    """Make one table of the parts in a folder, and remove these."""
-    batches = open_scores(folder).batches(features=True)
-    blocks = ((cast("Any", ids).tolist(), scores) for ids, scores in batches)
-    write_skipped(str(path.parent), path.with_suffix(".skipped.csv").name, run.skipped)
-    write_score_table(path, plan.classes.names, blocks, plan.model.kind)
-    shutil.rmtree(folder)
+class _OneTable(NamedTuple):
+    """A table of all inputs; a file beside it says which job wrote it, from which inputs."""
+
+    path: Path
+    job: _ScoreJob
+    parts: Sequence[Part]
+
+    def join_parts(self, folder: str, plan: ScoringPlan, run: PartsRun) -> None:
+        """Make the table of the parts in a folder, and remove these."""
+        path = self.path
+        job = fingerprint(self.job.description)
+        batches = open_scores(folder).batches(features=True)
+        blocks = ((cast("Any", ids).tolist(), scores) for ids, scores in batches)
+        write_skipped(str(path.parent), path.with_suffix(".skipped.csv").name, run.skipped)
+        write_score_table(path, plan.classes.names, blocks, plan.model.kind)
+        about = {
+            "job": job,
+            "versions": [part.version for part in self.parts],
+            "contents": [record.input_checksum for record in read_records(folder, job).values()],
+            "table": fingerprint_files([path]),
+            "run": {"n_rows": run.n_rows, "counts": run.counts, "skipped": run.skipped},
+        }
+        write_text(f"{path}.json", json.dumps({**about, **_describe_origin(plan, run)}))
+        shutil.rmtree(folder)
+
+    def find_finished(self, *, is_begun: bool) -> PartsRun | None:
+        """Return what the same job has done, if its table is there; refuse to replace another one.
+
+        A file of which nothing is known is replaced, and a job that was begun goes on.
+        """
+        try:
+            kept = json.loads(Path(f"{self.path}.json").read_text(encoding="utf-8"))
+            is_as_written = kept["table"] == fingerprint_files([self.path])
+            # If times have changed, the contents may still be the same.
+            is_same = kept["job"] == fingerprint(self.job.description) and (
+                kept["versions"] == [part.version for part in self.parts]
+                or kept["contents"] == [read_checksum(part, self.job) for part in self.parts]
+            )
+            n, done = len(self.parts), kept["run"]
+            run = PartsRun(n, n_resumed=n, n_rows=done["n_rows"], counts=Counter(done["counts"]))
+            run.skipped += [Skipped(*one) for one in done["skipped"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if is_same and is_as_written:
+            self.job.accept(Work(skipped=run.skipped))
+            return run
+        if is_begun:
+            return None
+        other = "has the scores of another model, or of other settings or inputs"
+        why = "was changed after the job that wrote it" if is_same else other
+        raise RankshotError(
+            f"{self.path}: {why}; give another output, or begin again, which replaces it "
+            "(again=True)"
+        )
+
+
+def _describe_origin(plan: ScoringPlan, run: PartsRun) -> dict[str, Any]:
+    return {"origin": plan.origin, "skipped": run.count_reasons()}
 
 
 def read_origin(scores: Path) -> dict[str, str]:

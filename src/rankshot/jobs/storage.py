@@ -21,19 +21,30 @@ from typing import Any, NamedTuple
 
 from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS, TEMPORARY, replace_path
-from rankshot.core.tables import TABLE_ENDINGS, open_parquet
+from rankshot.core.repeated_ids import hash_ids
+from rankshot.core.tables import ID, TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_module
 
 ATOMIC_STORES = frozenset(
     {"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oci", "oss", "tos", "memory"}
 )
 """Stores that show an object only when all of it has arrived."""
+CHUNK_BYTES = 1 << 20
 COMPRESSED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 _VERSION_KEYS = (
     *("ETag", "etag", "md5Hash", "generation"),
     *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "created"),
 )
 _PATTERN = re.compile(r"[*?\[]")
+
+
+class Record(NamedTuple):
+    """What a job keeps about a part that is done: versions and checksums of input and output."""
+
+    input_version: str
+    input_checksum: str
+    output_version: str
+    output_checksum: str
 
 
 @dataclass(frozen=True)
@@ -50,12 +61,15 @@ class Part:
         In bytes.
     version : str
         Changes with the content: a checksum of the store, or the size and the time of the change.
+    record : Record, optional
+        What the job keeps about it since an earlier run.
     """
 
     name: str
     address: str
     size: int
     version: str
+    record: Record | None = None
 
     @property
     def stem(self) -> str:
@@ -300,11 +314,16 @@ class StoredFile(NamedTuple):
         return self.address
 
 
-def read_footer(address: str) -> tuple[int, dict[str, str]] | None:
-    """Return the number of rows and the metadata of a Parquet file; None if it is not complete."""
+def read_footer(address: str, *, read_pages: bool = False) -> tuple[int, dict[str, str]] | None:
+    """Return the number of rows and the metadata of a Parquet file; None if it is not complete.
+
+    With ``read_pages``, also None if a page is damaged, as its checksum tells.
+    """
     try:
         with _as_os_error(address), open_parquet(StoredFile(address)) as file:
             metadata = file.metadata
+            for number in range(file.num_row_groups if read_pages else 0):
+                file.read_row_group(number)
     except (FileNotFoundError, RankshotError):
         return None
     pairs = metadata.metadata or {}
@@ -320,6 +339,21 @@ def find_version(address: str) -> str:
         place.files.invalidate_cache()
         return _describe_file(place, place.path, place.files.info(place.path))[2]
     return ""
+
+
+def compute_checksum(address: str) -> str:
+    """Return the size and the CRC of a file, which tell damage and changes, but not forgery."""
+    size = checksum = 0
+    with _as_os_error(address), StoredFile(address).open() as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            size, checksum = size + len(chunk), zlib.crc32(chunk, checksum)
+    return f"{size}-{checksum:08x}"
+
+
+def read_id_hashes(address: str) -> bytes:
+    """Return the numbers of the ids in a Parquet file, from `hash_ids`."""
+    with _as_os_error(address), open_parquet(StoredFile(address)) as file:
+        return hash_ids(file, ID)
 
 
 # -------------------------------------------------------------------- writing

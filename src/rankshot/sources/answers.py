@@ -35,21 +35,27 @@ KEY = re.compile(r'"((?:[^"\\\n]|\\.)*)"\s*:\s*$')
 """The key of a JSON object, before its value."""
 REMARK = re.compile(r"\s+[-–—→=]+>?\s+|:(\s|$)|\s\(|[,;]\s|\s[\d.]+\s*%")
 """What separates a name from a remark on it."""
-LABEL_END = re.compile(r":|,|>|\s[-–—→=]+>?\s")
-"""What follows the name of a class in a line such as cat: tiger, fox."""
+LABEL_END = re.compile(r":|\s[-–—→=]+>?\s")
+NUMBERS_IN_LINE = re.compile(r"(^|.*\s)\(?1[.)]\s.*\s\(?2[.)]\s")
+BEFORE_NUMBER = re.compile(r"\s(?=\(?\d{1,3}[.)]\s)")
+"""A line such as 1. tiger 2. fox, and where its entries begin."""
 SEPARATOR = re.compile(r"\s*[,;>→\t]\s*")
 """What separates the names of a list in one line."""
+TABLE_ENTRY = re.compile(r"\s*\|\s*(\d+)\s*\|([^|]*)\|.*")
+"""A numbered row of a table."""
 MARKUP = "*`\"'“”‘’«»<>[]{}|,; \t"
-LABEL_DISTANCE = 500
-"""Characters before a list in which its key is looked for."""
 LONGEST_NAME_WORDS = 6
 """Words of a name: a line with more words is a sentence."""
 MAX_JSON_DEPTH = 20
 """Brackets inside brackets of JSON."""
+LABEL_DISTANCE = 500
+"""Characters before a list in which its label is looked for."""
+FEWEST_PROSE_WORDS = 3
+"""Words of a line without markup that names no class and ends with a colon: Here they are:"""
 ENDINGS = (".txt", ".md", ".json", ".jsonl")
 """The files that are read in a folder; a file that is given by name may have any ending."""
-NUMBERED = re.compile(r"\.part-(\d{1,6})(?=\.|$)")
-"""The end of a name such as rater-1.part-2: a rater has several files."""
+NUMBERED = re.compile(r"\.(again|part)-(\d{1,6})(?=\.|$)")
+"""The end of a name such as rater-1.again-1.part-2: a rater has several files."""
 FAULTS_SHOWN = 3
 
 
@@ -230,6 +236,8 @@ class AnswerFiles:
         All usable lists; the names of the files are the raters.
     answers : dict of str to Answers
         The answers of each rater, with notes on what was left out.
+    follow_ups : dict of str to tuple of targets
+        The targets to ask again for, by the name for the next prompt of the rater, without ending.
 
     Examples
     --------
@@ -240,12 +248,13 @@ class AnswerFiles:
     ...     path = Path(folder, "rater-1.txt")
     ...     _ = path.write_text("cat: tiger, whale, bus")
     ...     found = read_answer_files([path], ["cat", "truck"], ["tiger", "bus", "whale"])
-    >>> found.rankings.orders(), found.answers["rater-1"].unanswered
-    ([['tiger', 'whale', 'bus']], ('truck',))
+    >>> found.rankings.orders(), found.follow_ups
+    ([['tiger', 'whale', 'bus']], {'rater-1.again-1': ('truck',)})
     """
 
     rankings: Rankings
     answers: dict[str, Answers]
+    follow_ups: dict[str, tuple[str, ...]]
 
 
 def read_answer_files(
@@ -261,8 +270,8 @@ def read_answer_files(
     Parameters
     ----------
     paths : path or iterable of paths
-        Text files, or folders of them. Each file is a rater; ``rater-1.part-1.txt`` and
-        ``rater-1.part-2.txt`` belong to one rater.
+        Files of text, or folders of them. A file is a rater; ``rater-1.part-2.txt`` and
+        ``rater-1.again-1.txt`` belong to the rater of ``rater-1.txt``.
     targets, items : iterables of names
         The names that were asked about, and those that were to be ranked.
     k : int, optional
@@ -284,8 +293,8 @@ def read_answer_files(
     >>> found.rankings
     Rankings: 1 ranking of 3 items, 1 target, 1 source, 1 rater
       cat: tiger > whale > bus
-    >>> found.answers["rater-1"].notes
-    ("no answer for 'truck'",)
+    >>> found.follow_ups
+    {'rater-1.again-1': ('truck',)}
     """
     target_names, item_names = as_names(targets, "targets"), as_names(items)
     length = choose_length(k, item_names)
@@ -310,7 +319,11 @@ def read_answer_files(
         sources=source,
         raters=[rater if source == "answers" else f"{source}/{rater}" for rater, _ in chosen],
     )
-    return AnswerFiles(rankings, answers)
+    # The number of files gives each follow-up a name that no answer has yet.
+    follow_ups = {
+        f"{rater}.again-{len(names)}": answers[rater].unanswered for rater, names in files.items()
+    }
+    return AnswerFiles(rankings, answers, {name: left for name, left in follow_ups.items() if left})
 
 
 def _list_files(paths: list[Path]) -> list[Path]:
@@ -330,9 +343,14 @@ def _list_files(paths: list[Path]) -> list[Path]:
 
 
 def _group_by_rater(files: Sequence[Path]) -> dict[str, list[Path]]:
-    """Return the files of each rater."""
+    """Return the files of each rater: the answers to the first prompts, then to the later ones."""
+
+    def get_turn(path: Path) -> tuple[int, int]:
+        numbers = {word: int(number) for word, number in NUMBERED.findall(path.stem)}
+        return numbers.get("again", 0), numbers.get("part", 0)
+
     raters: dict[str, list[Path]] = {}
-    for path in files:
+    for path in sorted(files, key=get_turn):
         theirs = raters.setdefault(NUMBERED.sub("", path.stem), [])
         if same := [other for other in theirs if other.name == path.name]:
             raise RankshotError(
@@ -373,75 +391,98 @@ class FoundList:
 
 
 class AnswerText:
-    """Finds lists of names in the text of an answer: in its JSON, and in its lines."""
+    r"""Finds lists of names in the text of an answer."""
 
     def __init__(self, targets: NameMatcher, items: NameMatcher) -> None:
         self.targets = targets
         self.items = items
 
     def find_lists(self, text: str) -> list[FoundList]:
-        """Return all lists that are not empty, those in JSON first."""
-        written, repaired = self._read_json(text), self._read_json(_repair_quotes(text))
-        found, rest = max(written, repaired, key=lambda pair: _count_targets(pair[0]))
-        return [*found, *self._read_lines(rest if _count_targets(found) else text)]
+        """Return all lists that are not empty, in the order of the text."""
+        found, rest = self._read_json(text)
+        if not found:
+            found, rest = self._read_json(_repair_quotes(text))
+        place, current = 0, FoundList(None, None)
+        found.append((place, current))
+        for line in _divide_numbered(rest).splitlines(keepends=True):
+            if (begun := self._read_line(line, current)) is not None:
+                found.append((place, begun))
+                current = begun
+            place += len(line)
+        return [each for _, each in sorted(found, key=lambda pair: pair[0]) if each.names]
 
-    def _read_json(self, text: str) -> tuple[list[FoundList], str]:
-        """Return the lists in JSON, and the text without them."""
-        found: list[FoundList] = []
-        rest, done = "", 0
+    # ---- JSON
+
+    def _read_json(self, text: str) -> tuple[list[tuple[int, FoundList]], str]:
+        """Return the lists in JSON, each with its place, and the text without them."""
+        found: list[tuple[int, FoundList]] = []
+        rest: list[str] = []
+        done = 0
         for start, end, value in find_json(text, "[{"):
-            # The lists of an object that was cut off have their keys before them.
-            key = KEY.search(text[max(0, start - LABEL_DISTANCE) : start])
-            found += self._walk(value, key[1] if key else "")
-            rest, done = f"{rest}{text[done : start - len(key[0]) if key else start]}\n", end
-        return found, rest + text[done:]
+            before = text[max(done, start - LABEL_DISTANCE) : start]
+            key = KEY.search(before)
+            label = key[1] if key else _find_label(before)
+            if lists := list(self._walk(value, label)):
+                found += [(start, each) for each in lists]
+                # Lines keep their places.
+                first = start - len(key[0]) if key else start
+                rest += [text[done:first], re.sub("[^\\n]", " ", text[first:end])]
+                done = end
+        return found, "".join([*rest, text[done:]])
 
-    def _walk(self, value: object, label: str, depth: int = 0) -> Iterator[FoundList]:
+    def _walk(self, value: object, label: str | None, depth: int = 0) -> Iterator[FoundList]:
         """Yield the lists of names in a JSON value that stands under a label."""
         if depth > MAX_JSON_DEPTH:
             return
-        if isinstance(value, dict):
+        if isinstance(value, dict) and self._is_scored(value):
+            yield self._make_list(label, list(value))
+        elif isinstance(value, dict):
             for key, part in value.items():
-                is_known = self._find_target(label) is not None
-                yield from self._walk(part, label if is_known else key, depth + 1)
+                if isinstance(part, str) and self.targets.match(key) and SEPARATOR.search(part):
+                    yield self._make_list(key, split_names(part))
+                elif isinstance(part, dict | list):
+                    yield from self._walk(part, self._choose_label(value, key, label), depth + 1)
         elif isinstance(value, list):
-            names = [name for name in value if isinstance(name, str)]
+            names = [name for part in value if (name := self._get_name(part)) is not None]
             if names:
-                yield FoundList(self._find_target(label), label or None, names)
-            for part in value:
-                yield from self._walk(part, label, depth + 1)
-
-    def _read_lines(self, text: str) -> list[FoundList]:
-        """Return the lists under headings, and those in lines such as ``cat: tiger, fox``."""
-        found = [FoundList(None, None)]
-        for line in text.splitlines():
-            plain = line.replace("**", "").replace("`", "").rstrip()
-            marked = MARKER.match(plain)
-            body = strip_markup(plain[marked.end() :] if marked else plain.lstrip("#> "))
-            # Numbers count up; what follows them, and the indent, is the same for all entries.
-            marker = f"{marked[1]}{marked[2].strip('(0123456789')}" if marked else None
-            end = LABEL_END.search(body)
-            label, names = body, []
-            if end and any(map(self._is_entry, split_names(body[end.end() :]))):
-                label, names = strip_markup(body[: end.start()]), split_names(body[end.end() :])
-            target = self._find_target(label)
-            is_next = marker is not None and marker == found[-1].marker and not names
-            if self._is_entry(body) or is_next or not (target or self._is_misspelt(label)):
-                self._add_names(body, found[-1], marker)
+                yield self._make_list(label, names)
             else:
-                found.append(FoundList(target, label, names))
-        return [each for each in found if each.names]
+                for part in value:
+                    yield from self._walk(part, label, depth + 1)
 
-    def _add_names(self, body: str, current: FoundList, marker: str | None) -> None:
-        """Add the names in a line to a list, unless it is a sentence."""
-        names = split_names(body)
-        n_entries = sum(map(self._is_entry, names))
-        # After a bullet, what follows a comma is a remark.
-        if marker is None and n_entries > 1 and 2 * n_entries >= len(names):
-            current.names.extend(names)
-        elif self._is_entry(body) or (marker is not None and _is_short(body)):
-            current.marker = current.marker or marker
-            current.names.append(body)
+    def _is_scored(self, record: dict[str, Any]) -> bool:
+        """Whether this is a list such as {"tiger": 0.4, "fox": 0.3}, in the order of numbers."""
+        numbers = list(record.values())
+        if not numbers or any(type(number) not in {int, float} for number in numbers):
+            return False
+        is_sorted = numbers in (sorted(numbers), sorted(numbers, reverse=True))
+        return is_sorted and 2 * sum(map(self.is_entry, record)) >= len(record)
+
+    def _choose_label(self, record: dict[str, Any], key: str, label: str | None) -> str | None:
+        """Return the class of a list in a JSON object: its key, or another value of the object."""
+        texts = [text for text in record.values() if isinstance(text, str)]
+        named = [text for text in texts if self.targets.match(text)]
+        if self.targets.match(key) or not (named or texts or label):
+            return key
+        # A record such as {"class": "cat", "ranking": [...]}, or {"cat": {"ranking": [...]}}.
+        if named or (len(record) == 2 and texts):
+            return (named or texts)[0]
+        return label if self._find_target(label or "") else key
+
+    def _get_name(self, part: Any) -> str | None:
+        """Return the name in an element of a list: text, or a flat record with a name in it."""
+        if isinstance(part, dict) and not any(isinstance(x, dict | list) for x in part.values()):
+            texts = [text for text in part.values() if isinstance(text, str)]
+            known = [text for text in texts if self.items.match(text)]
+            return next(iter(known or texts), None)
+        if isinstance(part, list) and len(part) == 2:
+            # A pair such as ["tiger", 0.4].
+            texts = [text for text in part if isinstance(text, str)]
+            return texts[0] if len(texts) == 1 else None
+        return part if isinstance(part, str) else None
+
+    def _make_list(self, label: str | None, names: list[str]) -> FoundList:
+        return FoundList(self._find_target(label or ""), label or None, names)
 
     def _find_target(self, text: str) -> str | None:
         """Return the target that a label names: alone, before a remark, or at its end."""
@@ -452,12 +493,84 @@ class AnswerText:
                 return match[0] if len(match) == 1 else None
         return None
 
+    # ---- Lines
+
+    def _read_line(self, line: str, current: FoundList) -> FoundList | None:
+        """Add the names in a line to the list; or return the list that the line begins."""
+        if line.lstrip().startswith("|"):
+            # | 1 | tiger | why |, or | cat | tiger | fox |
+            line = TABLE_ENTRY.sub(r"\1. \2", line).strip(" |#\n").replace("|", ",")
+        plain = line.replace("**", "").replace("`", "").rstrip()
+        marked = MARKER.match(plain)
+        body = strip_markup(plain[marked.end() :] if marked else plain.lstrip("#> "))
+        is_title = re.fullmatch(r"#.*|\*\*[^*]+\*\*:?", line.strip()) is not None
+        # Numbers count up; what follows them, and the indent, is the same for all entries.
+        marker = f"{marked[1]}{marked[2].strip('(0123456789')}" if marked else None
+        begun = self._read_inline(body, marker, current)
+        is_label = (is_title or body.endswith(":")) and not self.is_entry(body) and _is_short(body)
+        if begun is None and (is_label or self._is_heading(body, marker, current)):
+            begun = FoundList(self._find_target(body), body.rstrip(": "))
+        if begun is None:
+            self._add_names(body, marker, current)
+        elif begun.target is None and not is_title and self._is_prose(begun.label or ""):
+            begun.label = None
+        return begun
+
+    def _add_names(self, body: str, marker: str | None, current: FoundList) -> None:
+        """Add the names in a line to a list, unless it is a sentence."""
+        names = split_names(body)
+        # A name with another bullet is a remark on the entry before it, unless it is an item.
+        is_alike = marker is not None and current.marker in (None, marker)
+        n_entries = sum(map(self.is_entry, names))
+        is_entry = self.is_entry(body) or (is_alike and _is_short(body))
+        # A line of items. After a bullet, or with a bracket, what follows a comma is a remark.
+        is_line = marker is None and "(" not in body and n_entries > 1
+        if (is_line or not is_entry) and len(names) > 1 and 2 * n_entries >= len(names):
+            current.names.extend(names)
+        elif is_entry:
+            current.marker = current.marker or marker
+            current.names.append(body)
+
+    def _is_heading(self, body: str, marker: str | None, current: FoundList) -> bool:
+        """Whether a line names a target, and is not one more entry of the list before it."""
+        name = strip_markup(body.rstrip(": "))
+        if marker is None:
+            # Or a line such as "New class: cat".
+            name = strip_markup(name.rpartition(": ")[2])
+        is_target = len(self.targets.match(name)) == 1 or self._is_misspelt(name)
+        if not is_target or self.items.match(name):
+            return False
+        return marker is None or body.endswith(":") or marker != current.marker
+
+    def _read_inline(self, body: str, marker: str | None, current: FoundList) -> FoundList | None:
+        """Return the list in a line such as ``cat: tiger, fox`` or ``cat, tiger, fox``.
+
+        In ``catt: tiger, fox``, the name is not a target.
+        """
+        if end := LABEL_END.search(body):
+            label, names = strip_markup(body[: end.start()]), split_names(body[end.end() :])
+        else:
+            label, *names = split_names(body) or [""]
+        n_entries, target = sum(map(self.is_entry, names)), self.targets.match(label)
+        if len(target) == 1 and n_entries:
+            return FoundList(target[0], label, names)
+        is_list = n_entries > 1 and 2 * n_entries >= len(names)
+        # A heading needs names, and an entry of its list may have a remark.
+        may_begin = current.names if current.label else True
+        if not is_list or not may_begin or (marker is not None and marker == current.marker):
+            return None
+        is_label = self._is_misspelt(label) or (end and _is_short(label))
+        return None if self.is_entry(label) or not is_label else FoundList(None, label, names)
+
     def _is_misspelt(self, name: str) -> bool:
         """Whether a name is none of the targets, but is spelled like one of them."""
-        return bool(suggest_name(name, self.targets.names))
+        return not self.targets.match(name) and bool(suggest_name(name, self.targets.names))
 
-    def _is_entry(self, name: str) -> bool:
-        """Whether a name, with or without a remark, is one of the items."""
+    def _is_prose(self, label: str) -> bool:
+        return len(label.split()) >= FEWEST_PROSE_WORDS and not self._is_misspelt(label)
+
+    def is_entry(self, name: str) -> bool:
+        """Return whether a name, with or without a remark, is one of the items."""
         return any(self.items.match(form) for form in list_forms(name))
 
 
@@ -466,7 +579,9 @@ def list_forms(name: str) -> list[str]:
     marked = MARKER.match(name)
     bare = strip_markup(name[marked.end() :] if marked else name)
     cut = strip_markup(_cut_remark(bare))
-    return list(dict.fromkeys([name.strip(), strip_markup(name), bare, cut]))
+    # Without symbols before and after it, such as emoji.
+    letters = re.sub(r"^[\W\d_]+|[\W_]+$", "", cut)
+    return list(dict.fromkeys([name.strip(), strip_markup(name), bare, letters, cut]))
 
 
 def _cut_remark(name: str) -> str:
@@ -488,8 +603,20 @@ def split_names(text: str) -> list[str]:
     return [name for part in SEPARATOR.split(text) if (name := strip_markup(part))]
 
 
-def _count_targets(found: list[FoundList]) -> int:
-    return len({each.target for each in found} - {None})
+def _divide_numbered(text: str) -> str:
+    """Return a text of the same length, with each entry of ``1. tiger 2. fox`` on its own line."""
+    return "".join(
+        BEFORE_NUMBER.sub("\n", line) if NUMBERS_IN_LINE.match(line) else line
+        for line in text.splitlines(keepends=True)
+    )
+
+
+def _find_label(before: str) -> str | None:
+    """Return the line before a list, if it is short."""
+    lines = [line for line in before.splitlines() if not line.strip().startswith("```")]
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    label = strip_markup(last.replace("**", "").lstrip("#> ")).rstrip(":= ")
+    return label if label and _is_short(label) else None
 
 
 def _repair_quotes(text: str) -> str:

@@ -7,18 +7,19 @@ language-model panels, it raised the accuracy more than any choice of the model 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from typing import Any
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 
 LIST_LENGTH = 15
 """Lists of 15 gave a higher accuracy than lists of 10, on held-out seen classes."""
-MAX_TOKENS = 16_000
-"""Tokens of a prompt and its answer together. A prompt about 40 classes and the 1,000 of ImageNet
-is one file, and an answer stays short enough for a model to complete it."""
+MAX_TOKENS = 8000
+"""Tokens of a prompt and its answer together. A thousand class names fit, and an answer stays short
+enough for a model to complete it."""
 BYTES_PER_TOKEN = 2.7
 """Measured on prompts and answers with the 100 class names of CIFAR-100: 2.7 to 3.0 with each of
 three tokenizers (cl100k_base, o200k_base, Anthropic's published one)."""
@@ -36,6 +37,8 @@ ANY = """Imagine a classifier that was trained on {inputs} to distinguish only t
 It has never been given {inputs} of {target}. Now it is given many of them. Which items will it \
 predict most often? Think about what such {inputs} really contain, and about what the words \
 name."""
+SIMILAR = """Which of the items below are most similar to {target}? Judge by what the words name \
+and by how it looks in a photograph."""
 CONTRAST = """Imagine a classifier that was trained on {inputs} to distinguish only the items \
 below. Now it is given many {inputs} of each of these new classes, none of which it knows: \
 {classes}. The new classes are to be distinguished by what it predicts. Which items will it \
@@ -46,11 +49,13 @@ OFTEN_PREDICTED = "{k} items that it will predict most often, the most frequent 
 MORE_OFTEN_PREDICTED = (
     "{k} items that it will predict more often than for the others, the clearest first"
 )
+MOST_SIMILAR = "{k} most similar items, the most similar first"
 TEXTS = {
     "images": (IMAGES, OFTEN_PREDICTED, "ordinary photographs"),
     "text": (TEXT, OFTEN_PREDICTED, "texts"),
     "any": (ANY, OFTEN_PREDICTED, "inputs"),
     "contrast": (CONTRAST, MORE_OFTEN_PREDICTED, "ordinary photographs"),
+    "similar": (SIMILAR, MOST_SIMILAR, ""),
 }
 """For each question: its text, the list that is wanted, and the usual inputs of the classifier."""
 ONE_LIST = """{text} Answer with the {order}, as one JSON list of strings, spelled as below, \
@@ -76,59 +81,77 @@ OWN_ITEMS = """
 
 Some of the new classes below are items themselves. For each of these, imagine that the classifier \
 was trained without it, and list only other items."""
+FIELDS = ("target", "items", "k")
 
 
 @dataclass(frozen=True)
 class Question:
     """A question about one target, or about several at once.
 
-    ``text`` is the question itself, with the field {target}, and ``order`` the list that is wanted,
-    with the field {k}.
+    ``template`` asks for one list. It has the fields {target}, {items} and {k}. ``text`` and
+    ``order`` are its parts where the question is not the user's own: the question itself, and the
+    list that is wanted.
     """
 
-    text: str
-    order: str
-
-    @property
-    def template(self) -> str:
-        """The question for one list, with the fields {target}, {items} and {k}."""
-        return ONE_LIST.format(text=self.text, order=self.order)
+    template: str
+    text: str | None = None
+    order: str | None = None
 
     def ask_many(self, targets: Sequence[str], items: Sequence[str], k: int) -> str:
         """Return the prompt that asks for the lists of several targets, for a chat window."""
         own = {*targets} & {*items}
-        order = self.order.format(k=min(k, len(items) - bool(own)))
-        question = f"{self.text.format(target='the new class')}\n\nItems: {as_json(items)}"
+        k = min(k, len(items) - bool(own))
+        fields = {"target": "the new class", "items": as_json(items), "k": k}
+        if self.text is None or self.order is None:
+            question, order = self.template.format(**fields), f"such a list of {k} items"
+        else:
+            question = f"{self.text.format(**fields)}\n\nItems: {fields['items']}"
+            order = f"the {self.order.format(k=k)},"
+        question += OWN_ITEMS if own else ""
         return MANY_LISTS.format(
-            question=question + OWN_ITEMS * bool(own),
-            targets=as_json(targets),
-            order=f"the {order},",
-            end=PROMPT_END,
+            question=question, targets=as_json(targets), order=order, end=PROMPT_END
         )
 
 
 def make_question(
-    question: str, inputs: str | None = None, classes: Sequence[str] = ()
+    question: str | Question, inputs: str | None = None, classes: Sequence[str] = ()
 ) -> Question:
-    """Return one of the questions.
+    """Return one of the questions of rankshot, or the user's own, after a check of its fields.
 
-    ``inputs`` are what the classifier gets, in the plural, such as ``"X-ray images of hands"``.
-    ``classes`` are all that are asked about: the question ``contrast`` names them.
+    ``inputs`` are what the classifier gets, in the plural, such as ``"X-ray images of hands"``. A
+    template that has the field {inputs} needs them. ``classes`` are all that are asked about: the
+    question ``contrast`` names them.
     """
-    if question not in TEXTS:
-        raise RankshotError(
-            f"no question {short_repr(question)}{suggest_name(question, TEXTS)}; give one of "
-            f"{quote_names(TEXTS)}"
-        )
+    if isinstance(question, Question):
+        return question
+    text, order, usual = TEXTS.get(question, (question, None, ""))
     if question == "contrast" and len(classes) == 1:
         raise RankshotError(
             f"the question 'contrast' compares new classes, but there is only {classes[0]!r}"
         )
-    text, order, usual = TEXTS[question]
+    if order is None and "{" not in text:
+        raise RankshotError(
+            f"no question {short_repr(question)}{suggest_name(question, TEXTS)}; give one of "
+            f"{quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
+        )
+    whole = text if order is None else ONE_LIST.format(text=text, order=order)
+    problem = ""
+    if ("{inputs}" in text) != bool(inputs or usual):
+        problem = "has no {inputs}, but inputs are given" if inputs else "needs inputs"
     for field, words in (("{inputs}", inputs or usual), ("{classes}", as_json(classes))):
         # Braces in the words are literal.
-        text = text.replace(field, words.replace("{", "{{").replace("}", "}}"))
-    return Question(text, order)
+        literal = words.replace("{", "{{").replace("}", "}}")
+        whole, text = whole.replace(field, literal), text.replace(field, literal)
+    lacking = [f"{{{name}}}" for name in FIELDS if f"{{{name}}}" not in whole]
+    try:
+        whole.format(**dict.fromkeys(FIELDS, ""))
+    except (LookupError, ValueError) as error:
+        problem = f"has an unknown or broken field ({error})"
+    if lacking:
+        problem = f"lacks {' and '.join(lacking)}"
+    if problem:
+        raise RankshotError(f"question: the template {problem}; a literal brace is written twice")
+    return Question(whole, None if order is None else text, order)
 
 
 def as_json(value: object) -> str:
@@ -152,14 +175,15 @@ def choose_length(k: int | None, items: Sequence[str]) -> int:
 
 
 def make_prompts(
-    targets: Iterable[object],
-    items: Iterable[object],
+    targets: Iterable[Any] | Mapping[str, Sequence[str]],
+    items: Iterable[Any],
     *,
-    question: str = "images",
+    question: str | Question = "images",
     inputs: str | None = None,
     k: int | None = None,
     raters: int = 4,
     seed: int = 0,
+    max_tokens: int | None = None,
 ) -> dict[str, str]:
     r"""Return prompts that ask for the lists of all targets, as a dict by file name.
 
@@ -170,14 +194,21 @@ def make_prompts(
 
     Parameters
     ----------
-    targets, items : iterables of names
-        The names to rank for, and the names to be ranked.
+    targets : iterable of names, or mapping of str to names
+        The names to rank for. The ``follow_ups`` of `read_answer_files`, a mapping, give prompts
+        that ask again for the targets without an answer.
+    items : iterable of names
+        The names to be ranked.
     question, inputs, k
         As for `LanguageModel`.
     raters : int
         The number of prompts, or of groups of prompts.
     seed : int
         The seed of the shuffles.
+    max_tokens : int, optional
+        The maximum number of tokens of a prompt and its answer together, as far as they can be
+        estimated. The default is 8,000, and for a mapping at least twice as many as one target
+        needs.
 
     Examples
     --------
@@ -191,8 +222,12 @@ def make_prompts(
     names = as_names(items)
     length = choose_length(k, names)
     seed = require_whole_number("seed", seed, least=0)
-    wanted = as_names(targets, "targets")
-    asked = make_question(question, inputs, wanted)
+    wanted = targets
+    if not isinstance(wanted, Mapping):
+        stems = range(1, require_whole_number("raters", raters) + 1)
+        wanted = dict.fromkeys(map("rater-{}".format, stems), as_names(wanted, "targets"))
+    everything = dict.fromkeys(target for some in wanted.values() for target in some)
+    asked = make_question(question, inputs, list(everything))
     per_answer = length * estimate_tokens(as_json(names)) / len(names)
 
     def count_tokens(some: Sequence[str]) -> int:
@@ -200,20 +235,29 @@ def make_prompts(
         return 2 * estimate_tokens(as_json(some)) + ceil(len(some) * per_answer)
 
     prompts: dict[str, str] = {}
-    for number in range(1, require_whole_number("raters", raters) + 1):
-        stem = f"rater-{number}"
+    for stem, some in wanted.items():
+        if not some:
+            continue
         shuffled_items = shuffle_names(names, [seed, "items", stem])
-        shuffled = shuffle_names(wanted, [seed, "targets", stem])
+        shuffled = shuffle_names(some, [seed, "targets", stem])
         fixed = estimate_tokens(asked.ask_many((), shuffled_items, length))
-        # A prompt about one class may be longer.
-        room = max(MAX_TOKENS - fixed, *(count_tokens([target]) for target in wanted))
+        most = max(count_tokens([target]) for target in some)
+        is_again = wanted is targets
+        limit = max_tokens or max(MAX_TOKENS, 2 * (fixed + most) if is_again else 0)
+        if most > limit - fixed:
+            raise RankshotError(
+                f"a prompt with {len(names):,} seen classes, and its answer, has about "
+                f"{fixed + most:,} tokens; the limit is {limit:,} (max_tokens). Give fewer seen "
+                "classes, for example those that WordNet ranks first, or raise the limit if the "
+                "model accepts it"
+            )
         # As few prompts as possible, of about the same length.
-        count = max(count_tokens(wanted) // room, 1)
-        while max(map(count_tokens, parts := _divide(shuffled, count))) > room:
+        count = max(count_tokens(some) // (limit - fixed), 1)
+        while max(map(count_tokens, parts := _divide(shuffled, count))) > limit - fixed:
             count += 1
         for i, part in enumerate(parts, 1):
-            name = f"{stem}.part-{i}.txt" if len(parts) > 1 else f"{stem}.txt"
-            prompts[name] = asked.ask_many(part, shuffled_items, length)
+            number = f".part-{i}" if len(parts) > 1 else ""
+            prompts[f"{stem}{number}.txt"] = asked.ask_many(part, shuffled_items, length)
     return prompts
 
 

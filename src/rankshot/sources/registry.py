@@ -72,7 +72,7 @@ class Kind:
 
 KINDS = {
     "wordnet": Kind(
-        "wordnet or wordnet:MEASURE (path, wup)",
+        "wordnet or wordnet:MEASURE (path, lch, wup, resnik, lin, jcn)",
         "measure",
         "path",
         lambda measure, senses: sources.WordNet(measure, senses=senses),

@@ -88,9 +88,9 @@ class WordNet:
 
     Parameters
     ----------
-    measure : {"path", "wup"}
-        The similarity measure: by the length of the path between two senses, or Wu-Palmer, which
-        also depends on the depth of their common ancestor.
+    measure : {"path", "lch", "wup", "resnik", "lin", "jcn"}
+        Path length, Leacock-Chodorow, Wu-Palmer; and three measures by information content,
+        which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
     senses : mapping of name to sense, optional
         Pinned senses, such as ``{"seal": "seal.n.09"}``; they may be given for names that are not
         in WordNet. `read_look_up` reads them from a file.
@@ -545,3 +545,23 @@ def write_senses(senses: Mapping[str, Sense], path: str | Path) -> None:
             doubt = f", or {sense.runner_up}?" if sense.is_doubtful else ""
             meaning = f"{sense.category}, a kind of {sense.kind_of}{doubt}"
             lines.writerow([name, sense.name, meaning])
+
+
+def suggest_class(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a class that is not known: one spelt alike, or else one that means alike.
+
+    Examples
+    --------
+    >>> from rankshot.sources.wordnet import suggest_class
+    >>> suggest_class("okapy", ["okapi", "zebra"])
+    " (did you mean 'okapi'?)"
+    >>> suggest_class("snapping turtle", ["shopping cart", "mud turtle"])
+    " (the most similar is 'mud turtle')"
+    """
+    names = tuple(known)
+    if close := suggest_name(name, names):
+        return close
+    values = WordNet().similarity([name], names).values[0]
+    if np.isnan(values).all():
+        return ""
+    return f" (the most similar is {names[int(np.nanargmax(values))]!r})"

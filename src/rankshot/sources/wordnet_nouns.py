@@ -7,7 +7,7 @@ A synset (a sense that some words share) is represented by a number. Its name, s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import as_file, files
 from itertools import product
@@ -51,6 +51,13 @@ class Nouns:
         self._parent_starts = _find_starts(arrays["n_parents"])
         self._parents = arrays["parents"].astype(np.int64)
         self._categories = arrays["categories"].astype(np.int64)
+        totals = arrays["totals"].astype(np.float64)
+        self.information: Floats = np.log(totals.max()) - np.log(totals)
+        """The information content -log P of every synset, where P includes all below it.
+
+        P is estimated from how often the senses were tagged, plus one for every synset, so that
+        no probability is zero.
+        """
         offsets: Ints = np.cumsum(arrays["offset_steps"], dtype=np.int64)
         self._offsets: list[int] = offsets.tolist()
         self._by_offset: dict[int, int] = {offset: i for i, offset in enumerate(self._offsets)}
@@ -245,28 +252,43 @@ def _edit_once(text: str) -> set[str]:
 
 # ---- Similarity measures
 
-MEASURES = ("path", "wup")
+MEASURES = ("path", "lch", "wup", "resnik", "lin", "jcn")
 
 
 def compare_synsets(nouns: Nouns, measure: str, a: Sequence[int], b: Sequence[int]) -> Floats:
     """Return the similarity of every synset of ``a`` with every synset of ``b``.
 
-    With d_a and d_b the lengths of the paths up to a common ancestor, d their least sum, and D the
-    number of synsets from the ancestor to the root:
+    With d_a and d_b the lengths of the paths up to a common ancestor, d their least sum, D the
+    number of synsets from the ancestor to the root, and I the information content of the two
+    synsets (I_a, I_b) and of their most informative common ancestor:
 
-    - path: 1/(1 + d);
-    - wup: the maximum of 2D/(d_a + d_b + 2D).
+    - path: 1/(1 + d); lch: -log((1 + d)/2H), where H is the depth of the whole hierarchy;
+    - wup: the maximum of 2D/(d_a + d_b + 2D);
+    - resnik: I; lin: 2I/(I_a + I_b); jcn: 1/(1 + I_a + I_b - 2I).
     """
+    information = nouns.information
     below_a, below_b = _group_by_ancestor(nouns, a), _group_by_ancestor(nouns, b)
     best = np.full((len(a), len(b)), -np.inf)
-    # Both measures are a maximum over the common ancestors: each updates all pairs below it.
+    # Every measure is a maximum over the common ancestors: each updates all pairs below it.
     for ancestor in below_a.keys() & below_b.keys():
         (rows, up_a), (columns, up_b) = below_a[ancestor], below_b[ancestor]
         steps, depth = up_a[:, None] + up_b, 1.0 + nouns.depths[ancestor]
-        score = 1 / (1 + steps) if measure == "path" else 2 * depth / (steps + 2 * depth)
+        if measure in ("path", "lch"):
+            score = -steps
+        elif measure == "wup":
+            score = 2 * depth / (steps + 2 * depth)
+        else:
+            score = np.full(steps.shape, information[ancestor])
         cells = np.ix_(rows, columns)
         best[cells] = np.maximum(best[cells], score)
-    return best
+    own = information[list(a)][:, None] + information[list(b)]
+    with_best: dict[str, Callable[[], Any]] = {
+        "path": lambda: 1 / (1 - best),
+        "lch": lambda: -np.log((1 - best) / (2 * float(nouns.depths.max()))),
+        "lin": lambda: 2 * best / np.maximum(own, np.finfo(float).tiny),
+        "jcn": lambda: 1 / (1 + own - 2 * best),
+    }
+    return np.asarray(with_best[measure]() if measure in with_best else best)
 
 
 def _group_by_ancestor(

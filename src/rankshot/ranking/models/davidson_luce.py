@@ -107,7 +107,8 @@ class DavidsonLuce(WorthModel):
         require_rankings(rankings)
         found = require_one_subject(rankings)
         merged = _merge(rankings)
-        sizes = require_tie_sizes(merged)
+        sizes = self._list_sizes(merged)
+        require_finite_ties(merged, sizes)
         likelihood = build_likelihood(merged, sizes)
         ridge = np.where(np.arange(likelihood.size) < rankings.n_items, self.regularization, 0.0)
         tol = self.tol * min(1.0, found.weight)
@@ -124,6 +125,11 @@ class DavidsonLuce(WorthModel):
         deltas = np.exp(values[len(items) :])
         self.tie_parameters_ = dict(zip(sizes, deltas.tolist(), strict=True))
         return self._with_log_worths(items, values[: len(items)])
+
+    @staticmethod
+    def _list_sizes(rankings: Rankings) -> Ints:
+        """Return the sizes of chosen sets, 1 first."""
+        return np.union1d([1], count_choices(rankings)[0])
 
     @property
     def _sizes(self) -> NDArray[np.intp]:
@@ -168,7 +174,7 @@ class DavidsonLuce(WorthModel):
         check_is_fitted(self)
         require_one_subject(require_rankings(rankings))
         merged = _merge(rankings.with_items(self.items_))
-        unknown = np.setdiff1d(count_choices(merged)[0], self._sizes)
+        unknown = np.setdiff1d(self._list_sizes(merged), self._sizes)
         if unknown.size:
             raise RankshotError(
                 f"the model has no tie parameter for ties of {unknown[0]} items, which these "
@@ -182,6 +188,23 @@ class DavidsonLuce(WorthModel):
             information[np.ix_(kept, kept)], self.items_, self.regularization
         )
         return found, known
+
+
+class HalfWins(DavidsonLuce):
+    """`PlackettLuce` of votes between two items, in which a tie is half a win for each."""
+
+    @classmethod
+    def like(cls, model: WorthModel) -> HalfWins:
+        """Return a model of the same settings, with the same worths if it is fitted."""
+        found = cls(**model.get_params())
+        if hasattr(model, "log_worths_"):
+            found._with_values(model.items_, [], model.log_worths_)
+        return found
+
+    @staticmethod
+    def _list_sizes(rankings: Rankings) -> Ints:  # noqa: ARG004 - the same for all
+        """Return 1: items are chosen alone, and two that are tied with half the weight each."""
+        return np.array([1])
 
 
 def _merge(rankings: Rankings) -> Rankings:
@@ -480,10 +503,9 @@ class _Passes:
 # ---- Do the rankings determine the estimate?
 
 
-def require_tie_sizes(rankings: Rankings) -> Ints:
-    """Return the sizes of chosen sets, 1 first; raise if a tie parameter would be infinite."""
+def require_finite_ties(rankings: Rankings, sizes: Ints) -> None:
+    """Raise if a tie parameter would be infinite."""
     chosen, available = count_choices(rankings)
-    sizes = np.union1d([1], chosen)
     most = np.array([available[chosen == size].max(initial=1) for size in sizes])
     chosen_over = most[:, None] >= sizes
     count, label = connected_components(csr_array(chosen_over), connection="strong")
@@ -494,7 +516,6 @@ def require_tie_sizes(rankings: Rankings) -> Ints:
             "possible, items tied. Add rankings with fewer ties, or use PlackettLuce (for a "
             "leaderboard, ties='half')"
         )
-    return sizes
 
 
 def require_finite_worths(
@@ -513,8 +534,8 @@ def require_finite_worths(
         worths = apart[:, np.argmax(flat)]
         low, high = items[worths.argmin()], items[worths.argmax()]
         raise RankshotError(
-            "the Davidson-Luce maximum-likelihood estimate does not exist: no ranking keeps the "
-            f"worths of {low!r} and {high!r} from growing apart without end (ties alone do not, as "
-            "the tie parameter may grow with them). Use regularization > 0, or add rankings that "
+            "the maximum-likelihood estimate does not exist: no ranking keeps the worths of "
+            f"{low!r} and {high!r} from growing apart without end (ties as an outcome do not: the "
+            "tie parameter may grow with them). Use regularization > 0, or add rankings that "
             "connect them"
         )

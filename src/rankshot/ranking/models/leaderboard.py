@@ -27,9 +27,9 @@ from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
-from rankshot.ranking.models.davidson_luce import DavidsonLuce
+from rankshot.ranking.models.davidson_luce import DavidsonLuce, HalfWins
 from rankshot.ranking.models.information import find_one_sided
-from rankshot.ranking.models.pair_models import HalfWins, MatchModel, read_covariates
+from rankshot.ranking.models.pair_models import MatchModel, read_covariates
 from rankshot.ranking.models.plackett_luce import PlackettLuce, WorthModel
 from rankshot.ranking.models.rater_reliability import weigh_raters as rater_weights
 from rankshot.ranking.models.robust_errors import (

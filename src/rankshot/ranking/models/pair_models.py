@@ -17,15 +17,8 @@ from scipy.sparse import csr_array
 from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Point
-from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.matrices import count_ties
-from rankshot.ranking.models.information import (
-    find_flat,
-    find_one_sided,
-    invert_information,
-    maximize_worths,
-)
-from rankshot.ranking.models.plackett_luce import PlackettLuce, WorthModel
+from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
+from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings
 
@@ -169,46 +162,6 @@ def read_covariates(table: ColumnReader, names: tuple[str, ...], rows: NDArray[n
             X[:, k] = numbers[:, at] - (numbers[:, at + 1] if len(each) > 1 else 0.0)
         at += len(each)
     return X
-
-
-class HalfWins(WorthModel):
-    """`PlackettLuce` of votes between two items, in which a tie is half a win for each."""
-
-    @classmethod
-    def like(cls, model: WorthModel) -> Self:
-        """Return a model of the same settings, with the same worths if it is fitted."""
-        found = cls(**model.get_params())
-        if hasattr(model, "log_worths_"):
-            found._with_log_worths(model.items_, model.log_worths_)
-        return found
-
-    def fit(self, votes: Rankings) -> Self:
-        """Estimate the worths."""
-        self._require_settings()
-        if self.regularization == 0:
-            before = precedence(votes) + count_ties(votes)
-            if text := find_one_sided(before, votes.items)[1]:
-                raise RankshotError(
-                    f"the maximum-likelihood estimate does not exist ({text}). Use "
-                    "regularization > 0, or add votes that connect the items"
-                )
-        ridge = np.full(votes.n_items, self.regularization)
-        tol = self.tol * min(1.0, float(votes.weights.sum()))
-        likelihood = PairLikelihood.of(votes, has_ties=False)
-        found = maximize_worths(likelihood, ridge, tol, self.max_iter)
-        return self._with_log_worths(votes.items, self._take_parameters(found))
-
-    def covariance(self, rankings: Rankings) -> Floats:
-        """Return the covariance of ``log_worths_``."""
-        likelihood = PairLikelihood.of(rankings, has_ties=False)
-        information = likelihood.information(self.log_worths_)
-        return invert_information(information, self.items_, self.regularization)
-
-    def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
-        """Return the covariance of the log-worths, and the derivatives of each vote in them."""
-        slopes = PairLikelihood.of(rankings, has_ties=False).gradients(self.log_worths_)
-        rest = np.zeros(len(rankings)), np.zeros(rankings.n_items)
-        return self.covariance(rankings), Gradients(slopes, *rest)
 
 
 class MatchModel:
