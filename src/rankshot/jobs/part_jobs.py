@@ -493,7 +493,7 @@ def require_own(output: str, key: str) -> None:
         )
     if key.encode() not in begin:
         raise OutputError(
-            f"{output}: another job has begun there since this one did; its parts may be of both, "
+            f"{output}: another job has started there since this one; parts may come from either, "
             "until one of them is begun again (again=True)"
         )
 
