@@ -374,8 +374,9 @@ def _measure_spread(x: Floats, labels: Codes, slopes: Floats, total: Floats | No
         values = x @ slopes.T / np.sqrt(np.where(length > 0, length, 1.0))
         others = labels[:, None] != np.arange(len(slopes))
         n = others.sum(axis=0)
-        # About their mean, which is not noise: two or three classes lie opposite to each other.
-        # Few inputs do not tell it from noise, so one more has the mean square.
+        # Deviations are from the mean: two or three classes lie opposite to each other, and the
+        # distance between them is not noise. Few inputs do not show how large the noise is, so one
+        # more input with the mean square is added for each class.
         around = n @ values.var(axis=0, where=others)
         square = float((values**2)[others].mean()) * k / (k - 1)
         ratio = (around + len(n) * square) / n.sum()

@@ -280,13 +280,10 @@ class _Graph:
             name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
             for name, array in head._full_constants(self._kind, np.dtype(np.float32)).items()
         }
-        # By default, ndonnx starts a session of onnxruntime for each of hundreds of constants.
-        future = _module("spox._future")
-        with future.value_prop_backend(future.ValuePropBackend.REFERENCE):
-            f = xp.concat([self._scores, *self._features], axis=1)
-            log_posterior = head._full_formula(f, self._kind, constants, xp, None)
-            log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
-            outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
+        f = xp.concat([self._scores, *self._features], axis=1)
+        log_posterior = head._full_formula(f, self._kind, constants, xp, None)
+        log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
+        outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
         model = self._spox.build(
             self._inputs, {name: array.unwrap_spox() for name, array in outputs.items()}
         )
