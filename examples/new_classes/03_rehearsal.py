@@ -89,7 +89,7 @@ for name, (of_held_out, of_new) in sources.items():
     print(f"{name:<19} predicted {expected}, measured {measured:.3f}")
 
 # %%
-# Each line is the 95 % interval of a prediction, with a dot for the prediction. A cross is the
+# Each line is the 95% interval of a prediction, with a dot for the prediction. A cross is the
 # measured accuracy.
 
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")

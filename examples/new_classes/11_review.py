@@ -101,7 +101,7 @@ first.plot(10 * np.arange(len(accuracies)), accuracies, marker="o")
 first.set(xlabel="labels", ylabel="accuracy on inputs without a label")
 checks = 1 + np.arange(len(found))
 estimate, low, high = np.array(found).T
-second.fill_between(checks, low, high, alpha=0.3, label="95 % confidence sequence")
+second.fill_between(checks, low, high, alpha=0.3, label="95% confidence sequence")
 second.plot(checks, estimate, label="correct so far")
 second.axhline(share, color="black", linestyle="--", label="in truth")
 second.set(xlabel="checks", ylabel="share of correct predictions", ylim=(0, 1))
@@ -112,4 +112,4 @@ second.legend(loc="lower right")
 
 for n_checked in (50, 200, 800):
     low, high = confidence_sequence(Checked(round(0.9 * n_checked), n_checked, 10_000))
-    print(f"90 % of {n_checked} checks correct: between {low:.0%} and {high:.0%}")
+    print(f"90% of {n_checked} checks correct: between {low:.0%} and {high:.0%}")

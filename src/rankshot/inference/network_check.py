@@ -17,12 +17,12 @@ Ids = Sequence[str] | NDArray[np.object_]
 CLASSES_SHOWN = 5
 LARGEST_CORRELATION = 0.65
 """Of 4,000 batches of 30 inputs of two classes or more, with the scores of six trained classifiers,
-none was above it; of 1,000 batches of a single class, 9 % were. All batches with raw pixels, pixels
+none was above it; of 1,000 batches of a single class, 9% were. All batches with raw pixels, pixels
 divided twice by 255, or channels in the wrong place were. Exchanged colours and another mean, which
 change the scores little, are not noticed."""
 LOWEST_ACCURACY = 0.1
-"""On images of 32 x 32 pixels, which are hard for it, a network for 1,000 classes recognises 13 %
-of 100 inputs of its own classes, and 0 % to 4 % with raw pixels, pixels from 0 to 1 or exchanged
+"""On images of 32 x 32 pixels, which are hard for it, a network for 1,000 classes recognises 13%
+of 100 inputs of its own classes, and 0% to 4% with raw pixels, pixels from 0 to 1 or exchanged
 axes."""
 LEAST_INPUTS, LEAST_CLASSES = 10, 10
 """With fewer inputs or classes, high correlations are usual."""

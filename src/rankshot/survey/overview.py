@@ -53,7 +53,7 @@ class QuestionProgress(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An item of a consensus by worths: its log-worth, and the interval of its place, at 95 %."""
+    """An item of a consensus by worths: its log-worth, and the interval of its place, at 95%."""
 
     item: str
     log_worth: float
