@@ -545,8 +545,8 @@ FIXED = {
             "zeroshot.scores.SUM_TOLERANCE",
             "zeroshot.likelihoods.TIE_TOLERANCE",
             "zeroshot.likelihoods.HIGHEST_LOG_TIME",
-            "zeroshot.grouped_likelihoods.LARGE",
-            "zeroshot.grouped_likelihoods.LEAST_TOTAL",
+            "zeroshot.likelihoods.LARGE",
+            "zeroshot.likelihoods.LEAST_TOTAL",
             "zeroshot.evidence.LOG_WEIGHTS",
             "zeroshot.rehearsal.TEMPERATURES",
         ),
@@ -559,7 +559,7 @@ FIXED = {
             f"{HEADS}.sum_over_rankings.MAX_RANKINGS",
             "zeroshot.decide.ARRAY_CELLS",
             "zeroshot.likelihoods.FEW_CELLS",
-            "zeroshot.grouped_likelihoods.SPARSE",
+            "zeroshot.likelihoods.SPARSE",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
             "zeroshot.predicted_accuracy.N_INPUTS",
@@ -585,7 +585,7 @@ FIXED = {
         "decides when a rehearsal is refused, or warns",
     ),
     **dict.fromkeys(
-        ("zeroshot.source_weights.LEAST_COHERENCE", "zeroshot.evidence.LOWER_LIMIT"),
+        (f"{HEADS}.weighted_mean.LEAST_COHERENCE", "zeroshot.evidence.LOWER_LIMIT"),
         "a quantile of the normal distribution",
     ),
     **dict.fromkeys(

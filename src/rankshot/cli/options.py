@@ -102,7 +102,7 @@ def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect
 
 def _name_heads(text: str) -> str:
     """Return a text with the heads and their settings, as their classes declare them."""
-    from rankshot.zeroshot.heads.parameters import list_settable
+    from rankshot.zeroshot.files.head_files import list_settable
     from rankshot.zeroshot.plan import HEADS, METHODS, RANKING_HEADS
 
     owners: dict[str, list[str]] = {}
