@@ -123,7 +123,7 @@ def peer_table(
         )
     return ResultTable(
         "peers",
-        "Peers: methods that use class vectors or class names, on the same inputs",
+        "Other methods, which use class vectors or class names, on the same inputs",
         COLUMNS,
         tuple(rows),
         (_describe_tuning(benchmark), *notes),

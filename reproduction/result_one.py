@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Names = NDArray[np.str_]
 LENGTHS = (2, 5, 10)
 """The paper's K."""
-EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalized"
+EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalised"
 HAUSDORFF, MEAN = "Kendall, Hausdorff", "Kendall, mean over ties"
 MALLOWS, PLACKETT_LUCE = "Mallows", "Plackett-Luce"
 PAPER_SOURCES = {

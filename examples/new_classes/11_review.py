@@ -80,8 +80,8 @@ print(f"{audit['more']:,} more checks would halve the interval")
 print(f"in truth: {share:.0%} of {len(left):,} inputs")
 
 # %%
-# When the audit is closed, what was checked becomes labels, from which the head learns. Until then,
-# no input tests a head that has learned from it.
+# When the audit is closed, the checked inputs become labelled examples, from which the head learns.
+# Until then, no input tests a head that has learned from it.
 
 review.close_audit()
 review.learn()
@@ -93,8 +93,8 @@ journal.close()
 folder.cleanup()
 
 # %%
-# The first labels help most. The interval becomes narrow slowly: about four times as many checks
-# are needed for half of its width.
+# The first labels help most. The interval narrows slowly: to halve its width, about four times as
+# many checks are needed.
 
 figure, (first, second) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 first.plot(10 * np.arange(len(accuracies)), accuracies, marker="o")

@@ -243,7 +243,7 @@ def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None
 def _check_parent(path: Path, folder: Path) -> None:
     refuse(not folder.is_dir(), f"{path}: cannot write there: {folder} is not a folder")
     refuse(
-        not os.access(folder, os.W_OK), f"{path}: cannot write there: you may not write in {folder}"
+        not os.access(folder, os.W_OK), f"{path}: cannot write there: no permission for {folder}"
     )
 
 

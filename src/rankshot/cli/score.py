@@ -85,19 +85,19 @@ def score(
     on_error
         What to do with inputs and parts that cannot be read: skip and list them, or stop.
     again
-        Start again, even if there are scores.
+        Start over, even if there are scores already.
     workers
-        The number of local processes. The default for many files is one per core, or one to
-        classify less than 256 MB of scores.
+        The number of local processes. The default for many files is one per core; `classify` uses
+        one process for less than 256 MB of scores.
     scheduler
         Use a Dask cluster: the address of its scheduler, such as tcp://10.0.0.5:8786.
     update
-        Process the parts of a dataset again that have changed, and remove the output of parts that
-        no longer exist.
+        Process changed parts of a dataset again, and remove the output of parts that no longer
+        exist.
     verify
-        Read all inputs and outputs of finished parts again, and process those parts again whose
-        contents are not as the job left them. Without it, only files with another size or time of
-        change are read.
+        Read all inputs and outputs of finished parts again, and process parts again whose contents
+        have changed since. Without it, only files with a different size or modification time are
+        read.
     wait_for_workers
         How many seconds to wait for workers if the scheduler has none. Restart the workers if you
         restart the scheduler.

@@ -47,7 +47,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
         An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
         a URL with a password in the environment variable RANKSHOT_SURVEY_DATABASE instead.
     pilot
-        Only the participants of the pilot, not the others.
+        Only pilot participants.
     """
     from rankshot.survey.store.people import describe_state
 

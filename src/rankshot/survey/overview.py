@@ -233,7 +233,7 @@ class Overview:
 
 
 def read_overview(study: Study, database: Database, now: float, *, pilot: bool = False) -> Overview:
-    """Read the database of a survey, and summarize it.
+    """Read the database of a survey, and summarise it.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def summarize_questions(
 def summarize_targets(
     questions: Iterable[QuestionProgress], answers: Iterable[Answer]
 ) -> tuple[TargetProgress, ...]:
-    """Summarize the answers to each target. Flagged participants count like all others."""
+    """Summarise the answers to each target. Flagged participants count like all others."""
 
     def cell(question: Question) -> tuple[str, str]:
         return question.target, question.condition

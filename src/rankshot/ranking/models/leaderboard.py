@@ -319,7 +319,7 @@ def _fit(
         warnings.warn(
             f"some items always won, always lost or were not compared ({described}). Their "
             "estimates are not finite without the penalty of the model, and their intervals are "
-            "not reliable. Leave them out, or pass a model with more regularization",
+            "not reliable. Leave them out, or pass a model with a larger penalty (regularization)",
             stacklevel=3,
         )
     is_half = ties == "half" and bool(tied.any())
