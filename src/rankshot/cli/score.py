@@ -12,6 +12,7 @@ from rankshot.cli.console import (
     check_output,
     choose_workers,
     is_dataset,
+    name_options,
     print_parts,
     refuse,
     say,
@@ -162,15 +163,10 @@ def open_plan(
     model: str, classes: str | None, preprocessing: str | None, *, features: bool = True
 ) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
-    from rankshot.inference.scoring import plan_scoring, set_preprocessing
+    from rankshot.inference.scoring import plan_scoring
 
-    opened = set_preprocessing(inference.open_model(model), preprocessing)
-    refuse(
-        classes is None and opened.classes is None,
-        f"{opened.name}: it does not contain the names of its classes{opened.odd}; give --seen "
-        "FILE, with one name per line in the order of its outputs, or --seen imagenet-1k",
-    )
-    plan = plan_scoring(opened, classes, features=features)
+    with name_options({"classes": "--seen", "preprocessing": "--preprocessing"}):
+        plan = plan_scoring(model, classes, preprocessing, features=features)
     for line in plan.describe():
         say(line)
     return plan

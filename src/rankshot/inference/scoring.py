@@ -382,9 +382,9 @@ def plan_scoring(
         problems.append(str(error))
     if source is None:
         problems.append(
-            f"{opened.name}: it does not contain the names of its classes{opened.odd}; give "
-            "them in the order of its outputs, as a list or a file with one name per line, or as "
-            "imagenet-1k"
+            f"{opened.name}: it does not contain the names of its classes{opened.odd}; pass "
+            "classes=, a file with one name per line in the order of its outputs (in Python also "
+            "a list), or imagenet-1k"
         )
     if problems or source is None:
         # All of them, so that one more run is enough.
@@ -413,9 +413,8 @@ def set_preprocessing(
         if opened.preprocessing is None:
             raise RankshotError(
                 f"{opened.name}: no preprocessing is known for this network"
-                f"{opened.odd}; give the preprocessing: a preset "
-                f"({', '.join(PRESETS)}), or a file preprocessor_config.json (also read from "
-                "beside the model)"
+                f"{opened.odd}; pass preprocessing=, a preset ({', '.join(PRESETS)}) or a file "
+                "preprocessor_config.json (one next to the model is found automatically)"
             )
         if opened.input_shape is not None:
             fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)

@@ -210,7 +210,7 @@ class _ClassifyJob(PartJob):
             if not self.is_given and {found, self.score_type} == {LOGITS, PROBABILITIES}:
                 raise RankshotError(
                     f"{table.path}: the scores look like {found}, and those of the dataset are "
-                    f"interpreted as {self.score_type}; if all are {self.score_type}, say so "
+                    f"interpreted as {self.score_type}; if all are {self.score_type}, pass it "
                     "(score_type)"
                 )
 

@@ -57,7 +57,7 @@ def render_board(
         "ratings": _format_ratings(board),
         "pairs": _format_pairs(board) if len(board) > 1 else None,
         "categories": _format_categories(named) if len(named) > 1 else None,
-        "influences": _format_effects(named),
+        "covariates": _format_effects(named),
         "raters": rows
         and {
             "first": rows[:FIRST_PAIRS],

@@ -68,9 +68,10 @@ MANY_CLASSES = 100
 TEMPERATURE_POWER = 0.2
 """Among more seen classes the temperature grows with this power of their number."""
 COVERING_INPUTS = 10
-"""A reference covers a seen class by half if it has this many inputs of it."""
+"""The coverage of a seen class is one half if the reference has this many inputs of it."""
 COVERAGE_BY_OTHERS = {"multiclass": 0.5, "one-vs-rest": 0.0, "one-vs-one": 0.0}
-"""How far a reference of very many classes covers those that it lacks. The scores of one softmax
+"""The coverage of the classes that a reference of very many classes lacks. The scores of one
+softmax
 depend on each other, so inputs of some classes are a baseline for the others as well."""
 ROUNDING = 1e-12
 """Weights that are smaller than this are zeros with a rounding error."""
