@@ -212,7 +212,7 @@ from unittest.mock import patch
 from rankshot.cli import main
 from rankshot.inference import scoring
 from rankshot.jobs import score_parts
-import rankshot.cli.fit, rankshot.inference.recognition, rankshot.inference.network_check
+import rankshot.cli.fit, rankshot.inference.recognition, rankshot.inference.scoring
 import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])

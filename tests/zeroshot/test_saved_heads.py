@@ -16,8 +16,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 import rankshot as rs
 from rankshot.zeroshot import Plan
-from rankshot.zeroshot.files.head_files import MANIFEST
-from rankshot.zeroshot.heads.parameters import decode_parameters, encode_parameters
+from rankshot.zeroshot.files.head_files import MANIFEST, decode_parameters, encode_parameters
 from rankshot.zeroshot.remarks import describe_missing
 
 PR = rs.ProbabilisticRanking

@@ -8,9 +8,9 @@ import pytest
 
 import rankshot as rs
 from rankshot import RankshotError
-from rankshot.zeroshot.grouped_likelihoods import GroupedScorer
 from rankshot.zeroshot.likelihoods import (
     BabingtonSmithScorer,
+    GroupedScorer,
     PlackettLuceScorer,
     log_chance,
     stage_weights,

@@ -185,7 +185,7 @@ class HeadOptions:
 
 def _parse_head(name: str, given: list[str]) -> Any:
     """Return a head with the settings in options of the form name=value."""
-    from rankshot.zeroshot.heads.parameters import list_settable, parse_parameter
+    from rankshot.zeroshot.files.head_files import list_settable, parse_parameter
     from rankshot.zeroshot.plan import HEADS, METHODS
 
     refuse(

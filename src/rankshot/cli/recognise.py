@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
-from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
@@ -29,6 +28,7 @@ from rankshot.cli.rank import (
     read_sources,
     require_known,
     write_follow_ups,
+    write_prompts,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import (

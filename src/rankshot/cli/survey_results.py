@@ -221,8 +221,7 @@ def backup(study: Path, *, output: Path, database: str | None = None, force: boo
         Replace the file if it exists already.
     """
     require_extra()
-    from rankshot.survey.store.damage import describe_loss
-    from rankshot.survey.store.sqlite_files import backup_database, describe_doubt
+    from rankshot.survey.store.sqlite_files import backup_database, describe_doubt, describe_loss
 
     place = find_database(study, database)
     check_output(output, (".sqlite",), study)

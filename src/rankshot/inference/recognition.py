@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import as_names
 from rankshot.inference.images import Preprocessing
-from rankshot.inference.network_check import check_scores
-from rankshot.inference.scoring import Classes, ScoredInputs, score
+from rankshot.inference.scoring import Classes, ScoredInputs, check_scores, score
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names import ClassLabels, describe_unknown
 from rankshot.sources.registry import RankingSource, Source, compare_classes

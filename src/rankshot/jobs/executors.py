@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
-from rankshot.core.repeated_ids import RepeatedIds
 from rankshot.core.validation import require_module, require_number, require_whole_number
 from rankshot.inference.inputs import Skipped
 from rankshot.inference.model import fingerprint
@@ -54,7 +53,14 @@ from rankshot.jobs.part_jobs import (
     write_records,
     write_skipped,
 )
-from rankshot.jobs.storage import Part, join_address, list_files, remove_files, remove_partial_files
+from rankshot.jobs.storage import (
+    Part,
+    RepeatedIds,
+    join_address,
+    list_files,
+    remove_files,
+    remove_partial_files,
+)
 
 PATIENCE_SECONDS = 60.0
 """How long a lost scheduler is waited for."""

@@ -17,8 +17,8 @@ from rankshot.core.estimators import clone
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.consensus.kemeny import count_open_pairs, find_order
 from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.construction import count_places
 from rankshot.ranking.distances import compare_common_items
-from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import (
     NamedOrder,
     Some,

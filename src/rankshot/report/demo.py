@@ -29,8 +29,8 @@ from rankshot.report.images import (
     choose_images,
     describe_choice,
 )
+from rankshot.report.page import find_similar_classes, summarize_rankings
 from rankshot.report.predictions import evaluate_predictions, explain_outcomes, write_verdict
-from rankshot.report.rankings import find_similar_classes, summarize_rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking

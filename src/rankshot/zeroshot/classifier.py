@@ -15,8 +15,14 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names, require_choice, require_number
-from rankshot.zeroshot.candidates import Candidates
-from rankshot.zeroshot.decide import REJECTED, Top, label_or_reject, normalize_log_proba, take_top
+from rankshot.zeroshot.decide import (
+    REJECTED,
+    Candidates,
+    Top,
+    label_or_reject,
+    normalize_log_proba,
+    take_top,
+)
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.explanation import Explanation, explain_decisions
 from rankshot.zeroshot.heads.base import (

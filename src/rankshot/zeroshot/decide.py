@@ -7,9 +7,9 @@ arrays. This module knows what heads have in common with each other, and nothing
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -28,16 +28,16 @@ from rankshot.core.arrays import (
     to_library,
     to_numpy,
 )
-from rankshot.core.errors import RankshotError, RowError
+from rankshot.core.errors import RankshotError, RowError, suggest_name
 from rankshot.core.validation import require_whole_number
-from rankshot.zeroshot.candidates import Candidates, mask_candidates
-from rankshot.zeroshot.dask_tables import is_dask, map_row_blocks
 from rankshot.zeroshot.scores import (
     Columns,
     Kind,
     Scores,
     as_scores,
+    is_dask,
     is_lazy,
+    map_row_blocks,
     name_columns,
     warn_of_probabilities,
 )
@@ -310,3 +310,38 @@ def _convert_constants(head: FittedHead, values: Array, kind: Kind, xp: Library)
     if "jax" not in xp.__name__:
         kept[key] = constants
     return constants
+
+
+# ---- The classes that each input may be assigned
+
+Candidates = ArrayLike | Sequence[Iterable[str]] | None
+"""One list of names per input, or an array of bool with one row per input; None for all."""
+
+
+def mask_candidates(candidates: Candidates, n: int, classes: NDArray[np.str_]) -> Array | None:
+    """Return which classes each input may get, or None for all."""
+    if candidates is None:
+        return None
+    mask: Any = candidates
+    if not (other_library(mask) or (isinstance(mask, np.ndarray) and mask.dtype == bool)):
+        mask = _mask_of_names(list(mask), classes)
+    if tuple(mask.shape) != (n, len(classes)):
+        raise RankshotError(
+            f"candidates must have the shape ({n}, {len(classes)}), not {tuple(mask.shape)}"
+        )
+    if isinstance(mask, np.ndarray) and (empty := np.flatnonzero(~mask.any(axis=1))).size:
+        raise RankshotError(f"candidates: input {empty[0]} has no candidate")
+    return mask
+
+
+def _mask_of_names(lists: list[Any], classes: NDArray[np.str_]) -> NDArray[np.bool_]:
+    code = {name: i for i, name in enumerate(classes.tolist())}
+    mask = np.zeros((len(lists), len(classes)), bool)
+    for row, names in enumerate(lists):
+        for name in names:
+            if name not in code:
+                raise RankshotError(
+                    f"candidates: input {row}: no class {name!r}{suggest_name(name, classes)}"
+                )
+            mask[row, code[name]] = True
+    return mask

@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import log_softmax
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.ranking.matrices import find_ranked_items
-from rankshot.zeroshot.candidates import Candidates
-from rankshot.zeroshot.decide import take_top
+from rankshot.zeroshot.decide import Candidates, take_top
 from rankshot.zeroshot.heads.base import BaseHead, compared_rankings
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew

@@ -16,23 +16,29 @@ from rankshot.core.errors import RankshotError, prefix_errors, quote_names, shor
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import as_names, require_choice
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.files.head_files import INNER, HeadFile, read_head_file, require_part
+from rankshot.zeroshot.files.head_files import (
+    INNER,
+    PARAMETERS,
+    HeadFile,
+    decode_parameters,
+    encode_parameters,
+    read_head_file,
+    require_part,
+    require_plain,
+)
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.parameters import (
-    PARAMETERS,
-    decode_parameters,
-    encode_parameters,
-    require_plain,
-)
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
 from rankshot.zeroshot.heads.semantic_head import Examples, SemanticHead
 from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.heads.weighted_mean import (
+    WeightedMean,
+    require_source_weights,
+    weigh_sources,
+)
 from rankshot.zeroshot.scores import Scores, n_columns
-from rankshot.zeroshot.source_weights import require_source_weights, weigh_sources
 
 FORMAT = "rankshot settings 3"
 KINDS: tuple[type[BaseHead], ...] = (

@@ -51,7 +51,11 @@ from rankshot.zeroshot.heads.base import (
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
 from rankshot.zeroshot.heads.semantic_head import ExampleFacts, Examples, SemanticHead
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.heads.weighted_mean import (
+    WeightedMean,
+    require_source_weights,
+    weigh_sources,
+)
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.predicted_accuracy import (
@@ -60,7 +64,6 @@ from rankshot.zeroshot.predicted_accuracy import (
     predict_mean_accuracy,
 )
 from rankshot.zeroshot.scores import Scores, class_scores
-from rankshot.zeroshot.source_weights import require_source_weights, weigh_sources
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]

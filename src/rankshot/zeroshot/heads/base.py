@@ -29,9 +29,7 @@ from rankshot.core.validation import require_choice, require_number, require_who
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.candidates import Candidates
-from rankshot.zeroshot.dask_tables import is_dask
-from rankshot.zeroshot.decide import Top, predict_names, predict_top, run_head
+from rankshot.zeroshot.decide import Candidates, Top, predict_names, predict_top, run_head
 from rankshot.zeroshot.files.head_files import write_head
 from rankshot.zeroshot.scores import (
     KINDS,
@@ -40,6 +38,7 @@ from rankshot.zeroshot.scores import (
     Kind,
     Scores,
     as_scores,
+    is_dask,
     n_columns,
 )
 
