@@ -511,7 +511,6 @@ def list_numbers() -> tuple[Number, ...]:
 UNMEASURED = {
     f"{WEIGHTED}.MANY_CLASSES": "no held-out task has more than 100 seen classes",
     f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
-    "zeroshot.examples.SLOPE": "used while only two or three classes have examples",
     "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings from tables, with one example per class",
     "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",

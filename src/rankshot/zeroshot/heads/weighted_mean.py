@@ -29,7 +29,6 @@ from rankshot.zeroshot.examples import (
     EXPLAINED_BY_RATERS,
     EXPLAINED_BY_TABLES,
     SHARE,
-    SLOPE,
     Prototypes,
     Signal,
 )
@@ -251,10 +250,10 @@ class WeightedMean(SemanticHead, BaseEstimator):
         directions /= np.where(length > ROUNDING, length, np.inf)
         by_raters = bool(self.rankings_.rater_names)
         explained = EXPLAINED_BY_RATERS if by_raters else EXPLAINED_BY_TABLES
-        slope = SLOPE, SLOPE
         if self.example_prior is not None:
-            slope = self.example_prior[0], SLOPE
-        return Prototypes(directions, slope, explained)
+            slope, signal = self.example_prior
+            explained = max(slope**2 / max(signal, ROUNDING), ROUNDING), explained[1]
+        return Prototypes(directions, explained)
 
     def _usual_signal(self) -> Signal | None:
         if self.example_prior is None:
