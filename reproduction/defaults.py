@@ -511,7 +511,6 @@ def list_numbers() -> tuple[Number, ...]:
 UNMEASURED = {
     f"{WEIGHTED}.MANY_CLASSES": "no held-out task has more than 100 seen classes",
     f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
-    "zeroshot.examples.SLOPE": "used while only two or three classes have examples",
     "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings from tables, with one example per class",
     "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
@@ -711,7 +710,7 @@ similar, or the half whose rankings differ most from those of one class. All dat
 same weight. No number is chosen here: the width follows from the data. Nothing is predicted for \
 tables, whose intervals contain the accuracy less often than they claim.
 
-| rankings | predicted classes | intervals | inside (95 % claimed) | inside, lowest data set | \
+| rankings | predicted classes | intervals | inside (95% claimed) | inside, lowest data set | \
 mean width | predicted - measured | mean error |
 |---|---|---|---|---|---|---|---|
 """
