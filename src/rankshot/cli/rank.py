@@ -66,9 +66,9 @@ def rank(
     ----------
     seen : <file or imagenet-1k>
         The seen classes: a text file with one name per line (# starts a comment), a JSON file (a
-        list, an object from index to name, or the config.json of a transformers model), a table
-        of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids get
-        readable names, which are printed.
+        list, an object that maps indices to names, or the config.json of a transformers model), a
+        table of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids
+        get readable names, which are printed.
     output
         The rankings to write (.jsonl).
     new : <file or names>
@@ -433,8 +433,8 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
         )
     for same in group_equal_classes(rankings):
         say(
-            f"warning: {quote_names(same)} have the same ranking: they cannot be told apart. Add a "
-            "source that knows how they differ, or correct the file by hand"
+            f"warning: {quote_names(same)} have the same ranking: nothing distinguishes them. "
+            "Add a source that knows how they differ, or correct the file by hand"
         )
     # Columns without names, 0, 1, 2, are ranked as the words zero, one, two.
     if all(classes.words.get(name, name).isdecimal() for name in classes.items):
@@ -445,7 +445,7 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
 
 
 def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
-    """Print a table of each class's first seen classes, with one column per source."""
+    """Print a table of each class's first seen classes, with one row per source."""
     from rankshot.ranking.matrices import iterate_choices
 
     def format_first(target: str, source: str) -> str:
@@ -457,9 +457,16 @@ def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
         return format_order(ties, most=SHOWN) + others
 
     names = rankings.source_names
-    rows = [[target, *(format_first(target, name) for name in names)] for target in classes.targets]
+    # One column per source would leave too little width for each.
+    columns = ["source", "seen classes"] if len(names) > 1 else [*names]
+    rows = [
+        [target if name == names[0] else "", *([name] if len(names) > 1 else []), text]
+        for target in classes.targets
+        for name in names
+        for text in [format_first(target, name)]
+    ]
     title = f"The seen classes most similar to each {classes.kind}"
-    print_table(title, [f"*{classes.kind}", *names], rows)
+    print_table(title, [f"*{classes.kind}", *columns], rows)
 
 
 # ---- Prompts to paste into any chat window
