@@ -710,7 +710,7 @@ similar, or the half whose rankings differ most from those of one class. All dat
 same weight. No number is chosen here: the width follows from the data. Nothing is predicted for \
 tables, whose intervals contain the accuracy less often than they claim.
 
-| rankings | predicted classes | intervals | inside (95 % claimed) | inside, lowest data set | \
+| rankings | predicted classes | intervals | inside (95% claimed) | inside, lowest data set | \
 mean width | predicted - measured | mean error |
 |---|---|---|---|---|---|---|---|
 """

@@ -107,7 +107,7 @@ def test_the_table_shows_what_is_in_the_file(folder, rng, k):
 
 def test_classes_that_cannot_be_told_apart_are_named(folder):
     write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog", "taxi", "van"])
-    warning = "warning: 'bus', 'taxi', 'van' have the same ranking: they cannot be told apart"
+    warning = "warning: 'bus', 'taxi', 'van' have the same ranking: nothing distinguishes them"
     assert warning in rank("--source wordnet")
     write_names(folder, ["bicycle", "airplane", "wolf"], ["bus", "dog"])
     assert "told apart" not in rank("--source wordnet")

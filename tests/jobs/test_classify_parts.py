@@ -506,7 +506,7 @@ def test_a_scheduler_without_workers_is_not_waited_for_without_end(place):
             "--wait-for-workers 0.1"
         )
     assert done.status == 2
-    assert f"{address}: the scheduler has had no workers for 0 s; workers end with" in done.err
+    assert f"{address}: the scheduler has had no workers for 0 s; workers stop with" in done.err
     assert "0 of 5 parts are finished, and the same command continues" in done.err
 
 

@@ -21,7 +21,7 @@ def draw(rng, theta, n, **options):
     return rs.Rankings.from_pairs(*pairs, items=names, **options)
 
 
-@pytest.mark.parametrize(("C", "n"), [(2, 40), (4, 60), (200, 20_000)])
+@pytest.mark.parametrize(("C", "n"), [(2, 40), (60, 3000)])
 @pytest.mark.filterwarnings("ignore:some items always won")
 def test_boards_of_any_size_have_a_page(rng, C, n):
     votes = draw(rng, rng.normal(size=C), n, raters=[f"rater {i % 7}" for i in range(n)])
@@ -46,7 +46,7 @@ def test_hostile_names_are_no_markup():
     assert all(name in found.text for name in HOSTILE)
 
 
-def test_categories_and_influences_are_side_by_side(rng):
+def test_categories_and_covariates_are_side_by_side(rng):
     pandas = pytest.importorskip("pandas")
     votes = draw(rng, np.array([1.0, 0.0, -1.0]), 600)
     left, right = np.array(votes.items)[votes.codes.reshape(-1, 2)].T

@@ -66,9 +66,9 @@ def rank(
     ----------
     seen : <file or imagenet-1k>
         The seen classes: a text file with one name per line (# starts a comment), a JSON file (a
-        list, an object from index to name, or the config.json of a transformers model), a table
-        of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids get
-        readable names, which are printed.
+        list, an object that maps indices to names, or the config.json of a transformers model), a
+        table of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids
+        get readable names, which are printed.
     output
         The rankings to write (.jsonl).
     new : <file or names>
@@ -433,8 +433,8 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
         )
     for same in group_equal_classes(rankings):
         say(
-            f"warning: {quote_names(same)} have the same ranking: they cannot be told apart. Add a "
-            "source that knows how they differ, or correct the file by hand"
+            f"warning: {quote_names(same)} have the same ranking: nothing distinguishes them. "
+            "Add a source that knows how they differ, or correct the file by hand"
         )
     # Columns without names, 0, 1, 2, are ranked as the words zero, one, two.
     if all(classes.words.get(name, name).isdecimal() for name in classes.items):

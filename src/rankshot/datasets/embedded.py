@@ -126,11 +126,11 @@ def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
         as targets, the other 120 as items.
     question : {"photographs", "contrast", "similar", "requests"}, optional
         What the raters were asked. ``"photographs"``, the default for images: which classes would a
-        classifier say most often for photographs of the target (6 raters, the first 15)?
-        ``"contrast"``: which would it say more often for this target than for the other targets (4
-        raters, the first 15)? ``"similar"``: which are most similar to the target (8 raters, the
-        first 10)? ``"requests"``, the only one for intents: which would a text classifier say most
-        often for requests of this intent (4 raters, the first 10)?
+        classifier predict most often for photographs of the target (6 raters, the first 15)?
+        ``"contrast"``: which would it predict more often for this target than for the other targets
+        (4 raters, the first 15)? ``"similar"``: which are most similar to the target (8 raters, the
+        first 10)? ``"requests"``, the only one for intents: which would a text classifier predict
+        most often for requests of this intent (4 raters, the first 10)?
 
     Returns
     -------

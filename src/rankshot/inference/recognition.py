@@ -143,7 +143,7 @@ def recognise(
         Whether only new classes may be predicted, or seen classes as well.
     none : bool
         Whether "none of these" may be predicted. Some inputs of new classes are then rejected as
-        well: on photographs, 77 % of the inputs of other classes were rejected, and 30 % of those
+        well: on photographs, 77% of the inputs of other classes were rejected, and 30% of those
         of new classes. The mean AUROC on three data sets is .75.
     batch : {"auto", "yes", "no"}
         Whether all inputs are classified jointly. This needs inputs of all new classes. With

@@ -382,9 +382,9 @@ def plan_scoring(
         problems.append(str(error))
     if source is None:
         problems.append(
-            f"{opened.name}: it does not contain the names of its classes{opened.odd}; give "
-            "them in the order of its outputs, as a list or a file with one name per line, or as "
-            "imagenet-1k"
+            f"{opened.name}: it does not contain the names of its classes{opened.odd}; pass "
+            "classes=, a file with one name per line in the order of its outputs (in Python also "
+            "a list), or imagenet-1k"
         )
     if problems or source is None:
         # All of them, so that one more run is enough.
@@ -413,9 +413,8 @@ def set_preprocessing(
         if opened.preprocessing is None:
             raise RankshotError(
                 f"{opened.name}: no preprocessing is known for this network"
-                f"{opened.odd}; give the preprocessing: a preset "
-                f"({', '.join(PRESETS)}), or a file preprocessor_config.json (also read from "
-                "beside the model)"
+                f"{opened.odd}; pass preprocessing=, a preset ({', '.join(PRESETS)}) or a file "
+                "preprocessor_config.json (one next to the model is found automatically)"
             )
         if opened.input_shape is not None:
             fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)
@@ -543,12 +542,12 @@ Ids = Sequence[str] | NDArray[np.object_]
 CLASSES_SHOWN = 5
 LARGEST_CORRELATION = 0.65
 """Of 4,000 batches of 30 inputs of two classes or more, with the scores of six trained classifiers,
-none was above it; of 1,000 batches of a single class, 9 % were. All batches with raw pixels, pixels
+none was above it; of 1,000 batches of a single class, 9% were. All batches with raw pixels, pixels
 divided twice by 255, or channels in the wrong place were. Exchanged colours and another mean, which
 change the scores little, are not noticed."""
 LOWEST_ACCURACY = 0.1
-"""On images of 32 x 32 pixels, which are hard for it, a network for 1,000 classes recognises 13 %
-of 100 inputs of its own classes, and 0 % to 4 % with raw pixels, pixels from 0 to 1 or exchanged
+"""On images of 32 x 32 pixels, which are hard for it, a network for 1,000 classes recognises 13%
+of 100 inputs of its own classes, and 0% to 4% with raw pixels, pixels from 0 to 1 or exchanged
 axes."""
 LEAST_INPUTS, LEAST_CLASSES = 10, 10
 """With fewer inputs or classes, high correlations are usual."""

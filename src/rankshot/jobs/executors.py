@@ -398,7 +398,7 @@ class NoWorkersError(RankshotError):
     def __init__(self, client: Any, seconds: float) -> None:
         super().__init__(
             f"{client.scheduler.address}: the scheduler has had no workers for {seconds:.0f} s; "
-            "workers end with their scheduler, so start them again after it"
+            "workers stop with their scheduler, so restart them after it"
         )
 
 

@@ -130,7 +130,7 @@ class Review:
         self._fit_now()
         self.audit = None
         if self._digest() != event["digest"]:
-            self.notes.append("an audit was ended: its inputs or predictions are not those of now")
+            self.notes.append("an audit was ended: its inputs or predictions have changed")
             return
         order = np.random.default_rng(event["seed"]).permutation(self.unlabelled())
         self.audit = Audit(order, self.predicted.labels)
@@ -359,7 +359,7 @@ class Journal:
                 if not isinstance(event, dict):
                     raise RankshotError(
                         f"{self.path}:{number}: damaged: not a line of JSON; restore the file from "
-                        "a copy, or remove the line to lose only what it says"
+                        "a copy, or remove the line; only its decision is lost"
                     )
                 yield event
 

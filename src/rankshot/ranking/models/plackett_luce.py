@@ -149,7 +149,7 @@ class PlackettLuce(WorthModel):
     r"""The Plackett-Luce model of top-K, full and subset rankings, ties included.
 
     A ranking is a sequence of choices. At each stage the remaining items are chosen with
-    probabilities proportional to their worths v (the paper's equation 8):
+    probabilities proportional to their worths v (equation 8 of Hamm and Belkin (2015)):
 
     .. math:: P(\pi; v) = \prod_{i=1}^K \frac{v_{\pi^{-1}(i)}}{\sum_{j \ge i} v_{\pi^{-1}(j)}}
 

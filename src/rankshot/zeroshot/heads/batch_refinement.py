@@ -78,17 +78,17 @@ class Mixture(NamedTuple):
 class BatchRefinement(BaseHead, BaseEstimator):
     r"""A head that uses all inputs of a batch, without labels, to predict each of them.
 
-    The rankings say roughly where the inputs of a new class are; the batch shows where they
-    really are. The scores of every class z have a normal distribution, all with one covariance,
-    and
+    The rankings predict roughly which scores the inputs of a new class have; the batch shows which
+    scores they really have. The scores of every class z have a normal distribution, all with one
+    covariance, and
 
     .. math:: \log P(z|x) = \tfrac1t \left[ \log P_{head}(z|x)
               + \tfrac12 E \log N(f(x); \mu_z, \Sigma) + E \log P(z) \right] + \text{const}
 
     where f(x) are the scores, standardised in each input and then over the batch: some inputs may
-    have scores many times as large as others, such as long texts, which says little about their
-    class. The expectations are over what is not known: the means have a normal prior with the
-    covariance between the classes, and the frequencies a Dirichlet prior. Both priors, Sigma
+    have scores many times as large as others, such as long texts, which is hardly informative about
+    their class. The expectations are over unknown parameters: the means have a normal prior with
+    the covariance between the classes, and the frequencies a Dirichlet prior. Both priors, Sigma
     (shrunk by OAS) and the distributions of means and frequencies are found by the variational EM
     algorithm, which starts from the probabilities of the head. Where a class has few inputs, its
     mean is uncertain, which lowers its expected density: so classes that do not occur vanish, and
@@ -107,8 +107,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
     the densities do: so the log-probabilities of the rankings alone are added to those of the
     head, also with the factor 1/2.
 
-    A batch shows no label, so it cannot be seen how much it helps: the temperature t is the
-    smallest number from 1 on at which the mean confidence is not above that of the head.
+    A batch has no labels, so it cannot show how much it helps: the temperature t is the smallest
+    number of at least 1 for which the mean confidence does not exceed that of the head.
 
     This is *transductive*: the predictions depend on the batch, so report them separately from
     those of other heads.
