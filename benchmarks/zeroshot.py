@@ -20,8 +20,7 @@ from sklearn.linear_model import LogisticRegression
 import rankshot as rs
 from rankshot.core.newton import maximize
 from rankshot.datasets import load_imagenet
-from rankshot.ranking.models.plackett_luce import first_items
-from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce import Likelihood, first_items
 
 AT_MOST = (
     {"default": 1.0, "probabilistic": 3.0, "paper": 1.25}

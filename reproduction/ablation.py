@@ -126,7 +126,7 @@ def run_ablation(
     announce("the grids of both classifiers")
     default, alone = make_default(evaluator, grid)
     for idea, configuration in (
-        ("regularization by seen classes", alone["multiclass"]),
+        ("regularisation by seen classes", alone["multiclass"]),
         ("least squares in its place", alone[LEAST_SQUARES]),
         ("the mean of both classifiers: the default", default),
     ):
@@ -199,7 +199,7 @@ def adjust_for_frequencies(log_proba: Floats, n_rounds: int = 50) -> Floats:
     """Return log-probabilities adjusted to the target frequencies of the batch, estimated by EM.
 
     The method of Saerens, Latinne and Decaestecker (2002): in each round P(z) is the mean of
-    P(z|x) over the batch, and P(z|x) is that of the head times P(z), normalized.
+    P(z|x) over the batch, and P(z|x) is that of the head times P(z), normalised.
     """
     log_prior = np.zeros(log_proba.shape[1])
     for _ in range(n_rounds):

@@ -14,12 +14,12 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.datasets import ImageData
 from rankshot.datasets.embedded import (
     QUESTIONS,
+    TextData,
     load_class_vectors,
     load_held_out_panel,
     load_panel,
     load_similarities,
 )
-from rankshot.datasets.intents import TextData
 from rankshot.ranking.rankings import Rankings
 from rankshot.report.demo import fill_missing
 from rankshot.sources.similarity import Similarity

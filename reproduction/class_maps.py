@@ -22,7 +22,7 @@ SENSES = {"cifar": CIFAR_SENSES, "animals": {}}
 Floats = NDArray[np.float64]
 WU_PALMER = "Wu & Palmer"
 EUCLIDEAN = "Euclidean distance"
-NORMALIZED = "Euclidean distance, normalized"
+NORMALIZED = "Euclidean distance, normalised"
 KENDALL = "Kendall’s distance of the first 2"
 K = 2
 """The length of the top lists in the paper's Figure 3."""

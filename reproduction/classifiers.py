@@ -134,7 +134,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def make_estimator(setting: str, C: float) -> Any:
-    """Return an untrained classifier. A larger ``C`` means less regularization for all of them."""
+    """Return an untrained classifier. A larger ``C`` means less regularisation for all of them."""
     match setting:
         case "one-vs-rest":
             return LinearSVC(C=C, dual=True, random_state=0)

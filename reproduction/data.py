@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.datasets import ImageData, TextData, class_names
-from rankshot.datasets.intents import join_intents
+from rankshot.datasets.embedded import join_intents
 from rankshot.sources import ClassVectors
 
 VALIDATION_IMAGES, SEEN_IMAGES = 2_448, 24_295

@@ -459,12 +459,11 @@ def list_numbers() -> tuple[Number, ...]:
 
 
 UNMEASURED = {
-    "zeroshot.examples.SLOPE": "used while only two or three classes have examples",
     "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings from tables, with one example per class",
     "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
-    "inference.network_check.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
-    "inference.network_check.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
+    "inference.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
+    "inference.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
     "sources.wordnet.UNTAGGED_COUNT": "which senses of a name WordNet chooses",
     "sources.wordnet.SAME_SENSE_PROBABILITY": "which senses of a name WordNet chooses",
@@ -663,7 +662,7 @@ similar, or the half whose rankings differ most from those of one class. All dat
 same weight. No number is chosen here: the width follows from the data. Nothing is predicted for \
 tables, whose intervals contain the accuracy less often than they claim.
 
-| rankings | predicted classes | intervals | inside (95 % claimed) | inside, lowest data set | \
+| rankings | predicted classes | intervals | inside (95% claimed) | inside, lowest data set | \
 mean width | predicted - measured | mean error |
 |---|---|---|---|---|---|---|---|
 """

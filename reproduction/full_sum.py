@@ -130,7 +130,7 @@ def _notes(n: int, n_all: int) -> tuple[str, ...]:
         f"All {n:,} inputs" if n == n_all else f"{n:,} of {n_all:,} inputs, drawn once at random"
     )
     inputs = (
-        f"{which}, the same for every row. Intervals are 95 % intervals from 1,000 resamples "
+        f"{which}, the same for every row. Intervals are 95% intervals from 1,000 resamples "
         "within each class; the gain is measured on the same inputs."
     )
     methods = (

@@ -122,7 +122,7 @@ def draw_two_classes(found: TwoClasses) -> Any:
         ax.errorbar(estimate, places, xerr=error, linestyle="", label=method, **style)
     name_rows(ax, names)
     ax.axvline(0.5, color="0.5", lw=1)
-    ax.set(xlabel="accuracy, with 95 % interval")
+    ax.set(xlabel="accuracy, with 95% interval")
     ax.legend(fontsize=7, frameon=False)
     return figure
 

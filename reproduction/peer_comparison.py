@@ -123,7 +123,7 @@ def peer_table(
         )
     return ResultTable(
         "peers",
-        "Peers: methods that use class vectors or class names, on the same inputs",
+        "Other methods, which use class vectors or class names, on the same inputs",
         COLUMNS,
         tuple(rows),
         (_describe_tuning(benchmark), *notes),
@@ -246,6 +246,6 @@ def _describe_tuning(benchmark: Benchmark) -> str:
     return (
         "Settings are those with the highest mean class accuracy in the rehearsal, which trains on "
         f"{n} of the {n + held_out} seen classes and holds out {held_out}. Then each method was "
-        "trained on all seen classes. Nothing was chosen on new classes. Intervals are 95 % "
+        "trained on all seen classes. Nothing was chosen on new classes. Intervals are 95% "
         "intervals from 1,000 resamples within each class."
     )

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Names = NDArray[np.str_]
 LENGTHS = (2, 5, 10)
 """The paper's K."""
-EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalized"
+EUCLIDEAN, NORMALIZED = "Euclidean", "Euclidean, normalised"
 HAUSDORFF, MEAN = "Kendall, Hausdorff", "Kendall, mean over ties"
 MALLOWS, PLACKETT_LUCE = "Mallows", "Plackett-Luce"
 PAPER_SOURCES = {
@@ -44,7 +44,7 @@ TOLERANCE = 1e-9
 SAME_TEXT = (("GloVe", "GloVe 100d"), ("Wikipedia", "word2vec"))
 """Pairs of sources that were computed from the same text."""
 INTERVAL_NOTE = (
-    "Intervals are 95 % intervals from 1,000 resamples of the targets, each drawn with all its "
+    "Intervals are 95% intervals from 1,000 resamples of the targets, each drawn with all its "
     "points, because the points of one target are not independent. With this few targets, the "
     "intervals are rough."
 )

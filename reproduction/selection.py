@@ -111,7 +111,7 @@ def make_default(
 ) -> tuple[Configuration, dict[str, Configuration]]:
     """Return the default, and the same with each of its two classifiers alone.
 
-    The regularization is the best of the grid in the rehearsal, of both classifiers together and
+    The regularisation is the best of the grid in the rehearsal, of both classifiers together and
     of each alone.
     """
     settings = {

@@ -99,7 +99,7 @@ def accuracy_table(tasks: tuple[ScoredTask, ...]) -> ResultTable:
         tuple(rows),
         (
             (
-                "Mean class accuracy, with 95 % intervals from resamples of classes; chance is "
+                "Mean class accuracy, with 95% intervals from resamples of classes; chance is "
                 ".10, and .11 for the held-out classes. Each target has 40 clips."
             ),
             (

@@ -27,10 +27,11 @@ from rankshot.core.files import replace_file
 from rankshot.datasets.embedded import (
     CIFAR_SENSES,
     QUESTIONS,
+    SOUNDS_FILE,
+    SOUNDS_PANEL_FILE,
     ClassNames,
     panel_source,
 )
-from rankshot.datasets.sounds import SOUNDS_FILE, SOUNDS_PANEL_FILE
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.corpus import Corpus, NameIndex, read_blocks, tokenize

@@ -146,7 +146,7 @@ EXAMPLES = {
         >>> import rankshot as rs
         >>> from rankshot.review.app import create_app
         >>> from rankshot.review.inputs import ShownInputs
-        >>> from rankshot.review.journal import Journal
+        >>> from rankshot.review.session import Journal
         >>> from rankshot.review.learning import Learner
         >>> from rankshot.review.results import Results
         >>> from rankshot.review.session import Review

@@ -88,7 +88,7 @@ rs.plots.RankingsDisplay.from_rankings(both, "deer", k=8)
 plt.show()
 
 # %%
-# The accuracy on the new classes, with 95 % intervals:
+# The accuracy on the new classes, with 95% intervals:
 
 heads = {
     "WordNet": rs.WeightedMean().fit(wordnet),

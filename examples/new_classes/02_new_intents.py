@@ -117,7 +117,7 @@ print(f"for these, the pipeline says {count(said[is_lost])}")
 
 # %%
 # These requests ask for the interest of a bank account. The pipeline sees the word "account" and
-# predicts "balance". The raters put that among the first for "routing"; for "interest_rate" they
+# predicts "balance". The raters ranked it among the first for "routing"; for "interest_rate" they
 # thought of other rates. Raters who see no requests cannot know such words.
 #
 # Where to go next

@@ -36,8 +36,8 @@ print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (
 # What was tried
 # --------------
 #
-# The intervals are wide, because 20 classes differ a lot. So the rehearsal leaves the default
-# settings only for a gain that is larger than its standard error.
+# The intervals are wide, because 20 classes differ a lot. So the rehearsal changes the default
+# settings only if the gain exceeds its standard error.
 
 rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=1 / len(rehearsal.classes_))
 plt.show()
@@ -89,7 +89,7 @@ for name, (of_held_out, of_new) in sources.items():
     print(f"{name:<19} predicted {expected}, measured {measured:.3f}")
 
 # %%
-# Each line is the 95 % interval of a prediction, with a dot for the prediction. A cross is the
+# Each line is the 95% interval of a prediction, with a dot for the prediction. A cross is the
 # measured accuracy.
 
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
@@ -131,6 +131,6 @@ print(f"measured {measured:.3f}")
 #
 # - :doc:`Rehearsal </guide/rehearsal>` in the guide, and ``rankshot rehearse`` on the command
 #   line.
-# - :doc:`Predicted accuracy </reproduction>`: 19 such predictions on three data sets.
+# - :doc:`Predicted accuracy </reproduction>`: 12 such predictions on three data sets.
 # - :ref:`sphx_glr_gallery_new_classes_04_calibration.py`: the rehearsal also calibrates
 #   probabilities.

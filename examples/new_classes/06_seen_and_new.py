@@ -115,8 +115,8 @@ ax.set_xlabel("kind of the answer")
 plt.show()
 
 # %%
-# More of one, less of the other
-# ------------------------------
+# Balance between seen and new classes
+# ------------------------------------
 #
 # You may need a different balance. A constant that is subtracted from the log-probability of every
 # seen class moves the balance towards new classes. On the curve, every point is one constant; the

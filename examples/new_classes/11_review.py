@@ -26,9 +26,8 @@ from sklearn.linear_model import RidgeClassifier
 import rankshot as rs
 from rankshot.datasets import load_cifar, load_panel
 from rankshot.review.audit import Checked, confidence_sequence
-from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
-from rankshot.review.session import Review
+from rankshot.review.session import Journal, Review
 
 data = load_cifar()
 classifier = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
@@ -80,8 +79,8 @@ print(f"{audit['more']:,} more checks would halve the interval")
 print(f"in truth: {share:.0%} of {len(left):,} inputs")
 
 # %%
-# When the audit is closed, what was checked becomes labels, from which the head learns. Until then,
-# no input tests a head that has learned from it.
+# When the audit is closed, the checked inputs become labelled examples, from which the head learns.
+# Until then, no input tests a head that has learned from it.
 
 review.close_audit()
 review.learn()
@@ -93,15 +92,15 @@ journal.close()
 folder.cleanup()
 
 # %%
-# The first labels help most. The interval becomes narrow slowly: about four times as many checks
-# are needed for half of its width.
+# The first labels help most. The interval narrows slowly: to halve its width, about four times as
+# many checks are needed.
 
 figure, (first, second) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 first.plot(10 * np.arange(len(accuracies)), accuracies, marker="o")
 first.set(xlabel="labels", ylabel="accuracy on inputs without a label")
 checks = 1 + np.arange(len(found))
 estimate, low, high = np.array(found).T
-second.fill_between(checks, low, high, alpha=0.3, label="95 % confidence sequence")
+second.fill_between(checks, low, high, alpha=0.3, label="95% confidence sequence")
 second.plot(checks, estimate, label="correct so far")
 second.axhline(share, color="black", linestyle="--", label="in truth")
 second.set(xlabel="checks", ylabel="share of correct predictions", ylim=(0, 1))
@@ -112,4 +111,4 @@ second.legend(loc="lower right")
 
 for n_checked in (50, 200, 800):
     low, high = confidence_sequence(Checked(round(0.9 * n_checked), n_checked, 10_000))
-    print(f"90 % of {n_checked} checks correct: between {low:.0%} and {high:.0%}")
+    print(f"90% of {n_checked} checks correct: between {low:.0%} and {high:.0%}")

@@ -3,15 +3,15 @@
 
 The list "tea, juice" can mean two things: tea and juice were the best of all drinks, or only tea
 and juice were compared. The first is a top-K list, the second a ranking of a subset. The same lists
-give different answers for the two, and the wrong one can turn the result upside down. This example
-shows when, and how to say which kind you have. At the end: three meanings of a tie.
+give different results for the two, and the wrong kind can reverse the result. This example shows
+when, and how to specify the kind. At the end: three meanings of a tie.
 """
 
 # %%
 # The smallest example
 # --------------------
-# Three drinks, one list with one name. As a top-K list it says that tea comes before the other
-# two. As a ranking of a subset it says nothing, and has probability 1, whatever the worths are.
+# Three drinks, one list with one name. As a top-K list, it means that tea comes before the other
+# two. As a subset ranking, it compares nothing, and has probability 1, whatever the worths are.
 
 # sphinx_gallery_thumbnail_number = 2
 import matplotlib.pyplot as plt
@@ -44,8 +44,8 @@ for _ in range(500):
 print(lists[0])
 
 # %%
-# We read the same lists as both kinds. Read as top-K lists, a drink that somebody did not taste
-# counts as one that this person liked less than the four.
+# We interpret the same lists as both kinds. As top-K lists, they mean that a person likes the
+# drinks that were not tasted less than the four that were.
 
 orders, worths = {"truth": drinks}, {"truth": truth}
 for kind in ["subset", "top"]:
@@ -76,9 +76,9 @@ plt.show()
 # The other mistake
 # -----------------
 # In an election, all candidates are on the ballot. A voter who writes down one name prefers this
-# candidate to all others: a top-K list. Read as rankings of subsets, these ballots count for
-# nothing. (PrefLib's files do not say which kind they have; :func:`~rankshot.read_rankings` also
-# has ``kind=``.)
+# candidate to all others: a top-K list. Interpreted as subset rankings, these ballots contain no
+# information. (PrefLib files do not state their kind, so :func:`~rankshot.read_rankings` has the
+# parameter ``kind=``.)
 
 ballots = load_election()
 read = {
@@ -119,7 +119,7 @@ print(frog)
 
 # %%
 # Sorting the numbers breaks ties by the order of the columns. List the same classes in another
-# order, and the answer is another one:
+# order, and the result changes:
 
 for items in [table.items, table.items[::-1]]:
     values = table.select(["frog"], items).values[0]
@@ -128,8 +128,8 @@ for items in [table.items, table.items[::-1]]:
 # %%
 # In rankshot a tie means that the order is *unknown*: its probability is the mean over the orders
 # that it allows, whatever the order of the columns. If your raters said that two items are *equal*,
-# this is another statement, and :class:`~rankshot.DavidsonLuce` is the model for it. Two teas that
-# were tasted 90 times:
+# this is a different statement, and :class:`~rankshot.DavidsonLuce` is the model for it. Two teas
+# that were tasted 90 times:
 
 for name, votes in {
     "30 wins each, 30 ties": [30, 30, 30],

@@ -69,7 +69,7 @@ ax.plot(board.ranks, rows, "o", color="C0", label="rank by votes")
 ax.plot(true_rank, rows, "x", color="C1", label="true rank")
 ax.set_yticks(rows, board.items)
 ax.invert_yaxis()
-ax.set(xlabel="rank, with 95 % intervals", xticks=rows + 1)
+ax.set(xlabel="rank, with 95% intervals", xticks=rows + 1)
 ax.legend(loc="lower left")
 plt.show()
 

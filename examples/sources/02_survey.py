@@ -53,8 +53,8 @@ for question in study.questions[:2]:
 #
 # People who answer
 # -----------------
-# No people are at hand when this page is built, so we simulate them. Their opinions scatter around
-# the order of a language-model panel (a Mallows model), and they rank five of the eight
+# There are no participants when this page is built, so we simulate them. Their opinions scatter
+# around the order of a language-model panel (a Mallows model), and they rank five of the eight
 # items. Two of the 18 answer at random. They use the same web pages as people: they agree to take
 # part, read each question, and choose a place for each item.
 

@@ -169,4 +169,4 @@ def test_bad_input_is_named_and_nothing_is_written(folder, words, files, message
 def test_a_folder_without_permission(folder, monkeypatch):
     monkeypatch.setattr(os, "access", lambda _path, mode: mode != os.W_OK)
     done = rankshot(CLASSIFY)
-    assert (done.status, f"you may not write in {folder}" in done.err) == (2, True)
+    assert (done.status, f"no permission for {folder}" in done.err) == (2, True)

@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_table_of_votes_becomes_a_leaderboard(folder):
     out = run_well(f"{BOARD} -o board.csv")
-    assert "3 items, 24 votes by 3 raters, 95 % comparison intervals" in out
+    assert "3 items, 24 votes by 3 raters, 95% comparison intervals" in out
     assert "leaderboard written to board.csv" in out
     wanted = rs.leaderboard("votes.csv")
     rows = read_csv("board.csv")

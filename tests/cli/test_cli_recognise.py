@@ -48,7 +48,7 @@ def test_one_command_does_what_four_do(place):
     out = run_well(RUN)
     prompts = FOLDER / "p.prompts"
     assert (
-        f"in two minutes: paste {prompts}/rater-1.txt into any chat window, save the answer" in out
+        f"To improve them, paste {prompts}/rater-1.txt into any chat window, save the answer" in out
     )
     assert "rankings: by 'wordnet-path', without people or language models: expect less" in out
     assert "batch: inputs are predicted one at a time; from 10 inputs on" in out
@@ -212,7 +212,7 @@ from unittest.mock import patch
 from rankshot.cli import main
 from rankshot.inference import scoring
 from rankshot.jobs import score_parts
-import rankshot.cli.fit, rankshot.inference.recognition, rankshot.inference.network_check
+import rankshot.cli.fit, rankshot.inference.recognition, rankshot.inference.scoring
 import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])
@@ -315,7 +315,7 @@ def test_killed_at_every_file_and_started_again(place):
 REFUSED = {
     "-o p.csv": "give the new classes, such as --new",
     "--new bus,tulip -o p.csv": "classes are both seen and new: 'bus'; leave them out",
-    "--new tulip --source wordnet --rankings r.jsonl -o p.csv": "leave out --source and --names",
+    "--new tulip --source wordnet --rankings r.jsonl -o p.csv": "replaces --source and --names",
     "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
     "--new tulip -o photos/p.csv": "photos/p.csv: is in the folder of the inputs",
     "--new tulip --folder photos/run -o p.csv": "photos/run: is in the folder of the inputs",

@@ -155,8 +155,9 @@ def test_texts(place):
 
 
 REFUSED = {
-    "photos --model net.onnx -o s.csv": "no preprocessing is known for this network",
-    f"photos --model net.onnx {PLAIN} -o s.csv": "names of its classes; give --seen FILE",
+    "photos --model net.onnx -o s.csv": "pass --seen, a file with one name per line",
+    "photos --model net.onnx --seen classes.txt -o s.csv": "pass --preprocessing, a preset",
+    f"photos --model net.onnx {PLAIN} -o s.csv": "names of its classes; pass --seen, a file",
     "photos --model net.onnx --preprocessing imagnet -o s.csv": "did you mean 'imagenet'",
     "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
     "photo --model net.onnx -o s.csv": "photo: no such file or folder",

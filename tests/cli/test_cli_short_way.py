@@ -144,7 +144,7 @@ def test_answers_beside_are_used(zoo):
     lists = {name: turned[g] for name, g in group_of.items()}
     Path(re.search(r"save the answer as (\S+),", out)[1]).write_text(json.dumps(lists))
     out = run_well([*RUN, "--rehearse", "seen.csv"])
-    assert "in two minutes" not in out
+    assert "To improve them" not in out
     assert "rankings: by 1 rater ('answers', 'wordnet-path')" in out
     assert "expect less" not in out
     assert share_right() == 1

@@ -118,7 +118,7 @@ def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
         path = write_onnx(tmp_path / "net.onnx", metadata={"names": value})
         assert plan_scoring(path, CLASSES, plain).classes.names == tuple(CLASSES)
         with pytest.raises(
-            rs.RankshotError, match=r"names of its classes \('names' in it is not .*; give them"
+            rs.RankshotError, match=r"names of its classes \('names' in it is not .*; pass classes="
         ):
             plan_scoring(path, None, plain)
     path = write_onnx(tmp_path / "net.onnx", metadata={"names": value, "id2label": CLASSES})
@@ -175,11 +175,11 @@ def test_texts_in_onnx(tmp_path):
 @pytest.mark.parametrize(
     ("network", "options", "message"),
     [
-        ({}, {"preprocessing": None}, "no preprocessing is known for this network; give"),
+        ({}, {"preprocessing": None}, "no preprocessing is known for this network; pass"),
         (
             {},
             {"classes": None},
-            "does not contain the names of its classes; give them in the order",
+            "does not contain the names of its classes; pass classes=, a file",
         ),
         # Both in one message, so that one more run is enough.
         (

@@ -22,9 +22,8 @@ from pyarrow import parquet
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
 from rankshot.cli import console
-from rankshot.core import repeated_ids
 from rankshot.inference import scoring
-from rankshot.jobs import classify, executors
+from rankshot.jobs import classify, executors, storage
 from rankshot.jobs.classify_parts import _ClassifyJob
 from rankshot.jobs.executors import Rules, Workers, run_parts
 from rankshot.jobs.storage import list_parts
@@ -214,8 +213,8 @@ def test_ids_in_more_than_one_part_are_counted(place, monkeypatch):
     assert classify("scores", "new.rankshot", "out").n_repeated_ids == 5
     out = run_well("classify scores --head new.rankshot -o out --workers 1")
     assert "ids: 5 rows have an id that another row has as well\n" in out
-    counter = repeated_ids.RepeatedIds()
-    monkeypatch.setattr(repeated_ids, "MOST_IDS", 1000)
+    counter = storage.RepeatedIds()
+    monkeypatch.setattr(storage, "MOST_IDS", 1000)
     hashes = np.random.default_rng(0).integers(2**64 - 1, size=20_000, dtype=np.uint64)
     for some in np.split(np.append(hashes, hashes[:10_000]), 30):
         counter.add(some.tobytes())
@@ -507,7 +506,7 @@ def test_a_scheduler_without_workers_is_not_waited_for_without_end(place):
             "--wait-for-workers 0.1"
         )
     assert done.status == 2
-    assert f"{address}: the scheduler has had no workers for 0 s; workers end with" in done.err
+    assert f"{address}: the scheduler has had no workers for 0 s; workers stop with" in done.err
     assert "0 of 5 parts are finished, and the same command continues" in done.err
 
 

@@ -21,7 +21,7 @@ import rankshot as rs
 from command_line import run_well
 from random_rankings import any_rankings
 from rankshot.jobs import PartitionedRankings, partitioned_rankings, read_rankings, write_rankings
-from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce import Likelihood
 
 LINES = (
     '{"ranking": ["größe", ["b", "a"], "c"], "k": 2, "target": "cat"}\n'

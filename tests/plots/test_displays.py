@@ -73,7 +73,7 @@ def test_worths_have_comparison_intervals():
     assert segments[:, 0, 1].tolist() == points.get_ydata().tolist()
     # The best is at the top.
     assert axes.yaxis.get_inverted()
-    assert axes.get_xlabel() == "log-worth, with 95 % comparison intervals"
+    assert axes.get_xlabel() == "log-worth, with 95% comparison intervals"
 
 
 def test_names_are_readable():
@@ -135,7 +135,7 @@ def test_groups_by_worths_or_by_places(attribute, values, drawn):
     assert names_at(axes.yaxis) == ["c", "b", "a"]
     assert [line.get_xdata().tolist() for line in axes.lines] == drawn
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == ["group 1 (30 %)", "group 2 (70 %)"]
+    assert legend == ["group 1 (30%)", "group 2 (70%)"]
 
 
 # ---- Reliability

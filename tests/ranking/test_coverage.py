@@ -1,4 +1,4 @@
-"""How often 95 % intervals of differences hold the truth, by simulation.
+"""How often 95% intervals of differences hold the truth, by simulation.
 
 The numbers are those of docs/results/guide.md.
 """

@@ -11,9 +11,9 @@ import rankshot as rs
 from peak_memory import peak_of
 from random_rankings import rankings_of
 from rankshot.ranking.matrices import ABSENT, alike_items, levels
-from rankshot.ranking.models import plackett_luce, plackett_luce_likelihood, plackett_luce_stages
+from rankshot.ranking.models import plackett_luce, plackett_luce_stages
 from rankshot.ranking.models.information import require_estimable
-from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce import Likelihood
 
 ITEMS = list("abcdef")
 WEIGHTS = st.sampled_from([0.3, 1.0, 2.5])
@@ -110,7 +110,7 @@ def test_newton_with_a_factor_and_by_conjugate_gradients_agree(rng, monkeypatch,
     dense = rs.PlackettLuce(regularization=0.1).fit(rankings)
     theta = rng.normal(size=60)
     information = Likelihood(rankings).information(theta)
-    monkeypatch.setattr(plackett_luce_likelihood, "SMALL", 8)
+    monkeypatch.setattr(plackett_luce, "SMALL", 8)
     monkeypatch.setattr(plackett_luce, "SMALL", 8)
     sparse = rs.PlackettLuce(regularization=0.1).fit(rankings)
     assert sparse.log_worths_ == pytest.approx(dense.log_worths_, abs=1e-6)

@@ -9,8 +9,7 @@ import rankshot as rs
 from peak_memory import peak_of
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models import plackett_luce, plackett_luce_stages
-from rankshot.ranking.models.plackett_luce import maximize_likelihood
-from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce import Likelihood, maximize_likelihood
 
 WORTHS = {"a": 3.0, "b": 0.5, "c": 1.0, "d": 7.0, "e": 0.02}
 

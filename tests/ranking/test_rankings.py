@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from random_rankings import tied_groups
 from rankshot import Rankings
-from rankshot.ranking.entries import find_first, number_rows
+from rankshot.ranking.construction import find_first, number_rows
 
 ANIMALS = ["leopard", "tiger", "lion", "fox", "whale"]
 

@@ -46,7 +46,7 @@ def test_hostile_names_are_no_markup():
     assert all(name in found.text for name in HOSTILE)
 
 
-def test_categories_and_influences_are_side_by_side(rng):
+def test_categories_and_covariates_are_side_by_side(rng):
     pandas = pytest.importorskip("pandas")
     votes = draw(rng, np.array([1.0, 0.0, -1.0]), 600)
     left, right = np.array(votes.items)[votes.codes.reshape(-1, 2)].T

@@ -6,6 +6,7 @@ import pytest
 import rankshot as rs
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import restrict_items
+from rankshot.report.page import find_similar_classes, format_consensus, summarize_rankings
 from rankshot.report.predictions import (
     count_predictions,
     evaluate_predictions,
@@ -14,7 +15,6 @@ from rankshot.report.predictions import (
     list_steps,
     write_verdict,
 )
-from rankshot.report.rankings import find_similar_classes, format_consensus, summarize_rankings
 from rankshot.zeroshot.metrics import Interval, wilson_interval
 
 CLASSES = ["cat", "dog", "ship"]

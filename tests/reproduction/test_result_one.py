@@ -78,7 +78,7 @@ def test_animals_by_hand(animals, found):
     assert len(points) == 42
     expected = {
         "Euclidean": one_nearest_neighbour(points, dist),
-        "Euclidean, normalized": one_nearest_neighbour(
+        "Euclidean, normalised": one_nearest_neighbour(
             [(target, normalized(row)) for target, row in points], dist
         ),
         "Kendall, Hausdorff, K = 2": one_nearest_neighbour(points, kendall(2)),

@@ -10,7 +10,7 @@ from reproduction.classifiers import LEAST_SQUARES
 from reproduction.result_tables import write_csv
 from small_run import small_grids
 
-from rankshot.datasets.intents import load_intents
+from rankshot.datasets.embedded import load_intents
 from reproduction import reproduction as pipeline, text_peers
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from rankshot.core.errors import OutputError, RankshotError
-from rankshot.review.journal import Journal
+from rankshot.review.session import Journal
 
 EVENTS = [{"what": "labels", "labels": {"ünï\n": "cat"}}, {"what": "close"}]
 

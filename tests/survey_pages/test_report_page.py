@@ -7,9 +7,8 @@ from axe import check
 import rankshot as rs
 from rankshot.report.contents import ExplainedInput, Report
 from rankshot.report.images import Outcomes, Thumbnail, build_gallery, choose_images
-from rankshot.report.page import render_report
+from rankshot.report.page import find_similar_classes, render_report, summarize_rankings
 from rankshot.report.predictions import count_predictions, evaluate_predictions
-from rankshot.report.rankings import find_similar_classes, summarize_rankings
 
 pytestmark = pytest.mark.slow
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"

@@ -4,8 +4,8 @@ import pytest
 from starlette.responses import PlainTextResponse
 
 from asgi import JSON, URLENCODED, Client
-from rankshot.web.application import create_application
 from rankshot.web.guards import POLICY, RateLimit, Rules
+from rankshot.web.server import create_application
 
 OWN = "127.0.0.1:8000"
 MEDIA = f"{POLICY}; media-src 'self'"

@@ -88,7 +88,7 @@ def test_noise_of_few_examples_is_that_of_all_directions():
         found.axes @ (found.shares[:, None] * found.axes.T) @ x.T, dense @ x.T
     )
     shares, axes = np.linalg.eigh(dense)
-    prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED_BY_RATERS)
+    prototypes = Prototypes(w, EXPLAINED_BY_RATERS)
     few, all_ = (
         fit_class_means(x, labels, 4, Signal(0.3, 0.5), noise, prototypes)
         for noise in (found, Noise(axes, shares, None))
@@ -127,7 +127,7 @@ def test_slope_and_signal_are_measured(beta, rho):
     w, means = draw_classes(rng, 60, 40, beta, rho)
     labels = np.repeat(np.arange(60), 8)
     x = means[labels] + rng.normal(size=(480, 40)) * np.sqrt((1 - rho) / 40)
-    prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED_BY_RATERS)
+    prototypes = Prototypes(w, EXPLAINED_BY_RATERS)
     found = fit_class_means(x, labels, 60, Signal(0.4, 0.5), None, prototypes)
     assert found.slope == pytest.approx(beta, abs=0.04)
     assert found.signal == pytest.approx(rho, abs=0.03)
@@ -141,7 +141,7 @@ def accuracy_of(rng, n_examples, *, wrong, size=10):
         means[y] + rng.normal(size=(len(y), 30)) * np.sqrt(0.65 / 30) for y in (labels, test)
     )
     given = np.roll(w, 1, axis=0) if wrong else w
-    prototypes = Prototypes(given, (0.35, 0.35), EXPLAINED_BY_RATERS)
+    prototypes = Prototypes(given, EXPLAINED_BY_RATERS)
     found = fit_class_means(x, labels, size, Signal(0.35, 0.5), None, prototypes)
     means_of_examples = np.array([x[labels == z].mean(axis=0) for z in range(size)])
     nearest = inputs @ means_of_examples.T - 0.5 * np.vecdot(means_of_examples, means_of_examples)
@@ -296,10 +296,34 @@ def test_rankings_that_agree_by_chance_have_no_slope(beta, most):
         rng = np.random.default_rng(seed)
         w, means = draw_classes(rng, 12, 30, beta, 0.3)
         x = means + rng.normal(size=(12, 30)) * np.sqrt(0.7 / 30)
-        prototypes = Prototypes(w, (0.35, 0.35), EXPLAINED_BY_RATERS)
+        prototypes = Prototypes(w, EXPLAINED_BY_RATERS)
         found = fit_class_means(x, np.arange(12), 12, Signal(0.3, 0.5), None, prototypes)
         slopes.append(found.slope)
     assert 0.8 * beta < np.mean(slopes) < most, np.mean(slopes)
+
+
+def test_one_example_of_each_of_two_classes_tells_correct_rankings_from_exchanged_ones():
+    slopes = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        w, means = draw_classes(rng, 2, 30, 0.4, 0.35)
+        x = means + rng.normal(size=(2, 30)) * np.sqrt(0.65 / 30)
+        slopes.append(
+            [
+                fit_class_means(
+                    x,
+                    np.arange(2),
+                    2,
+                    Signal(0.35, 0.5),
+                    None,
+                    Prototypes(given, EXPLAINED_BY_RATERS),
+                ).slope
+                for given in (w, w[::-1])
+            ]
+        )
+    correct, exchanged = np.transpose(slopes)
+    assert np.mean(correct > 0.2) > 0.95
+    assert np.mean(exchanged < 0.1) > 0.95
 
 
 # ------------------------------------------------------------------ heads

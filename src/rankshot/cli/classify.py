@@ -79,10 +79,10 @@ def classify(
     reject_below
         Label an input `rejected` if the probability of every class is below this.
     batch
-        Classify all inputs together: the scores of unlabelled inputs refine what the rankings say
-        about each class. Every new class must occur among the inputs. With auto, this is done if
-        there are at least five inputs per class and the labels stay close to those of single
-        inputs. The number of labels that change is printed.
+        Classify all inputs jointly: the distribution of their scores, without labels, corrects the
+        rankings. Most new classes should occur among the inputs, several times each. With auto,
+        this is done if there are at least five inputs per class and most labels agree with those of
+        single inputs. The number of labels that change is printed.
     top
         Write only the N most probable classes of each input: label, label_2, … with probability,
         probability_2, …, instead of one column per class. `rankshot report` needs all columns.

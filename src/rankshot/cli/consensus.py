@@ -79,7 +79,7 @@ def consensus(
         s3://bucket/votes.
     method
         kemeny: the order with the fewest disagreements, with ties. plackett-luce: all items in the
-        order of the model's worths. mallows: the center of the model. With -o, the consensus of the
+        order of the model's worths. mallows: the centre of the model. With -o, the consensus of the
         last two is as long as the longest list, as `classify --set posterior=consensus` uses it.
     k
         Use only the first k places of each ranking. The default is all.
@@ -88,8 +88,8 @@ def consensus(
         one row per rater, with the items in order (orders), or with one column per item (places,
         1 is best, or scores, the highest is best).
     kind
-        What a missing item means, if the file does not say it: it comes after the others (top, the
-        default) or was not compared (subset).
+        What a missing item means, if the file does not specify it: it comes after the others (top,
+        the default) or was not compared (subset).
     column : <name=column>
         A column of a table that has another name, such as rater=who, or how columns are read, such
         as ignore=age,region; may be repeated. See `rankshot leaderboard`.
@@ -134,8 +134,8 @@ def consensus(
     _print_summaries(summaries, method, given.items, k)
     if method == "kemeny" and (n_open := max(each.n_open_pairs for each in summaries)):
         say(
-            f"warning: {n_open:,} pairs of items were never compared, and rankings say little "
-            "about their order: use --method plackett-luce, or rankshot leaderboard"
+            f"warning: {n_open:,} pairs of items were never compared, so their order is "
+            "uncertain: use --method plackett-luce, or rankshot leaderboard"
         )
     if explain:
         _print_explanation(summaries)
@@ -274,10 +274,10 @@ def _print_explanation(summaries: list[ranking.TargetSummary]) -> None:
     counts = sorted({summary.k for summary in summaries})
     places = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     say(
-        "W is Kendall's coefficient of concordance of all places (1: all raters agree as far as "
-        "they go, 1/m: m raters agree no more than by chance). The distances to the "
+        "W is Kendall's coefficient of concordance of all places (1: all raters agree on the "
+        "items they share, 1/m: m raters agree no more than by chance). The distances to the "
         f"consensus are Kendall distances over the first {places} places, divided by the largest "
         "possible distance (0: all rankings agree), on the items that a ranking compares. Items "
-        "that are in none of these places do not count. The column furthest names the three "
+        "that are in none of these places are ignored. The column furthest names the three "
         "raters or sources that are furthest from the consensus."
     )

@@ -61,7 +61,7 @@ def fail(text: str) -> NoReturn:
 
 
 @contextmanager
-def name_options(options: Mapping[str, str], columns: Collection[str]) -> Iterator[None]:
+def name_options(options: Mapping[str, str], columns: Collection[str] = ()) -> Iterator[None]:
     """Name the options in place of Python's parameters, in errors and warnings.
 
     ``options`` has the option of each parameter, and ``columns`` are those of --column.
@@ -81,6 +81,8 @@ def _name_options(text: str, options: Mapping[str, str], columns: Collection[str
         text = re.sub(rf"\b{name}='([^' ]+)'", rf"{option} \1", text)
         text = re.sub(rf"\b{name}=(?=')", f"{option} ", text)
         text = re.sub(rf"\b{name}=", option, text)
+    if not columns:
+        return text
     text = re.sub(rf"\b({'|'.join(columns)})='([^' ]*)'", r"--column \1=\2", text)
     return re.sub(rf"(?<!-column )\b({'|'.join(columns)})=", r"--column \1=", text)
 
@@ -243,7 +245,7 @@ def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None
 def _check_parent(path: Path, folder: Path) -> None:
     refuse(not folder.is_dir(), f"{path}: cannot write there: {folder} is not a folder")
     refuse(
-        not os.access(folder, os.W_OK), f"{path}: cannot write there: you may not write in {folder}"
+        not os.access(folder, os.W_OK), f"{path}: cannot write there: no permission for {folder}"
     )
 
 

@@ -93,5 +93,5 @@ def _print_comparison(comparison: MethodComparison, n_inputs: int) -> None:
             text = f"{estimate:.3f} ± {(high - low) / 2:.3f}".replace("0.", ".")
             cell = Text(text, style="bold" if estimate == best else "")
             rows.append([f"  {row.source}", cell])
-    title = f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95 % interval"
+    title = f"Accuracy on {n_inputs:,} images of 10 new classes, ± 95% interval"
     print_table(title, ["method and source", ">accuracy"], rows)

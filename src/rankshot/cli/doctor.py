@@ -63,8 +63,9 @@ def doctor(
         The classes of the inputs of --reference or, without it, of the scores: a table with
         columns id and label, or with a column label alone and the same rows (.csv, .parquet).
     rehearsal
-        Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
-        rank --rehearse`, by the sources of --rankings. They need --reference and --truth.
+        Rankings for some seen classes, which list the other seen classes (.jsonl), as written by
+        `rankshot rank --rehearse`, from the sources of --rankings. They need --reference and
+        --truth.
     """
     path, rankings, reference = scores, options.rankings, options.reference
     again: list[Any] = []
@@ -262,7 +263,7 @@ def _propose_answers(
     new: ranking.Rankings, rankings: Path, path: Path, again: list[object]
 ) -> Step:
     """Return how to get rankings by a language model: by prompts that are there, or new ones."""
-    text = "answers of a language model: the rankings so far name no rater"
+    text = "answers of a language model: so far, all rankings come from tables"
     name = rankings.name.removesuffix(".rankings.jsonl")
     prompt = next(iter(sorted(rankings.parent.glob(f"{name}.prompts/rater-*.txt"))), None)
     if prompt is None:

@@ -37,8 +37,8 @@ def fit(
     """Fit a head to rankings, and write it to one file.
 
     The options are those of `classify`. `classify`, `explain` and `report` take the file with
-    --head, in place of these options and of the files that they name. `rankshot head` shows what
-    is in it, and `rankshot.load_head` reads it in Python.
+    --head, in place of these options and of the files that they name. `rankshot head` shows its
+    contents, and `rankshot.load_head` reads it in Python.
 
     Example: rankshot fit --rankings rankings.jsonl --reference seen_scores.parquet
     -o new-classes.rankshot
@@ -49,9 +49,9 @@ def fit(
         The fitted head to write (.rankshot).
     seen : <file or imagenet-1k>
         The seen classes, in the order of the columns of the scores: a file of names or labels, as
-        for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, .npz), of which
-        only the names and the score type are used, and the inputs of --examples and --evidence.
-        The default is --reference.
+        for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, .npz), from which
+        the names, the score type and the scores of the inputs in --examples and --evidence are
+        taken. The default is --reference.
     """
     from rankshot.zeroshot.files.head_files import ENDING
 
@@ -84,7 +84,7 @@ def head(file: Path) -> None:
     try:
         rows = [(fill(what, 24), text) for what, text in _describe_file(model)]
     except (TypeError, ValueError, LookupError, AttributeError):
-        raise RankshotError(f"{file}: what it says of its origin is damaged") from None
+        raise RankshotError(f"{file}: the description of its origin is damaged") from None
     print_table(file.name, ["", ""], rows, show_header=False)
 
 
@@ -202,10 +202,10 @@ def export(
 ) -> None:
     """Write a fitted head as an ONNX file.
 
-    The outputs are the probabilities of the classes, and the number of the most probable class.
-    The names of the classes are in the metadata. Before the file is written, its probabilities
-    are compared with those of the head. If the preprocessing of images is known,
-    it is stored in the metadata, and Python code that does the same is printed.
+    The outputs are the probabilities of the classes, and the index of the most probable class. The
+    names of the classes are in the metadata. Before the file is written, its probabilities are
+    compared with those of the head. If the preprocessing of images is known, it is stored in the
+    metadata, and Python code that does the same is printed.
 
     Example: rankshot export new-classes.rankshot --attach network.onnx -o zero-shot.onnx
 

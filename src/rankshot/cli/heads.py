@@ -90,9 +90,9 @@ class HeadOptions:
             class `none of these`. About a third of the inputs of new classes get it as well. A
             reference makes it easier to recognise seen classes.
         examples
-            The classes of some inputs of new classes, for --head weighted-mean: a table with
-            columns id and label, as `rankshot suggest` writes it, with ids of the scores; or
-            scores of other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
+            Labelled inputs of new classes, for --head weighted-mean: a table with columns id and
+            label, as `rankshot suggest` writes it, with ids of the scores; or scores of other
+            inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
             Another model's scores for the new classes, for --head weighted-mean: one column per new
             class, with log-probabilities, probabilities, cosines or other scores, and the ids of

@@ -69,17 +69,18 @@ def leaderboard(
         ignore=age,region (ballots; ignore= if all columns are items); missing=-99; items=x,y,z (all
         items); on_error=skip, which counts and leaves out rows that cannot be read.
     kind
-        What a missing item means, if the file does not say it: it comes after the others (top, the
-        default) or was not compared (subset).
+        What a missing item means, if the file does not specify it: it comes after the others (top,
+        the default) or was not compared (subset).
     ties
         outcome: a tie is a third result, more likely between items of equal worth. half: half a
         win for each item. ignore: the order is unknown. The default is outcome if there are ties.
     covariates
-        Columns of other influences on who wins, such as length,position; separated by commas.
+        Covariates: columns that may also explain who wins, such as length,position; separated by
+        commas.
     category
         A column: each of its values gets its own leaderboard.
     cluster
-        A column of what votes may have in common beside the rater, such as the prompt: the
+        A column that groups correlated votes, in addition to the rater, such as the prompt: the
         intervals take both into account.
     min_votes
         Items with fewer votes are listed separately. The default is 10, or a tenth of the median.
@@ -97,8 +98,8 @@ def leaderboard(
     plot
         A chart to write (.png, .svg, .pdf).
     html
-        A page to write (.html): ratings, pairs, categories, influences, raters, and how to read
-        them. It is one file that needs nothing else.
+        A page to write (.html): ratings, pairs, categories, effects of covariates, raters, and how
+        to read them. It is one self-contained file.
     output
         The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """

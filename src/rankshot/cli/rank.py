@@ -1,11 +1,13 @@
-"""``rankshot rank``: rankings of seen classes from words, corpora and language models."""
+"""``rankshot rank`` and ``ask``: rankings of seen classes from words, corpora, language models."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +66,9 @@ def rank(
     ----------
     seen : <file or imagenet-1k>
         The seen classes: a text file with one name per line (# starts a comment), a JSON file (a
-        list, an object from index to name, or the config.json of a transformers model), a table
-        of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids get
-        readable names, which are printed.
+        list, an object that maps indices to names, or the config.json of a transformers model), a
+        table of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids
+        get readable names, which are printed.
     output
         The rankings to write (.jsonl).
     new : <file or names>
@@ -431,8 +433,8 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
         )
     for same in group_equal_classes(rankings):
         say(
-            f"warning: {quote_names(same)} have the same ranking: they cannot be told apart. Add a "
-            "source that knows how they differ, or correct the file by hand"
+            f"warning: {quote_names(same)} have the same ranking: nothing distinguishes them. "
+            "Add a source that knows how they differ, or correct the file by hand"
         )
     # Columns without names, 0, 1, 2, are ranked as the words zero, one, two.
     if all(classes.words.get(name, name).isdecimal() for name in classes.items):
@@ -443,7 +445,7 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
 
 
 def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
-    """Print a table of each class's first seen classes, with one column per source."""
+    """Print a table of each class's first seen classes, with one row per source."""
     from rankshot.ranking.matrices import iterate_choices
 
     def format_first(target: str, source: str) -> str:
@@ -455,6 +457,130 @@ def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
         return format_order(ties, most=SHOWN) + others
 
     names = rankings.source_names
-    rows = [[target, *(format_first(target, name) for name in names)] for target in classes.targets]
+    # One column per source would leave too little width for each.
+    columns = ["source", "seen classes"] if len(names) > 1 else [*names]
+    rows = [
+        [target if name == names[0] else "", *([name] if len(names) > 1 else []), text]
+        for target in classes.targets
+        for name in names
+        for text in [format_first(target, name)]
+    ]
     title = f"The seen classes most similar to each {classes.kind}"
-    print_table(title, [f"*{classes.kind}", *names], rows)
+    print_table(title, [f"*{classes.kind}", *columns], rows)
+
+
+# ---- Prompts to paste into any chat window
+
+GUIDE = "READ-ME-FIRST.txt"
+GUIDE_TEXT = """\
+How to get rankings for {count} from a language model, without an API key
+
+1. Paste the whole text of each of these files into a new conversation of a chat window:
+
+{prompts}
+
+   Each number is one rater, who gets the classes in another order. A new conversation for each
+   file keeps the answers independent. Different models may answer different files.
+
+2. Save each answer unchanged, as a text file of the same name, in this folder:
+
+       {answers}
+
+3. Read the answers:
+
+       {command}
+
+   Lists that are missing or cannot be used are reported. The option --follow-up FOLDER writes
+   prompts that ask for them again.
+
+A prompt has up to about {tokens:,} tokens. A language model may know public data sets and their
+classes: its answers may be better for these than for your own classes.
+"""
+
+
+def ask(
+    *,
+    seen: str,
+    output: Path,
+    new: str | None = None,
+    question: str = "images",
+    k: int | None = None,
+    raters: int = 4,
+    names: Path | None = None,
+    rehearse: str | None = None,
+    seed: int = 0,
+    max_tokens: int = 8000,
+    overwrite: bool = False,
+) -> None:
+    """Write prompts for a language model, for any chat window.
+
+    Save the answers in the folder `answers` next to the prompts, and give it to `rankshot rank` or
+    `recognise` as --source answers:FOLDER. Answers to several questions are several folders.
+
+    Example: rankshot ask --seen seen.txt --new new.txt -o prompts
+
+    Parameters
+    ----------
+    output
+        The folder to write.
+    k
+        The length of the lists to ask for. The default is 15, or all seen classes if there are
+        fewer.
+    raters
+        The number of prompts, each with the classes in another order.
+    max_tokens
+        The maximum number of tokens of a prompt and its answer together (an estimate). Many new
+        classes are divided among several prompts.
+    overwrite
+        Replace earlier prompts in the folder, unless it has answers.
+    """
+    classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
+    asked = read_question(question) | {"k": k, "raters": raters, "seed": seed}
+    given = {
+        "--seen": seen,
+        "--new": new,
+        "--names": names,
+        "--rehearse": rehearse,
+        "--seed": seed or None,
+        "--question": None if question == "images" else question,
+        "--k": k,
+        "--source": f"{ANSWERS}:{output / ANSWERS}",
+        "-o": "rehearsal.jsonl" if classes.is_rehearsal else "rankings.jsonl",
+    }
+    words = [(option, str(value)) for option, value in given.items() if value is not None]
+    command = shlex.join(["rankshot", "rank", *chain.from_iterable(words)])
+    prompts, tokens = write_prompts(
+        classes, output, command, overwrite=overwrite, max_tokens=max_tokens, **asked
+    )
+    say(
+        f"{format_count(len(prompts), 'prompt')} written to {output}, up to "
+        f"{tokens:,} tokens long (estimated)\n"
+        f"paste each into a new conversation, save the answers in {output / ANSWERS} under the "
+        f"same names (see {output / GUIDE}), then run\n  {command}"
+    )
+
+
+def write_prompts(
+    classes: ClassLists, output: Path, command: str, *, overwrite: bool, **asked: Any
+) -> tuple[list[str], int]:
+    """Write prompts about some classes, with a guide that ends with a command.
+
+    Returns their names, and about how many tokens the longest has.
+    """
+    from rankshot.sources.prompts import estimate_tokens
+
+    prompts = sources.make_prompts(tuple(classes.target_of), tuple(classes.item_of), **asked)
+    own_files: set[str] = set()
+    if overwrite and (output / GUIDE).is_file():
+        own_files = {GUIDE, ANSWERS, *(path.name for path in output.glob("rater-*.txt"))}
+    check_folder(output, own_files)
+    tokens = max(map(estimate_tokens, prompts.values()))
+    guide = GUIDE_TEXT.format(
+        count=format_count(len(classes.targets), classes.kind),
+        prompts="\n".join(f"       {output / name}" for name in prompts),
+        answers=output / ANSWERS,
+        command=command,
+        tokens=tokens,
+    )
+    write_folder(output, {GUIDE: guide, **prompts}, ANSWERS)
+    return list(prompts), tokens

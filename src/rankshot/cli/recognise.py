@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
-from rankshot.cli.ask import write_prompts
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
@@ -29,6 +28,7 @@ from rankshot.cli.rank import (
     read_sources,
     require_known,
     write_follow_ups,
+    write_prompts,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
 from rankshot.cli.score_inputs import (
@@ -85,10 +85,10 @@ def recognise(
 ) -> None:
     """Recognise new classes in images or texts with your own model.
 
-    This combines `rankshot score`, `rank`, `rehearse`, `fit` and `classify`. It makes the best use
-    of the files that you give, and prints each choice with its reason. Results are kept in a
-    folder: an interrupted run continues when the same command is run again, only new inputs are
-    scored, and a run with other new classes reuses the scores.
+    This combines `rankshot score`, `rank`, `rehearse`, `fit` and `classify`. It uses whatever files
+    you give, and prints each choice with its reason. Results are kept in a folder: an interrupted
+    run continues when the same command is run again, only new inputs are scored, and a run with
+    other new classes reuses the scores.
 
     Example: rankshot recognise photos/ --model efficientnet-lite0 --new "okapi, menorah, pagoda"
     -o predictions.csv
@@ -136,7 +136,7 @@ def recognise(
     )
     refuse(
         options.rankings and (source or names),
-        "--rankings FILE has what is known of the new classes: leave out --source and --names",
+        "--rankings FILE replaces --source and --names: leave these out",
     )
     refuse(
         options.needs_reference and rehearse is None,
@@ -370,10 +370,10 @@ def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
         classes, run.prompts, command, overwrite=True, question=question, max_tokens=MAX_TOKENS
     )
     say(
-        "rankings: from WordNet, since the answers of a language model are missing. For better "
-        f"ones, in two minutes: paste {run.prompts / names[0]} into any chat window, save the "
-        f"answer as {run.prompts / ANSWERS / names[0]}, and give the same command again (each of "
-        f"the {format_count(len(names), 'prompt')} there makes them still better)"
+        "rankings: from WordNet, because there are no answers of a language model yet. To improve "
+        f"them, paste {run.prompts / names[0]} into any chat window, save the answer as "
+        f"{run.prompts / ANSWERS / names[0]}, and run the same command again (answers to all "
+        f"{format_count(len(names), 'prompt')} there help further)"
     )
 
 

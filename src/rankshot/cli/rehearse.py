@@ -59,8 +59,8 @@ def rehearse(
         A table of the true classes of these inputs: with columns id and label, or with a column
         label alone and the same rows as the scores (.csv, .parquet).
     rankings
-        Rankings of some seen classes by the other seen classes (.jsonl), as written by `rankshot
-        rank --rehearse seen_labels.csv`.
+        Rankings for some seen classes, which list the other seen classes (.jsonl), as written by
+        `rankshot rank --rehearse seen_labels.csv`.
     new_rankings
         The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
         the new classes is predicted.

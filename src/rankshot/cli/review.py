@@ -77,9 +77,8 @@ def review(
     require_packages("review", "fastapi jinja2 PIL uvicorn")
     from rankshot.review.app import create_app
     from rankshot.review.inputs import ShownInputs
-    from rankshot.review.journal import Journal
     from rankshot.review.results import Results
-    from rankshot.review.session import Review
+    from rankshot.review.session import Journal, Review
     from rankshot.web.server import is_loopback, open_port, serve
 
     refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")

@@ -12,6 +12,7 @@ from rankshot.cli.console import (
     check_output,
     choose_workers,
     is_dataset,
+    name_options,
     print_parts,
     refuse,
     say,
@@ -85,19 +86,19 @@ def score(
     on_error
         What to do with inputs and parts that cannot be read: skip and list them, or stop.
     again
-        Start again, even if there are scores.
+        Start over, even if there are scores already.
     workers
-        The number of local processes. The default for many files is one per core, or one to
-        classify less than 256 MB of scores.
+        The number of local processes. The default for many files is one per core; `classify` uses
+        one process for less than 256 MB of scores.
     scheduler
         Use a Dask cluster: the address of its scheduler, such as tcp://10.0.0.5:8786.
     update
-        Process the parts of a dataset again that have changed, and remove the output of parts that
-        no longer exist.
+        Process changed parts of a dataset again, and remove the output of parts that no longer
+        exist.
     verify
-        Read all inputs and outputs of finished parts again, and process those parts again whose
-        contents are not as the job left them. Without it, only files with another size or time of
-        change are read.
+        Read all inputs and outputs of finished parts again, and process parts again whose contents
+        have changed since. Without it, only files with a different size or modification time are
+        read.
     wait_for_workers
         How many seconds to wait for workers if the scheduler has none. Restart the workers if you
         restart the scheduler.
@@ -162,15 +163,10 @@ def open_plan(
     model: str, classes: str | None, preprocessing: str | None, *, features: bool = True
 ) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
-    from rankshot.inference.scoring import plan_scoring, set_preprocessing
+    from rankshot.inference.scoring import plan_scoring
 
-    opened = set_preprocessing(inference.open_model(model), preprocessing)
-    refuse(
-        classes is None and opened.classes is None,
-        f"{opened.name}: it does not contain the names of its classes{opened.odd}; give --seen "
-        "FILE, with one name per line in the order of its outputs, or --seen imagenet-1k",
-    )
-    plan = plan_scoring(opened, classes, features=features)
+    with name_options({"classes": "--seen", "preprocessing": "--preprocessing"}):
+        plan = plan_scoring(model, classes, preprocessing, features=features)
     for line in plan.describe():
         say(line)
     return plan

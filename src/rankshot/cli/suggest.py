@@ -29,10 +29,10 @@ def suggest(
 ) -> None:
     """Suggest inputs to label as examples of new classes.
 
-    The suggested inputs are the centers of clusters, so that each represents many others. The
-    output has the columns id, guess, probability and label. Fill in as many labels as you like,
-    and give the file to --examples of `classify`, `recognise` or `fit`. With --examples, inputs
-    that have a label are not suggested again: they come first in the output, with their labels.
+    The suggested inputs are the centres of clusters, so that each represents many others. The
+    output has the columns id, guess, probability and label. Fill in as many labels as you like, and
+    give the file to --examples of `classify`, `recognise` or `fit`. With --examples, inputs that
+    have a label are not suggested again: they come first in the output, with their labels.
 
     Example: rankshot suggest scores.parquet --head new-classes.rankshot -n 20 -o labels.csv
 
@@ -79,7 +79,7 @@ def suggest(
 
 
 def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:
-    """Read predictions: inputs are told apart by their probabilities."""
+    """Read predictions: inputs are distinguished by their probabilities."""
     import numpy as np
 
     from rankshot.zeroshot.decide import most_probable
@@ -103,7 +103,7 @@ def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:
 
 
 def _classify(path: Path, options: HeadOptions) -> _Guesses:
-    """Classify inputs, which are told apart by their scores."""
+    """Classify inputs, which are distinguished by their scores."""
     table = open_table(path, options)
     model, table = fit_head(table, options)
     ids, scores = read_scores(table)

@@ -127,8 +127,8 @@ def exclude(
 ) -> None:
     """Exclude participants: their answers are no longer used.
 
-    The answers are kept. Others get the questions immediately. Undo it with `rankshot survey
-    restore`.
+    The answers are kept, and their questions are immediately given to others. Undo it with
+    `rankshot survey restore`.
 
     Example: rankshot survey exclude study.toml 5f1e2d3c --why "failed the attention check"
 
@@ -175,9 +175,9 @@ def restore(study: Path, ids: list[str], *, database: str | None = None) -> None
 def release(study: Path, ids: list[str], *, database: str | None = None) -> None:
     """Let participants continue in another browser.
 
-    An id is not a secret, so it starts only once, and continues in the browser in which it started.
-    After this command, whoever opens the survey next with the id continues. Use it if a
-    participant asks for it, and you are certain who is asking.
+    An id is not a secret, so it can start the survey only once, and its participant continues in
+    the same browser. After this command, the next browser that opens the survey with the id
+    continues. Use it if a participant asks for it, and you are certain who is asking.
 
     Example: rankshot survey release study.toml 5f1e2d3c
     """
@@ -238,7 +238,7 @@ def payments(
 ) -> None:
     """Show who is to be paid; write lists for the platform.
 
-    The ids are Prolific's participant ids, or without a platform completion codes. Look at the
+    The ids are Prolific's participant ids or, without a platform, completion codes. Look at the
     answers of participants with a flag first: exclude them, or approve them with --with-flagged.
 
     Example: rankshot survey payments study.toml --approve -o approve.csv

@@ -34,7 +34,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
 
     A table shows the answers to the questions of each target, their consensus and how well they
     agree (Kendall's W). If people saw different items, the consensus is the order of the worths,
-    with 95 % intervals of the places, and the number of compared pairs is stated. Below are the
+    with 95% intervals of the places, and the number of compared pairs is stated. Below are the
     flagged raters. Excluded participants are not included.
 
     Example: rankshot survey status study.toml
@@ -47,7 +47,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
         An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
         a URL with a password in the environment variable RANKSHOT_SURVEY_DATABASE instead.
     pilot
-        Only the participants of the pilot, not the others.
+        Only pilot participants.
     """
     from rankshot.survey.store.people import describe_state
 
@@ -221,8 +221,7 @@ def backup(study: Path, *, output: Path, database: str | None = None, force: boo
         Replace the file if it exists already.
     """
     require_extra()
-    from rankshot.survey.store.damage import describe_loss
-    from rankshot.survey.store.sqlite_files import backup_database, describe_doubt
+    from rankshot.survey.store.sqlite_files import backup_database, describe_doubt, describe_loss
 
     place = find_database(study, database)
     check_output(output, (".sqlite",), study)

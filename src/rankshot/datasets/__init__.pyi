@@ -1,12 +1,16 @@
 from .embedded import (
     CIFAR_SENSES as CIFAR_SENSES,
     ClassNames as ClassNames,
+    SoundScores as SoundScores,
+    TextData as TextData,
     class_names as class_names,
     load_class_vectors as load_class_vectors,
     load_election as load_election,
     load_held_out_panel as load_held_out_panel,
+    load_intents as load_intents,
     load_panel as load_panel,
     load_similarities as load_similarities,
+    load_sounds as load_sounds,
 )
 from .example_files import write_example_files as write_example_files
 from .images import (
@@ -20,5 +24,3 @@ from .images import (
     load_thumbnails as load_thumbnails,
     write_photographs as write_photographs,
 )
-from .intents import TextData as TextData, load_intents as load_intents
-from .sounds import SoundScores as SoundScores, load_sounds as load_sounds

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import as_names
 from rankshot.inference.images import Preprocessing
-from rankshot.inference.network_check import check_scores
-from rankshot.inference.scoring import Classes, ScoredInputs, score
+from rankshot.inference.scoring import Classes, ScoredInputs, check_scores, score
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.names import ClassLabels, describe_unknown
 from rankshot.sources.registry import RankingSource, Source, compare_classes
@@ -144,7 +143,7 @@ def recognise(
         Whether only new classes may be predicted, or seen classes as well.
     none : bool
         Whether "none of these" may be predicted. Some inputs of new classes are then rejected as
-        well: on photographs, 77 % of the inputs of other classes were rejected, and 30 % of those
+        well: on photographs, 77% of the inputs of other classes were rejected, and 30% of those
         of new classes. The mean AUROC on three data sets is .75.
     batch : {"auto", "yes", "no"}
         Whether all inputs are classified jointly. This needs inputs of all new classes. With

@@ -82,8 +82,8 @@ def classify(
         Instead of both, the number of local processes, which Dask starts. A script that starts
         processes must be guarded by ``if __name__ == "__main__"``.
     wait_for_workers : float
-        How many seconds to wait if a scheduler has no workers. Workers end with their scheduler: if
-        it is started again, so must they be.
+        How many seconds to wait if a scheduler has no workers. Workers stop with their scheduler:
+        if you restart it, restart them as well.
     score_type : str
         What the scores are, such as ``"logits"``. With ``"auto"``, it is the type that the head
         was fitted for; if that is unknown, it is guessed from the first part.
@@ -92,16 +92,16 @@ def classify(
     top : int, optional
         Write only the most probable classes of each input, this many; see `open_predictions`.
     again : bool
-        Remove all predictions that are there and begin again; also those of another job.
+        Remove all existing predictions, including those of another job, and start over.
     update : bool
-        Do parts again that have changed since, and remove the predictions of those that have
-        vanished.
+        Process changed parts again, and remove the predictions of parts that no longer exist.
     verify : bool
-        Read all inputs and outputs of finished parts again, and do those parts again whose contents
-        are not those that the job keeps checksums of. By default, contents are read only where a
-        size or a time of change is another one.
+        Read all inputs and outputs of finished parts again, and process parts again whose contents
+        do not match their checksums. By default, only files with a different size or modification
+        time are read.
     on_error : {"skip", "stop"}
-        What to do if a part cannot be classified: list it and do the others, or raise an error.
+        What to do if a part cannot be classified: list it and process the others, or raise an
+        error.
     progress : callable, optional
         Called with the `PartsRun` after each part.
     notify : callable, optional
@@ -210,7 +210,7 @@ class _ClassifyJob(PartJob):
             if not self.is_given and {found, self.score_type} == {LOGITS, PROBABILITIES}:
                 raise RankshotError(
                     f"{table.path}: the scores look like {found}, and those of the dataset are "
-                    f"interpreted as {self.score_type}; if all are {self.score_type}, say so "
+                    f"interpreted as {self.score_type}; if all are {self.score_type}, pass it "
                     "(score_type)"
                 )
 

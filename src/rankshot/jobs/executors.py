@@ -30,7 +30,6 @@ from typing import Any, NamedTuple
 
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
-from rankshot.core.repeated_ids import RepeatedIds
 from rankshot.core.validation import require_module, require_number, require_whole_number
 from rankshot.inference.inputs import Skipped
 from rankshot.inference.model import fingerprint
@@ -54,7 +53,14 @@ from rankshot.jobs.part_jobs import (
     write_records,
     write_skipped,
 )
-from rankshot.jobs.storage import Part, join_address, list_files, remove_files, remove_partial_files
+from rankshot.jobs.storage import (
+    Part,
+    RepeatedIds,
+    join_address,
+    list_files,
+    remove_files,
+    remove_partial_files,
+)
 
 PATIENCE_SECONDS = 60.0
 """How long a lost scheduler is waited for."""
@@ -392,7 +398,7 @@ class NoWorkersError(RankshotError):
     def __init__(self, client: Any, seconds: float) -> None:
         super().__init__(
             f"{client.scheduler.address}: the scheduler has had no workers for {seconds:.0f} s; "
-            "workers end with their scheduler, so start them again after it"
+            "workers stop with their scheduler, so restart them after it"
         )
 
 

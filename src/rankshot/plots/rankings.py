@@ -262,7 +262,7 @@ class WorthsDisplay(Display):
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
     >>> display = rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes))
     >>> display.ax_.get_xlabel()
-    'log-worth, with 95 % comparison intervals'
+    'log-worth, with 95% comparison intervals'
     """
 
     items: list[str]
@@ -317,7 +317,7 @@ class WorthsDisplay(Display):
         label, ends = self.scale, np.full((len(self.items), 2), np.nan)
         if self.intervals is not None:
             ends = self.intervals
-            label += f", with {100 * self.level:g} % comparison intervals"
+            label += f", with {100 * self.level:g}% comparison intervals"
         draw_intervals(ax, np.column_stack([self.log_worths, ends]))
         ax.set_xlabel(label)
         name_rows(ax, self.items)
@@ -355,7 +355,7 @@ class GroupsDisplay(Display):
     >>> mixture = rs.RankingMixture(n_starts=2, random_state=0).fit(votes)
     >>> display = rs.plots.GroupsDisplay.from_mixture(mixture)
     >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    ['group 1 (75 %)', 'group 2 (25 %)']
+    ['group 1 (75%)', 'group 2 (25%)']
     """
 
     items: list[str]
@@ -397,7 +397,7 @@ class GroupsDisplay(Display):
             if not many:
                 # A line from item to item is for comparing groups.
                 style["linestyle"] = "none"
-            label = f"group {g + 1} ({100 * weight:.0f} %)"
+            label = f"group {g + 1} ({100 * weight:.0f}%)"
             ax.plot(row, np.arange(len(self.items)), label=label, **style)
         ax.set_xlabel("log-worth in the group" if self.are_worths else "place in the group's order")
         if many:

@@ -75,7 +75,7 @@ class Agreement:
     ...     raters=["ann", "bob", "cy", "dan"])
     >>> found = rs.agreement(votes, random_state=0)
     >>> found
-    W = 0.50 (95 % interval 0.00 to 0.97; 0.25 by chance), p = 0.093 by permutation
+    W = 0.50 (95% interval 0.00 to 0.97; 0.25 by chance), p = 0.093 by permutation
     >>> dict(zip(found.raters, found.correlations.round(2).tolist()))
     {'ann': 0.44, 'bob': 0.22, 'cy': 0.44, 'dan': 0.0}
     """
@@ -95,7 +95,7 @@ class Agreement:
     def __repr__(self) -> str:
         low, high = self.interval
         return (
-            f"W = {self.concordance:.2f} ({100 * self.level:g} % interval {low:.2f} to {high:.2f}; "
+            f"W = {self.concordance:.2f} ({100 * self.level:g}% interval {low:.2f} to {high:.2f}; "
             f"{self.chance:.2f} by chance), p = {self.p_value:.2g} by {self.method}"
         )
 

@@ -18,8 +18,15 @@ from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.tables import find_column
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import Kind, number_items, validate_columns
-from rankshot.ranking.entries import Entries, find_first, number_rows, row_starts
+from rankshot.ranking.construction import (
+    Entries,
+    Kind,
+    find_first,
+    number_items,
+    number_rows,
+    row_starts,
+    validate_columns,
+)
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.votes import (
     COUNTS,

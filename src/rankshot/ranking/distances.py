@@ -41,8 +41,8 @@ def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = Non
     where U are the pairs in opposite orders, S those tied only in a, and T those tied only in b
     (Critchlow 1985; Fagin et al. 2006). The items that a top-K list leaves out are tied after its
     last item, so lists may have different lengths. For two lists of equal length, the value is
-    Critchlow's top-K distance: the paper's equation 5 with its misprint corrected (``D`` is the
-    set of items that only the *second* list names).
+    Critchlow's top-K distance: equation 5 of Hamm and Belkin with its misprint corrected (``D`` is
+    the set of items that only the *second* list names).
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
-from rankshot.ranking.entries import Entries, count_places, number_rows, row_starts
+from rankshot.ranking.construction import Entries, count_places, number_rows, row_starts
 from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
 from rankshot.ranking.rankings import Rankings
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.entries import find_first
+from rankshot.ranking.construction import find_first
 from rankshot.ranking.rankings import Rankings
 
 T = TypeVar("T")

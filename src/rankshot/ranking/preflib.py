@@ -20,13 +20,15 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
+    Entries,
     Kind,
     Where,
+    count_places,
     describe_row,
+    row_starts,
     validate_columns,
     validate_entries,
 )
-from rankshot.ranking.entries import Entries, count_places, row_starts
 from rankshot.ranking.rankings import Rankings
 
 PREFLIB_ENDINGS = (".soc", ".soi", ".toc", ".toi")

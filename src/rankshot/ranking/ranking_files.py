@@ -34,14 +34,18 @@ from rankshot.core.tables import (
 from rankshot.core.validation import as_names, require_choice, require_whole_number
 from rankshot.ranking.ballots import LAYOUTS, read_ballots
 from rankshot.ranking.construction import (
+    Column,
+    Entries,
     Kind,
     Order,
     Where,
+    count_places,
+    find_row,
     number_items,
+    row_starts,
     validate_columns,
     validate_entries,
 )
-from rankshot.ranking.entries import Column, Entries, count_places, find_row, row_starts
 from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
 from rankshot.ranking.rankings import Rankings

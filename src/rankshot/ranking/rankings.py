@@ -22,8 +22,16 @@ from rankshot.core.errors import (
 )
 from rankshot.core.validation import as_names
 from rankshot.ranking import construction
-from rankshot.ranking.construction import Kind, Labels, Order, Where, describe_row
-from rankshot.ranking.entries import Column, Entries, find_first
+from rankshot.ranking.construction import (
+    Column,
+    Entries,
+    Kind,
+    Labels,
+    Order,
+    Where,
+    describe_row,
+    find_first,
+)
 from rankshot.ranking.votes import Votes, read_votes
 
 ROWS_SHOWN = 6

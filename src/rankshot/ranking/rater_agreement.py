@@ -17,8 +17,8 @@ from rankshot.core.estimators import clone
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.consensus.kemeny import count_open_pairs, find_order
 from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.construction import count_places
 from rankshot.ranking.distances import compare_common_items
-from rankshot.ranking.entries import count_places
 from rankshot.ranking.matrices import (
     NamedOrder,
     Some,
@@ -53,7 +53,7 @@ ROUNDING_ERROR = 1e-12
 MOST_SOLVED_ITEMS = 20
 """Of more items, a Kemeny order with ties is a good one, and perhaps not the best."""
 DEFAULT_K = 10
-"""The number of places of each ranking that count, by default."""
+"""The number of places of each ranking that are used by default."""
 
 
 def concordance(rankings: AnyRankings) -> float | None:
@@ -439,7 +439,7 @@ class TargetSummary:
 def summarize(
     rankings: AnyRankings, model: Any = None, k: int | None = DEFAULT_K
 ) -> list[TargetSummary]:
-    """Summarize the rankings of every target.
+    """Summarise the rankings of every target.
 
     The consensus is the one that a zero-shot head with the same ``k`` and prior uses. It has as
     many places as the longest top-K list (three for ballots with three places), or all items of
@@ -570,7 +570,7 @@ def summarize_target(
     *,
     model: Any = None,
 ) -> TargetSummary:
-    """Summarize the rankings of one target around a consensus of them."""
+    """Summarise the rankings of one target around a consensus of them."""
     order = [tuple(x) if isinstance(x, list) else x for x in consensus.orders()[0]]
     # The later items of a subset ranking are tied after its first k places.
     n_places = int(last_levels(consensus)[0]) + 1

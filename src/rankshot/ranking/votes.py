@@ -17,8 +17,13 @@ from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_item
 from rankshot.core.tables import find_column
 from rankshot.core.validation import as_names, require_choice
-from rankshot.ranking.construction import number_items, stack_pairs
-from rankshot.ranking.entries import Entries, find_first, number_rows
+from rankshot.ranking.construction import (
+    Entries,
+    find_first,
+    number_items,
+    number_rows,
+    stack_pairs,
+)
 
 NAMED = (
     "model", "item", "option", "system", "player", "team", "candidate", "assistant", "generator",

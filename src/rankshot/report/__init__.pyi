@@ -1,12 +1,13 @@
 from .boards import render_board as render_board
 from .contents import Report as Report
-from .page import render_report as render_report, write_page as write_page
+from .page import (
+    find_similar_classes as find_similar_classes,
+    render_report as render_report,
+    summarize_rankings as summarize_rankings,
+    write_page as write_page,
+)
 from .predictions import (
     count_predictions as count_predictions,
     evaluate_predictions as evaluate_predictions,
     write_verdict as write_verdict,
-)
-from .rankings import (
-    find_similar_classes as find_similar_classes,
-    summarize_rankings as summarize_rankings,
 )

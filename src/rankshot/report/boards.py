@@ -57,7 +57,7 @@ def render_board(
         "ratings": _format_ratings(board),
         "pairs": _format_pairs(board) if len(board) > 1 else None,
         "categories": _format_categories(named) if len(named) > 1 else None,
-        "influences": _format_effects(named),
+        "covariates": _format_effects(named),
         "raters": rows
         and {
             "first": rows[:FIRST_PAIRS],
@@ -109,7 +109,7 @@ def _explain(board: Leaderboard) -> list[str]:
     wins = 10 / (1 + np.exp(-gap / board.unit))
     points = f"{gap:.0f} points" if board.scale == "elo" else f"{gap:.2f}"
     tied = " of the votes that are not ties" if board.tie_parameter else ""
-    level = f"{100 * board.level:g} %"
+    level = f"{100 * board.level:g}%"
     together = "all of these claims hold together with a probability of at least"
     preliminary = "Grey items are preliminary: their intervals are wide, or contain all ratings"
     return [

@@ -29,8 +29,8 @@ from rankshot.report.images import (
     choose_images,
     describe_choice,
 )
+from rankshot.report.page import find_similar_classes, summarize_rankings
 from rankshot.report.predictions import evaluate_predictions, explain_outcomes, write_verdict
-from rankshot.report.rankings import find_similar_classes, summarize_rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
@@ -256,7 +256,8 @@ def describe_rehearsal(demo: Demo) -> str:
     """Return what the rehearsal was, and what it found."""
     before, after = demo.rehearsal.calibration_error_
     return (
-        "Evaluation, images and explanations: the head that a rehearsal chose. In it, "
+        "The evaluation, the images and the explanations use the head that a rehearsal chose. In "
+        "this rehearsal, "
         f"{len(demo.rehearsal.classes_)} seen classes were held out. "
         f"Their mean accuracy was {format_interval(demo.rehearsal.accuracy_)}, and the calibration "
         f"error {before:.1%} with the default temperature, {after:.1%} with the chosen one."

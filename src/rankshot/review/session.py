@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from pathlib import Path
 from threading import Condition, RLock, Thread
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, short_repr, suggest_name
+from rankshot.core.errors import OutputError, RankshotError, format_count, short_repr, suggest_name
+from rankshot.core.files import append_line
 from rankshot.ranking.rankings import Rankings
 from rankshot.review.audit import Audit
-from rankshot.review.journal import Event, Journal
 from rankshot.review.learning import Changes, Learner, Predicted, compare
 from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
@@ -128,7 +130,7 @@ class Review:
         self._fit_now()
         self.audit = None
         if self._digest() != event["digest"]:
-            self.notes.append("an audit was ended: its inputs or predictions are not those of now")
+            self.notes.append("an audit was ended: its inputs or predictions have changed")
             return
         order = np.random.default_rng(event["seed"]).permutation(self.unlabelled())
         self.audit = Audit(order, self.predicted.labels)
@@ -319,3 +321,53 @@ class Review:
                 "problem": self.problem,
                 "notes": self.notes,
             }
+
+
+# ---- The journal: lines of JSON that are only ever added, each on disk before it counts
+
+Event = dict[str, Any]
+
+
+class Journal:
+    """A file of events, which `read` returns in their order."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            # Not buffered: what is written goes to the system in one call.
+            self._stream = path.open("a+b", buffering=0)
+        except OSError as error:
+            raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
+
+    def read(self) -> Iterator[Event]:
+        """Yield all events, before the first one is added.
+
+        A process that is killed can leave an incomplete last line. Its event was not acknowledged,
+        and it is removed.
+        """
+        end = 0
+        with self.path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                if not line.endswith(b"\n"):
+                    self._stream.truncate(end)
+                    return
+                end += len(line)
+                try:
+                    event = json.loads(line)
+                except ValueError:
+                    event = None
+                if not isinstance(event, dict):
+                    raise RankshotError(
+                        f"{self.path}:{number}: damaged: not a line of JSON; restore the file from "
+                        "a copy, or remove the line; only its decision is lost"
+                    )
+                yield event
+
+    def append(self, event: Event) -> None:
+        """Add an event; when this returns, it is on disk."""
+        line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
+        append_line(self._stream, line, self.path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()

@@ -140,8 +140,8 @@ class LanguageModel:
         A .jsonl file that stores every answer as soon as it arrives, for one process at a time. The
         next run asks only the missing questions. `read_rankings` reads it as well.
     question : str
-        ``"images"``: which items would an image classifier say most often? ``"text"``: the same
-        for a text classifier. ``"contrast"``: which items would it say more often than for the
+        ``"images"``: which items would an image classifier predict most often? ``"text"``: the same
+        for a text classifier. ``"contrast"``: which items would it predict more often than for the
         other targets? ``"any"``: the first question for other ``inputs``, such as ``"sound
         recordings"``. ``"similar"``: which items are most similar? Or a template that asks for a
         JSON list, with the fields {target}, {items} and {k}, and perhaps {classes}: all targets.

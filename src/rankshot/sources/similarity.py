@@ -187,7 +187,7 @@ class Similarity:
 
 
 def arithmetic_mean(tables: Sequence[Similarity]) -> Similarity:
-    """Average similarity tables, each rescaled to [0, 1]; the paper uses this as a baseline.
+    """Average similarity tables, each rescaled to [0, 1], as Hamm and Belkin (2015) do.
 
     A cell is the mean over the sources in which it is known.
 

@@ -58,10 +58,10 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 WEAK_POWER = 0.5
 """The power of evidence that is vague or that partly repeats other evidence. Of the 331 names of
-ImageNet's classes with several senses, 87.3 % get the right one; 86.4 % with .25, 85.5 % with 1."""
+ImageNet's classes with several senses, 87.3% get the right one; 86.4% with .25, 85.5% with 1."""
 UNTAGGED_COUNT = 0.1
-"""What is added to the tag counts, as most senses were never tagged: 87.6 % are right with 1, and
-85.2 % with .01."""
+"""What is added to the tag counts, as most senses were never tagged: 87.6% are right with 1, and
+85.2% with .01."""
 SAME_SENSE_PROBABILITY = 0.05
 """The probability that two names which can have the same sense do have it. Any value from .01 to
 .5 gives the same senses on these names."""

@@ -55,7 +55,7 @@ def new_study(
         the pool has all items.
     title : str, optional
     answers_per_question : int
-        Fifty in the paper.
+        The number of answers that each question should get; Hamm and Belkin (2015) used 50.
     questions_per_participant : int, optional
         By default 10, or all if there are fewer.
 

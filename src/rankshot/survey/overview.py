@@ -53,7 +53,7 @@ class QuestionProgress(NamedTuple):
 
 
 class Place(NamedTuple):
-    """An item of a consensus by worths: its log-worth, and the interval of its place, at 95 %."""
+    """An item of a consensus by worths: its log-worth, and the interval of its place, at 95%."""
 
     item: str
     log_worth: float
@@ -233,7 +233,7 @@ class Overview:
 
 
 def read_overview(study: Study, database: Database, now: float, *, pilot: bool = False) -> Overview:
-    """Read the database of a survey, and summarize it.
+    """Read the database of a survey, and summarise it.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def summarize_questions(
 def summarize_targets(
     questions: Iterable[QuestionProgress], answers: Iterable[Answer]
 ) -> tuple[TargetProgress, ...]:
-    """Summarize the answers to each target. Flagged participants count like all others."""
+    """Summarise the answers to each target. Flagged participants count like all others."""
 
     def cell(question: Question) -> tuple[str, str]:
         return question.target, question.condition

@@ -22,9 +22,6 @@ from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
-SLOPE = 0.35
-"""The slope β of rankings before any example is seen, with a standard deviation of the same size.
-It decides only while two or three classes have examples."""
 SIGNAL = 0.35, 0.5
 """ρ without a reference, and the standard deviation of its logarithm: .12 to .48 on held-out seen
 classes of four data sets."""
@@ -109,12 +106,10 @@ class Prototypes(NamedTuple):
     """What the rankings say of the means of the classes.
 
     ``directions`` has one row per class, of length 1, or 0 for a class without rankings.
-    ``slope`` is β with its standard deviation, and ``explained`` the share of ρ that β² is, with
-    the standard deviation of its logarithm.
+    ``explained`` is the share of ρ that β² is, with the standard deviation of its logarithm.
     """
 
     directions: Floats
-    slope: tuple[float, float]
     explained: tuple[float, float]
 
 
@@ -187,10 +182,12 @@ def fit_class_means(
     if prototypes is not None and ranked.any():
         # What all rankings have in common does not distinguish classes.
         explained = float(directions[ranked].var(axis=0).sum())
-        beta, error = _measure_slope(
-            means, directions, has & ranked, prototypes.slope, size / d / np.maximum(counts, 1)
-        )
         share, spread = prototypes.explained
+        prior = np.sqrt(share * signal.size)
+        usual = prior, prior * 0.5 * np.hypot(spread, signal.spread)
+        beta, error = _measure_slope(
+            means, directions, has & ranked, usual, size / d / np.maximum(counts, 1)
+        )
         if beta > 0 and explained > 0:
             by_slope = Signal(beta**2 * explained / share, np.hypot(spread, 2 * error / beta))
             signal = signal.combine(by_slope)
@@ -291,9 +288,11 @@ def _measure_slope(
     error = np.sqrt(max(residual @ residual * k / (k - 1), by_model)) / total
     precision = std**-2 + error**-2
     beta = (prior / std**2 + found / error**2) / precision
-    # Beforehand, rankings are wrong (β = 0) as often as β is below 0 by its prior distribution.
-    log_odds = norm.logcdf(prior / std) - norm.logsf(prior / std)
-    log_odds += norm.logpdf(found, prior, np.hypot(std, error)) - norm.logpdf(found, 0.0, error)
+    # Wrong rankings are those of other classes, chosen at random: the slope is then that of correct
+    # ones divided by 1 - the number of ranked classes. Beforehand, both are equally probable.
+    others = int(directions.any(axis=1).sum()) - 1
+    wrong = norm.logpdf(found, -prior / others, np.hypot(std / others, error))
+    log_odds = norm.logpdf(found, prior, np.hypot(std, error)) - wrong
     return max(float(expit(log_odds) * beta), 0.0), float(precision**-0.5)
 
 

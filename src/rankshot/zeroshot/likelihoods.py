@@ -56,7 +56,7 @@ TIE_TOLERANCE = {np.dtype(np.float32): 1e-7, FLOAT64: 1e-14}
 FEW_CELLS = 256
 """Up to this number of columns, the scores of all places are gathered at once."""
 HIGHEST_LOG_TIME = 80.0
-"""At this time every item has rung; later times would overflow."""
+"""By this time every item has arrived; later times would overflow."""
 
 
 def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:

@@ -225,9 +225,9 @@ def format_share(share: float) -> str:
 
 
 def wilson_interval(correct: float, n: float) -> Interval:
-    """Return the share correct / n with Wilson's score interval of 95 %.
+    """Return the share correct / n with Wilson's score interval of 95%.
 
-    It stays inside [0, 1], and its coverage is close to 95 % even for small n and for shares near
+    It stays inside [0, 1], and its coverage is close to 95% even for small n and for shares near
     0 and 1.
 
     Parameters
@@ -490,7 +490,7 @@ class Bootstrap:
                 some[:, rows] = counts.reshape(len(some), rows.size)
 
     def interval(self, values: ArrayLike, weights: ArrayLike | None = None) -> Interval:
-        """Return the mean of one value per input, with its 95 % bootstrap percentile interval.
+        """Return the mean of one value per input, with its 95% bootstrap percentile interval.
 
         Parameters
         ----------

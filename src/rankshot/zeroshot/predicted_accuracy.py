@@ -121,7 +121,7 @@ def draw_strengths(strengths: Floats, similarity: Floats, rng: np.random.Generat
 
 
 def predict_mean_accuracy(strengths: Floats, similarity: Floats, correlations: Floats) -> Interval:
-    """Return the mean accuracy of new classes, with a 95 % interval for these classes.
+    """Return the mean accuracy of new classes, with a 95% interval for these classes.
 
     It is one for the *next* classes, and wider than one for the mean of many classes.
 

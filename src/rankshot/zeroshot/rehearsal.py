@@ -136,7 +136,7 @@ class Rehearsal(BaseEstimator):
     trials_ : list of Trial
         All trials, in order; the first is the head with its own settings.
     accuracy_ : Interval
-        The mean accuracy of the rehearsed classes with the chosen settings, and its 95 % interval
+        The mean accuracy of the rehearsed classes with the chosen settings, and its 95% interval
         from resamples of classes.
     calibration_error_ : tuple of float
         The expected calibration error on the rehearsed classes, with the default temperature and
@@ -321,7 +321,7 @@ class Rehearsal(BaseEstimator):
     def predict_accuracy(
         self, rankings: Semantics, reference: Scores | None = None, trial: Trial | None = None
     ) -> Interval | None:
-        """Predict the mean accuracy of new classes, with a 95 % interval for these classes.
+        """Predict the mean accuracy of new classes, with a 95% interval for these classes.
 
         The prediction depends on the accuracies of the rehearsed classes, especially those with
         similar rankings, on the number of new classes, and on how similar the rankings of the new

@@ -108,7 +108,7 @@ def describe_indistinguishable(head: BaseHead) -> list[str]:
         return [f"{names[0]!r} is the only class: every input gets this class"]
     used = compared_rankings(head)
     return [
-        f"the rankings of {quote_names(same)} are the same in all places that count: inputs of "
+        f"the rankings of {quote_names(same)} are the same in all places that are used: inputs of "
         "these classes cannot be distinguished"
         for same in ([] if used is None else group_equal_classes(used))
     ]

@@ -224,10 +224,10 @@ def kemeny(
     rankings : Rankings or PartitionedRankings
         The rankings to merge; their weights are used.
     method : {"adjacent", "insertion", "exact"}
-        ``"adjacent"`` is the paper's search: from the average ranking, swap the neighbours
-        that lower the score most, at most 1,000 times. ``"insertion"`` moves single items to any
-        place and shuffles parts of the order to leave local optima; it is stronger and usually
-        finds an optimum. ``"exact"`` proves optimality by linear and, where needed, integer
+        ``"adjacent"`` is the search of Hamm and Belkin (2015): from the average ranking, swap the
+        neighbours that lower the score most, at most 1,000 times. ``"insertion"`` moves single
+        items to any place and shuffles parts of the order to leave local optima; it is stronger and
+        usually finds an optimum. ``"exact"`` proves optimality by linear and, where needed, integer
         programming.
     time_limit : float, optional
         The time limit of ``"exact"`` in seconds. When it is reached, the best order and bound so

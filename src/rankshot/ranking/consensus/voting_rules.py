@@ -29,7 +29,7 @@ def copeland(rankings: AnyRankings) -> Consensus:
     Parameters
     ----------
     rankings : Rankings or PartitionedRankings
-        What to merge; weights count.
+        The rankings to merge; their weights are used.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def schulze(rankings: AnyRankings) -> Consensus:
     Parameters
     ----------
     rankings : Rankings or PartitionedRankings
-        What to merge; weights count.
+        The rankings to merge; their weights are used.
 
     References
     ----------
@@ -140,7 +140,7 @@ def minimax(rankings: AnyRankings) -> Consensus:
     Parameters
     ----------
     rankings : Rankings
-        What to merge, in memory or in parts; weights count.
+        The rankings to merge, in memory or in parts; their weights are used.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def condorcet_winner(rankings: AnyRankings) -> str | None:
     Parameters
     ----------
     rankings : Rankings
-        Of any kind, in memory or in parts; their weights count.
+        Rankings of any kind, in memory or in parts; their weights are used.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def smith_set(rankings: AnyRankings) -> tuple[str, ...]:
     Parameters
     ----------
     rankings : Rankings
-        Of any kind, in memory or in parts; their weights count.
+        Rankings of any kind, in memory or in parts; their weights are used.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class BabingtonSmith(Estimator):
     r"""The Babington-Smith model of full and top-K rankings, from pairwise log-odds.
 
     With half the log-odds f_ij = -f_ji that i is placed before j, and v_ij = e^{f_ij}, the
-    probability of a top-K ranking is the paper's equation 13,
+    probability of a top-K ranking is equation 13 of Hamm and Belkin (2015),
 
     .. math:: P(\pi; v) = \frac{1}{\psi(v)} \prod_{i=1}^K \prod_{j>i} v_{\pi^{-1}(i) \pi^{-1}(j)}
 
@@ -78,10 +78,10 @@ class BabingtonSmith(Estimator):
 
     Notes
     -----
-    In the paper's form, a pair placed in the order i, j contributes the factor v_ij, and a pair in
-    the opposite order v_ji = 1 / v_ij, so two full rankings that differ by one swap have odds
-    v_ij². Because f is half the log-odds, this is the original model, whose factors are the
-    probabilities α_ij with log-odds log(α_ij / α_ji).
+    In this form, a pair placed in the order i, j contributes the factor v_ij, and a pair in the
+    opposite order v_ji = 1 / v_ij, so two full rankings that differ by one swap have odds v_ij².
+    Because f is half the log-odds, this is the original model, whose factors are the probabilities
+    α_ij with log-odds log(α_ij / α_ji).
 
     Subset rankings raise an error: the model has no probability for them.
 

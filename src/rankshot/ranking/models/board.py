@@ -258,7 +258,7 @@ class Leaderboard:
         """Whether the row's item is significantly better than the column's item.
 
         If ``level`` is 0.95, the probability of any false positive in the whole matrix is at most
-        5 %, however many items there are.
+        5%, however many items there are.
         """
         ahead = self.log_worths[:, None] > self.log_worths
         return np.asarray(ahead & (self.p_values < 1 - self.level))
@@ -516,7 +516,7 @@ class Leaderboard:
         """The numbers of items and rankings, and what the intervals are, in words."""
         by = f" by {format_count(self.n_raters, 'rater')}" if self.n_raters else ""
         rankings = f"{self.weight:,.12g} {self.counted}{'' if self.weight == 1 else 's'}{by}"
-        intervals = f"{100 * self.level:g} % comparison intervals"
+        intervals = f"{100 * self.level:g}% comparison intervals"
         return f"{format_count(len(self), 'item')}, {rankings}, {intervals}"
 
     def iterate_rows(self, most: int | None = None) -> Iterator[tuple[str, ...]]:

@@ -23,7 +23,7 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
-from rankshot.ranking.entries import count_places
+from rankshot.ranking.construction import count_places
 from rankshot.ranking.matrices import completed_orders, group_by_place
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood

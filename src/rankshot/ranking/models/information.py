@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.entries import row_starts
+from rankshot.ranking.construction import row_starts
 from rankshot.ranking.matrices import ABSENT, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings

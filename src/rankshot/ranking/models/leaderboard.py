@@ -156,7 +156,7 @@ def leaderboard(
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b", "c"], ["b", "a", "c"], ["c", "a", "b"]], weights=[50, 20, 10])
     >>> rs.leaderboard(votes)
-    Leaderboard: 3 items, 80 rankings, 95 % comparison intervals
+    Leaderboard: 3 items, 80 rankings, 95% comparison intervals
       rank  item  log-worth        interval   ranks  better  votes  share
          1  a          1.24    0.88 to 1.61  1 to 1       2     80   0.81
          2  b          0.39    0.13 to 0.64  2 to 2       1     80   0.56
@@ -319,7 +319,7 @@ def _fit(
         warnings.warn(
             f"some items always won, always lost or were not compared ({described}). Their "
             "estimates are not finite without the penalty of the model, and their intervals are "
-            "not reliable. Leave them out, or pass a model with more regularization",
+            "not reliable. Leave them out, or pass a model with a larger penalty (regularization)",
             stacklevel=3,
         )
     is_half = ties == "half" and bool(tied.any())

@@ -57,8 +57,8 @@ NO_SUBSETS = "Mallows cannot be fitted to such rankings; use PlackettLuce"
 class Mallows(Estimator):
     r"""The Mallows model of full and top-K rankings, ties included, with Kendall's distance.
 
-    The probability of a full ranking is :math:`e^{-\lambda d(\pi, \pi_0)} / \varphi(\lambda)`.
-    That of a top-K ranking (the paper's equation 11, after Fligner and Verducci) is
+    The probability of a full ranking is :math:`e^{-\lambda d(\pi, \pi_0)} / \varphi(\lambda)`. That
+    of a top-K ranking (equation 11 of Hamm and Belkin (2015), after Fligner and Verducci) is
 
     .. math:: P(\pi; \pi_0, \lambda) = \frac{1}{\varphi(\lambda)} e^{-\lambda \sum_{j=1}^K V_j}
 

@@ -19,8 +19,7 @@ from rankshot.core.validation import Seed, require_generator, require_number, re
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
-from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.models.plackett_luce_likelihood import Likelihood
+from rankshot.ranking.models.plackett_luce import Likelihood, PlackettLuce
 from rankshot.ranking.models.plackett_luce_stages import find_gradients
 from rankshot.ranking.parts import (
     keep_counted_part,

@@ -25,7 +25,7 @@ from scipy.sparse import csr_array, vstack
 from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
-from rankshot.ranking.entries import row_starts
+from rankshot.ranking.construction import row_starts
 from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
 from rankshot.ranking.models.tie_integral import TiedClasses, place_nodes, tied_log_prob
 from rankshot.ranking.rankings import Rankings

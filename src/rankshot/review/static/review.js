@@ -1,7 +1,7 @@
 // The page of a review. Names, ids and texts are only ever set as text, never as HTML.
 const find = (id) => document.getElementById(id);
 const make = (tag, values) => Object.assign(document.createElement(tag), values);
-const percent = (share) => `${Math.round(100 * share)}\u00a0%`;
+const percent = (share) => `${Math.round(100 * share)}%`;
 const format = (n, what) => `${n.toLocaleString('en')} ${what}${n === 1 ? '' : 's'}`;
 const grid = find('grid');
 const typed = find('typed');
@@ -295,7 +295,7 @@ function describeAudit() {
   let advice = 'Predictions do not change until the audit is closed. You may stop at any time.';
   if (found?.n_checked) {
     const { n_correct: right, n_checked: n, low, high, n_inputs: all } = found;
-    text = `${audit ? '' : 'The last audit: '}${percent(right / n)} correct, between ${percent(low)} and ${percent(high)} (95 %), from ${n} checked at random of ${all.toLocaleString('en')}.`;
+    text = `${audit ? '' : 'The last audit: '}${percent(right / n)} correct (95% interval: ${percent(low)} to ${percent(high)}), from ${n} checked at random of ${all.toLocaleString('en')}.`;
     advice = audit?.more ? `${format(found.more, 'more check')} would halve the interval. ` : '';
     const names = found.unchecked.slice(0, 10).join(', ');
     if (names) advice += `Not checked: predictions of ${names}${found.unchecked.length > 10 ? ' …' : ''}.`;

@@ -23,18 +23,19 @@ from sqlalchemy.schema import CreateColumn
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import TEMPORARY
 from rankshot.core.validation import require_module
-from rankshot.survey.store.damage import describe_loss, find_damage
 from rankshot.survey.store.sqlite_files import (
     DOUBTED,
     MissingDatabaseError,
     SqliteFile,
     describe_doubt,
+    describe_loss,
+    find_damage,
     has_log,
     open_read_only,
     read_into_memory,
     require_file,
 )
-from rankshot.web.tokens import Signer, are_equal
+from rankshot.web.guards import Signer, are_equal
 
 if TYPE_CHECKING:
     import psycopg

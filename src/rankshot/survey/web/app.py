@@ -32,8 +32,8 @@ from rankshot.survey.study import Study
 from rankshot.survey.web.pages import PACKAGE, Pages, load_images
 from rankshot.survey.web.participant_routes import EXTRA, LOGGER, PLACE, ParticipantRoutes
 from rankshot.survey.web.researcher_routes import ResearcherRoutes
-from rankshot.web.application import add_files, create_application, load_static_files
 from rankshot.web.guards import MOST_BYTES, RateLimit, RefusedError, Rules
+from rankshot.web.server import add_files, create_application, load_static_files
 
 # The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
 MOST_ENCODED = 12 * MOST_CHARACTERS

@@ -29,8 +29,8 @@ from rankshot.survey.languages import (
 from rankshot.survey.platforms import fill_url
 from rankshot.survey.store.participation import Participation
 from rankshot.survey.study import ItemImage, Study
-from rankshot.web.application import File, create_environment
 from rankshot.web.guards import SENT, RefusedError
+from rankshot.web.server import File, create_environment
 
 if TYPE_CHECKING:
     from markdown_it.renderer import RendererHTML

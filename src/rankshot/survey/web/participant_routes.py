@@ -42,13 +42,15 @@ from rankshot.survey.store.participation import (
 )
 from rankshot.survey.study import MOST_ITEMS, ExtraQuestion, Study
 from rankshot.survey.web.pages import Pages
-from rankshot.web.guards import RateLimit, RefusedError, find_address
-from rankshot.web.tokens import (
+from rankshot.web.guards import (
     FormNonce,
     FormToken,
+    RateLimit,
+    RefusedError,
     SentForm,
     TimedToken,
     are_equal,
+    find_address,
     set_cookie,
 )
 

@@ -32,12 +32,15 @@ from rankshot.survey.quality import is_correct
 from rankshot.survey.store.database import RATER_DIGITS, SURVEY, Database
 from rankshot.survey.study import Study
 from rankshot.survey.web.pages import Pages
-from rankshot.web.guards import RateLimit, RefusedError, find_address, make_wait_refusal
-from rankshot.web.tokens import (
+from rankshot.web.guards import (
     MOST_SECRET,
     FormNonce,
+    RateLimit,
+    RefusedError,
     SentForm,
     are_equal,
+    find_address,
+    make_wait_refusal,
     require_secret,
     set_cookie,
 )

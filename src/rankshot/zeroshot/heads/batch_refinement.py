@@ -34,8 +34,8 @@ from rankshot.zeroshot.scores import (
     Kind,
     Scores,
     as_scores,
-    class_scores,
     pair_constants,
+    standardize_rows,
 )
 
 Floats = NDArray[np.float64]
@@ -78,20 +78,21 @@ class Mixture(NamedTuple):
 class BatchRefinement(BaseHead, BaseEstimator):
     r"""A head that uses all inputs of a batch, without labels, to predict each of them.
 
-    The rankings say roughly where the inputs of a new class are; the batch shows where they
-    really are. The scores of every class z have a normal distribution, all with one covariance,
-    and
+    The rankings predict roughly which scores the inputs of a new class have; the batch shows which
+    scores they really have. The scores of every class z have a normal distribution, all with one
+    covariance, and
 
     .. math:: \log P(z|x) = \tfrac1t \left[ \log P_{head}(z|x)
               + \tfrac12 E \log N(f(x); \mu_z, \Sigma) + E \log P(z) \right] + \text{const}
 
-    where f(x) are the standardised scores. The expectations are over what is not known: the means
-    have a normal prior with the covariance between the classes, and the frequencies a Dirichlet
-    prior. Both priors, Sigma (shrunk by OAS) and the distributions of means and frequencies are
-    found by the variational EM algorithm, which starts from the probabilities of the head. Where a
-    class has few inputs, its mean is uncertain, which lowers its expected density: so classes that
-    do not occur vanish, and unequal frequencies are found. The factor 1/2 corrects for
-    overconfident densities.
+    where f(x) are the scores, standardised in each input and then over the batch: some inputs may
+    have scores many times as large as others, such as long texts, which is hardly informative about
+    their class. The expectations are over unknown parameters: the means have a normal prior with
+    the covariance between the classes, and the frequencies a Dirichlet prior. Both priors, Sigma
+    (shrunk by OAS) and the distributions of means and frequencies are found by the variational EM
+    algorithm, which starts from the probabilities of the head. Where a class has few inputs, its
+    mean is uncertain, which lowers its expected density: so classes that do not occur vanish, and
+    unequal frequencies are found. The factor 1/2 corrects for overconfident densities.
 
     The head may prefer some classes without reason, or they may really be more frequent. So two
     solutions are found. In one of them P(z) is estimated. In the other one all classes have the
@@ -106,8 +107,8 @@ class BatchRefinement(BaseHead, BaseEstimator):
     the densities do: so the log-probabilities of the rankings alone are added to those of the
     head, also with the factor 1/2.
 
-    A batch shows no label, so it cannot be seen how much it helps: the temperature t is the
-    smallest number from 1 on at which the mean confidence is not above that of the head.
+    A batch has no labels, so it cannot show how much it helps: the temperature t is the smallest
+    number of at least 1 for which the mean confidence does not exceed that of the head.
 
     This is *transductive*: the predictions depend on the batch, so report them separately from
     those of other heads.
@@ -139,14 +140,15 @@ class BatchRefinement(BaseHead, BaseEstimator):
     Examples
     --------
     >>> import numpy as np, rankshot as rs
+    >>> items = ["bus", "car", "fox", "leopard", "oak"]
     >>> rankings = rs.Rankings.from_orders(
-    ...     [["leopard"], ["bus"]], items=["bus", "fox", "leopard"], targets=["cat", "truck"])
+    ...     [["leopard"], ["bus"]], items=items, targets=["cat", "truck"])
     >>> head = rs.ProbabilisticRanking().fit(rankings)
     >>> truth = np.repeat(["cat", "truck"], 100)
-    >>> batch = np.repeat([[0.0, 6.0, 1.5], [1.5, 0.0, 0.0]], 100, axis=0)
+    >>> batch = np.repeat([[0.0, 0, 6, 1.5, 0], [1.5, 4, 0, 0, 0]], 100, axis=0)
     >>> batch += np.random.default_rng(0).normal(size=batch.shape)
     >>> print(f"{np.mean(head.predict(batch) == truth):.1f}")
-    0.9
+    0.8
     >>> refined = rs.BatchRefinement(head).fit(batch)
     >>> print(f"{np.mean(refined.predict(batch) == truth):.1f}")
     1.0
@@ -242,20 +244,21 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _standardize(self, table: Scores) -> Floats:
         """Return the batch in the principal components of its standardised scores."""
         n, C = len(table), len(self.items_)
-        self._center = sum((f.sum(axis=0) for f in _feature_blocks(table, C)), np.zeros(C)) / n
+        self._center = sum((f.sum(axis=0) for f in _standardized_blocks(table, C)), np.zeros(C)) / n
         scatter = np.zeros((C, C))
-        for f in _feature_blocks(table, C):
+        for f in _standardized_blocks(table, C):
             scatter += (f - self._center).T @ (f - self._center) / n
         std = np.sqrt(scatter.diagonal())
-        largest = max(np.abs(table.values).max(), np.abs(self._center).max())
-        std[std <= ROUNDING_UNITS * np.finfo(table.values.dtype).eps * largest] = 1.0
+        eps = np.finfo(table.values.dtype).eps
+        rounding = ROUNDING_UNITS * eps * np.abs(table.values).max()
+        std[std * table.values.std() <= rounding] = 1.0
         d = min(C, MOST_DIRECTIONS)
         components = eigh(scatter / np.outer(std, std), subset_by_index=[C - d, C - 1])[1]
         self._components = components / std[:, None]
         return self._in_components(table)
 
     def _in_components(self, table: Scores) -> Floats:
-        blocks = _feature_blocks(table, len(self.items_))
+        blocks = _standardized_blocks(table, len(self.items_))
         return np.concatenate([(f - self._center) @ self._components for f in blocks])
 
     def _standardize_examples(self, examples: Any) -> tuple[Floats, Floats]:
@@ -339,20 +342,13 @@ class BatchRefinement(BaseHead, BaseEstimator):
         log_proba = log_softmax(by_head / c["temperature_of_head"], xp, 1)
         if self.fell_back_:
             return log_proba
-        f = np.asarray(f, np.float64) if xp is np else f
-        features = _features(f, kind, len(self.items_), c, xp)
-        return log_proba + (features - c["center"]) @ c["slopes"] + c["offsets"]
+        f = standardize_rows(f, kind, len(self.items_), c, xp)
+        return log_proba + (f - c["center"]) @ c["slopes"] + c["offsets"]
 
 
-def _features(f: Array, kind: Kind, n_items: int, c: Constants, xp: Library) -> Array:
-    """Return one column per seen class: scores minus their mean, or sums over pairs."""
-    f = class_scores(f, kind, n_items, c, xp)
-    return f if kind == "one-vs-one" else f - xp.mean(f, axis=1, keepdims=True)
-
-
-def _feature_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
+def _standardized_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
     for rows in row_blocks(len(table), table.values.shape[1]):
-        yield _features(np.asarray(table.values[rows], np.float64), table.kind, n_items, {}, np)
+        yield np.asarray(standardize_rows(table.values[rows], table.kind, n_items))
 
 
 def variety(frequencies: Floats) -> float:

@@ -258,7 +258,8 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         default `PlackettLuce`. The consensus of a single ranking is the ranking itself. Not used
         by ``posterior="mean"``.
     posterior : {"mean", "consensus", "sum"}
-        How several rankings of a new class are combined: see above.
+        How several rankings of a new class are combined: the mean of their log-probabilities, their
+        consensus, or the sum over all rankings.
     temperature : float or None
         Log-probabilities are divided by it before they are normalised: a larger temperature makes
         the probabilities more equal, but does not change the decision. The default is 1 for

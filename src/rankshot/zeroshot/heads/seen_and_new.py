@@ -43,8 +43,8 @@ NONE_SHARE = 0.1
 """The share of inputs of neither group that gates are fitted for by default."""
 N_SHARE_ITERATIONS = 300
 RIDGE = 100.0
-"""The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if
-a few inputs tell the groups apart without an error."""
+"""The inverse of the penalty on the coefficients of a gate (scikit-learn's C). It only matters if a
+few inputs separate the groups without an error."""
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 class ConSE(SemanticHead, BaseEstimator):
-    r"""The ConSE method of Norouzi et al. (2014), which needs no retraining either.
+    r"""The ConSE method of Norouzi et al. (2014), which also needs no retraining.
 
     An input is mapped to the mean of the word vectors s of its T most probable seen classes,
     weighted by their probabilities, and is assigned the new class with the largest cosine to it.

@@ -37,11 +37,11 @@ class PosteriorSum(NamedTuple):
 class SumOverRankings:
     r"""Σ_π P(π|x) P(z|π) over the top-k rankings π, with P(z|π) = P(π|z) / Σ_z' P(π|z').
 
-    This is the paper's equation 7 with a uniform P(z). If there are too many rankings, the sum is
-    replaced by the mean of P(z|π) over rankings sampled from P(π|x). The samples are exact: one
-    item after the other is drawn from the items left, with the probabilities that the scores give
-    them. The same random numbers are used for all inputs, so that the result of one input does
-    not depend on the others.
+    This is equation 7 of Hamm and Belkin (2015) with a uniform P(z). If there are too many
+    rankings, the sum is replaced by the mean of P(z|π) over rankings sampled from P(π|x). The
+    samples are exact: one item after the other is drawn from the items left, with the probabilities
+    that the scores give them. The same random numbers are used for all inputs, so that the result
+    of one input does not depend on the others.
 
     ``models`` has P(π|z) of each new class. The rankings are sampled from ``log_uniform``, of shape
     (k, n_samples), and for one-vs-one scores by ``seed``; without, all rankings are enumerated.

@@ -30,7 +30,6 @@ from rankshot.zeroshot.examples import (
     EXPLAINED_BY_RATERS,
     EXPLAINED_BY_TABLES,
     SHARE,
-    SLOPE,
     Prototypes,
     Signal,
 )
@@ -81,33 +80,34 @@ class WeightedMean(SemanticHead, BaseEstimator):
     rankings, the weights are the mean over them. Finally, they are scaled to unit length, so that a
     new class with few or short rankings has no advantage.
 
-    Not all sources deserve the same trust. By default, the rankings of sources with raters (people,
-    language models) count. Those of tables without raters (WordNet, word vectors, corpora) only
-    fill in: they count for classes that no rater ranked. Without raters, tables that lack classes
-    fill in. With a reference, so do sources that list unrelated classes together.
+    Not all sources are equally reliable. By default, only rankings of sources with raters (people,
+    language models) are used. Tables without raters (WordNet, word vectors, corpora) are
+    *fallbacks*: they are used only for classes that no rater ranked. If there are no raters, tables
+    that do not rank all new classes are fallbacks. With a reference, so are sources that list
+    unrelated classes together.
 
-    The scores f of each input have mean 0 and variance 1 over the seen classes. Without a
-    reference, this is all. As for the methods of Hamm & Belkin (2015), "Probabilistic Zero-shot
-    Classification with Semantic Rankings", rankings and the scores of a classifier are enough; a
-    weighted mean replaces the likelihood of a ranking.
+    The scores f of each input are standardised to mean 0 and variance 1 over the seen classes.
+    Without a reference, nothing else is done. As for the methods of Hamm & Belkin (2015),
+    "Probabilistic Zero-shot Classification with Semantic Rankings", rankings and the scores of a
+    classifier are enough; a weighted mean replaces the likelihood of a ranking.
 
-    A reference shows which scores are usual. Each score is then standardised over the inputs of the
-    reference, so that a seen class whose scores are always high has no advantage. Scores of similar
-    seen classes rise and fall together: they are not independent evidence, and count less. To do
-    so, the weights are multiplied by (R + u C I)^-1, where R is the matrix of correlations of the C
-    scores, I the identity and u = .1. This is the linear discriminant whose class means are the
-    weights of the rankings, where u is the error of these means. Finally, the log-posteriors of
-    each new class are scaled to variance 1 over the reference.
+    A reference is the baseline of each score. Each score is then standardised over the inputs of
+    the reference, so that a seen class whose scores are always high has no advantage. Scores of
+    similar seen classes rise and fall together: they are not independent evidence, so they get less
+    weight. For this, the weights are multiplied by (R + u C I)^-1, where R is the matrix of
+    correlations of the C scores, I the identity and u = .1. This is the linear discriminant whose
+    class means are the weights of the rankings, where u is the error of these means. Finally, the
+    log-posteriors of each new class are scaled to variance 1 over the reference.
 
-    All this holds as far as the reference covers each of the C seen classes. A class that is
-    predicted for n inputs is covered by n / (n + C). The inputs of other classes also tell what is
-    usual for its scores: it is covered at least by N / (N + C) · m / C, where N is the number of
-    all inputs and m the effective number of predicted classes (Simpson's). With inputs of a few
-    classes, the head is nearly the same as without a reference.
+    A reference may lack inputs of some of the C seen classes. The coverage of a class is the weight
+    of the reference for this class: with 0, it is treated as without a reference. It is n / (n + C)
+    for a class that is predicted for n inputs of the reference. Inputs of other classes are a
+    baseline as well: the coverage is at least N / (N + C) · m / C, where N is the number of all
+    inputs and m the effective number of predicted classes (Simpson's).
 
     With labelled examples of new classes, the rankings predict the mean scores of a class, and the
     examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
-    each is measured on the examples: rankings that do not agree with them have no influence.
+    each is estimated from the examples: rankings that do not agree with them have no influence.
 
     All this is one matrix product, so the head is as fast as a linear classifier. On held-out
     seen classes of three data sets, it is slightly more accurate than `ProbabilisticRanking` with
@@ -116,28 +116,30 @@ class WeightedMean(SemanticHead, BaseEstimator):
     Parameters
     ----------
     k : int or None
-        The number of places of each ranking that count; all for None.
+        The number of places of each ranking that are used; None means all.
     decay : float
-        How fast the weight of the places falls: place r has the weight r^-decay.
+        How fast the weights of the places decrease: place r has the weight r^-decay.
     temperature : float or None
-        T, by which log-posteriors are divided: a larger one makes the probabilities of the classes
-        more equal, and changes no decision. By default .7; `Rehearsal` finds a better value.
+        T, by which log-posteriors are divided: a larger T makes the probabilities of the classes
+        more equal, but does not change the predictions. By default .7; `Rehearsal` finds a better
+        value.
     evidence_weight : float or None
         The weight of another model's evidence. By default it is found without labels; a rehearsal
         finds a better value.
     source_weights : dict of str to float, optional
-        By which the weights of the rankings of each source are multiplied, instead of the rule
-        above; "" for rankings without a source. A source with the weight 0, or that is not named,
-        fills in. A rehearsal finds good values.
+        The weight of each source, instead of the rule above; "" stands for rankings without a
+        source. A source that has weight 0 or is not named is a fallback. A rehearsal finds good
+        values.
 
     example_prior : two numbers, optional
         β and ρ of examples of new classes (see ``examples_``), as a rehearsal measured them on
-        held-out seen classes. They count while there are few examples.
+        held-out seen classes. They matter while there are few examples.
 
     Attributes
     ----------
     rankings_ : Rankings
-        The rankings of the new classes that count, with the weights of their sources, cut to ``k``.
+        The rankings of the new classes that are used, with the weights of their sources, cut to
+        ``k``.
     source_weights_ : dict of str to float
         The weight of each source.
     weights_ : ndarray of shape (new classes, seen classes)
@@ -149,8 +151,8 @@ class WeightedMean(SemanticHead, BaseEstimator):
     evidence_weight_ : float or None
         The weight of evidence, if there was any.
     missing_ : dict of str to list of str
-        For each source that counts and does not rank all new classes, those that it lacks. The
-        weights of such a class are the mean over the other sources.
+        For each source that is used but does not rank all new classes, the classes that it lacks.
+        The weights of such a class are the mean over the other sources.
 
     Examples
     --------
@@ -240,10 +242,10 @@ class WeightedMean(SemanticHead, BaseEstimator):
         directions /= np.where(length > ROUNDING, length, np.inf)
         by_raters = bool(self.rankings_.rater_names)
         explained = EXPLAINED_BY_RATERS if by_raters else EXPLAINED_BY_TABLES
-        slope = SLOPE, SLOPE
         if self.example_prior is not None:
-            slope = self.example_prior[0], SLOPE
-        return Prototypes(directions, slope, explained)
+            slope, signal = self.example_prior
+            explained = max(slope**2 / max(signal, ROUNDING), ROUNDING), explained[1]
+        return Prototypes(directions, explained)
 
     def _usual_signal(self) -> Signal | None:
         if self.example_prior is None:
