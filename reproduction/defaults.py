@@ -444,7 +444,6 @@ def list_numbers() -> tuple[Number, ...]:
         tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
         tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
-        tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
         *(
             tried(
@@ -482,6 +481,8 @@ FIXED = {
             f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
+            f"{BATCH}.LARGEST_SHARE_ERROR",
+            f"{BATCH}.MOST_SCALINGS",
             f"{GATE}.N_SHARE_ITERATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
             # It matters for references of one class alone.
