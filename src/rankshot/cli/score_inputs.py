@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rankshot import ranking, zeroshot
 from rankshot.cli.console import refuse, say
@@ -41,7 +41,9 @@ ScoreType = Literal[
 """What the numbers in a table of scores are: the choices of --score-type."""
 
 
-def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) -> ScoreTable:
+def infer_score_type(
+    table: ScoreTable, given: ScoreType, values: NDArray[np.floating] | None = None
+) -> ScoreTable:
     """Return a table with the type that was given or, for auto, that of the first rows; print it.
 
     ``values`` are the first rows, if they are not in the table.

@@ -78,7 +78,8 @@ Rows = tuple[NDArray[np.object_] | None, Scores]
 """The same as a file has them; None if it has no ids."""
 Table = NDArray[np.generic]
 KEPT_BYTES = 1 << 26
-"""Files of at most this size can be kept in memory."""
+"""Files of at most this size can be kept in memory: less than Python and the packages need anyway
+(about 190 MB)."""
 Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
 """The seen classes, the kind of scores, whether there are ids, and how many features and rows."""
 
