@@ -18,7 +18,6 @@ SOURCE = Path(rs.__file__).parent
 FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "plots", "inference"]
 FLOORS += ["datasets", "jobs", "survey", "report", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 
 
 def module_name(path):
@@ -30,10 +29,16 @@ NAMES = {module_name(path): path for path in MODULES}
 
 
 @cache
+def parse(path):
+    """Parse a module once, and not where its tests are only collected."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def find_imports(path):
     """The modules that a file imports, at its top or inside a function."""
     imports = []
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             submodules = [f"{node.module}.{alias.name}" for alias in node.names]
             found = [name for name in submodules if name in NAMES]
@@ -50,10 +55,11 @@ def name_lookups(node):
     """The own modules that a call or subscript names, as ``sys.modules["rankshot"]`` does."""
     looked_in = node.func if isinstance(node, ast.Call) else node.value
     given = node.args[:1] if isinstance(node, ast.Call) else [node.slice]
-    named = [text.value for text in given if isinstance(text, ast.Constant)]
-    if not re.search("modules|import|require_module|find_spec", ast.unparse(looked_in)):
-        return []
-    return [name for name in named if name in NAMES]
+    named = [one.value for one in given if isinstance(one, ast.Constant) and one.value in NAMES]
+    # To write out an expression takes long, and few of them name a module.
+    if named and re.search("modules|import|require_module|find_spec", ast.unparse(looked_in)):
+        return named
+    return []
 
 
 def floor(name):
@@ -116,11 +122,11 @@ def test_importing_a_module_needs_the_core_dependencies_alone():
     One class is a module of torch; `to_torch` imports its file.
     """
     extras = {}
-    for path, tree in TREES.items():
+    for path in MODULES:
         if path.relative_to(SOURCE).parts[0] in {"cli", "report", "review", "survey", "web"}:
             continue
         roots = set()
-        for node in tree.body:
+        for node in parse(path).body:
             if isinstance(node, ast.ImportFrom):
                 roots.add(node.module.split(".")[0])
             elif isinstance(node, ast.Import):

@@ -42,8 +42,9 @@ def in_python(reference=None, **options):
     ],
 )
 def test_all_classes_have_a_column_as_in_python(folder, words, head, classes):
-    done = run_well(CLASSIFY.replace("--classes all", f"--classes {words}"))
-    found = read_predictions("out.csv")
+    line = CLASSIFY.replace("--classes all", f"--classes {words}")
+    done = run_well(line.replace("out.csv", "out.parquet"))
+    found = read_predictions("out.parquet")
     assert sorted(found.targets) == sorted(classes)
     np.testing.assert_allclose(found.proba, head.predict_proba(LOGITS), rtol=1e-9)
     assert found.labels.tolist() == head.predict(LOGITS).tolist()

@@ -39,8 +39,9 @@ def small_batches(monkeypatch):
 
 
 def run_classify(words):
-    out = run_well(words)
-    return out, read_predictions("out.csv")
+    """Run a command; predictions are written as Parquet, which has all digits."""
+    out = run_well(words.replace("out.csv", "out.parquet"))
+    return out, read_predictions("out.parquet")
 
 
 # -------------------------------------------------------------------- right answers

@@ -65,9 +65,10 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
     words += " --evidence evidence.parquet" * with_evidence
     given = {"evidence": MODEL} if with_evidence else {}
     head = rs.WeightedMean().fit(rankings(), USUAL, examples(), **given)
-    done = run_well(f"{CLASSIFY} --reference usual.csv {words}")
+    words = f"{CLASSIFY} --reference usual.csv {words}"
+    done = run_well(words.replace("out.csv", "out.parquet"))
     expected = head.predict_proba(MODEL)
-    np.testing.assert_allclose(read_predictions("out.csv").proba, expected, rtol=1e-9)
+    np.testing.assert_allclose(read_predictions("out.parquet").proba, expected, rtol=1e-9)
     facts = head.examples_
     assert (
         "examples: 3, compared by their scores; their scores follow the rankings with a slope of "
@@ -140,8 +141,9 @@ def test_all_classes_need_evidence_of_the_reference(folder):
     words = f"{CLASSIFY} --classes all --evidence evidence.csv --reference usual.csv"
     done = rankshot(words)
     assert "evidence.csv: evidence is missing for 40 of the 40 inputs in usual.csv" in done.err
-    run_well(f"{CLASSIFY} --classes all --evidence evidence.csv --examples labels.csv")
-    new = read_predictions("out.csv")
+    words = f"{CLASSIFY} --classes all --evidence evidence.csv --examples labels.csv"
+    run_well(words.replace("out.csv", "out.parquet"))
+    new = read_predictions("out.parquet")
     head = rs.WeightedMean().fit(rankings(), None, examples(), MODEL)
     np.testing.assert_allclose(new.proba, rs.SeenAndNew(head).fit().predict_proba(MODEL), rtol=1e-9)
 

@@ -58,12 +58,14 @@ def read_file():
 def printed_cells(out):
     """The cells of the printed table, by source and new class."""
     rows = [re.split("[│┃]", line)[1:-1] for line in out.splitlines() if line[:1] in "│┃"]
-    (_, *sources), *body = ([cell.strip() for cell in row] for row in rows)
-    return {
-        (source, target): cell
-        for target, *cells in body
-        for source, cell in zip(sources, cells, strict=True)
-    }
+    (_, *columns), *body = ([cell.strip() for cell in row] for row in rows)
+    found, name = {}, ""
+    for target, *cells in body:
+        # With several sources, the class is in the first of its rows.
+        name = target or name
+        source, cell = cells if len(columns) > 1 else (columns[0], *cells)
+        found[source, name] = cell
+    return found
 
 
 # ------------------------------------------------------------------ the printed table

@@ -152,11 +152,11 @@ def test_the_settings_are_those_of_the_library(folder, in_python):
 
 @pytest.mark.parametrize("options", ["", "--classes all-or-none"])
 def test_answers_are_those_of_the_library(folder, in_python, options):
-    run_well(f"{WITH_REFERENCE} {options}")
+    run_well(f"{WITH_REFERENCE} {options}".replace("out.csv", "out.parquet"))
     head = in_python.fit_head(
         new_rankings(folder), classes="all" if "all" in options else "new", none="none" in options
     )
-    found = read_predictions("out.csv")
+    found = read_predictions("out.parquet")
     np.testing.assert_allclose(found.proba, head.predict_proba(NEW_SCORES), rtol=1e-7)
     assert found.labels.tolist() == head.predict(NEW_SCORES).tolist()
 

@@ -21,7 +21,7 @@ def draw(rng, theta, n, **options):
     return rs.Rankings.from_pairs(*pairs, items=names, **options)
 
 
-@pytest.mark.parametrize(("C", "n"), [(2, 40), (4, 60), (200, 20_000)])
+@pytest.mark.parametrize(("C", "n"), [(2, 40), (60, 3000)])
 @pytest.mark.filterwarnings("ignore:some items always won")
 def test_boards_of_any_size_have_a_page(rng, C, n):
     votes = draw(rng, rng.normal(size=C), n, raters=[f"rater {i % 7}" for i in range(n)])

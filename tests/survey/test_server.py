@@ -44,7 +44,7 @@ def serving(app, monkeypatch, **options):
         yield address
     finally:
         servers[0].should_exit = True
-        thread.join(30)
+        thread.join(300)
     assert not thread.is_alive()
 
 

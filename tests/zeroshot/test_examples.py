@@ -30,6 +30,7 @@ from rankshot.zeroshot.examples import (
     measure_shrinkage,
     posterior_means,
 )
+from rankshot.zeroshot.remarks import describe_fit
 
 HEADS = [rs.WeightedMean, rs.ProbabilisticRanking, rs.DeterministicRanking]
 
@@ -506,6 +507,8 @@ def test_examples_of_one_class_say_nothing_of_the_others(kind, n):
     scores = rs.Scores(values, ITEMS, features=features)
     rows = np.flatnonzero(codes == 0)[:n]
     head = kind().fit(rankings, examples=(scores[rows], ["a"] * n))
-    assert head.examples_ is None
+    assert head.examples_ == (n, 0.0, 0.0, "a")
+    note = next(line for line in describe_fit(head) if line.startswith("examples:"))
+    assert "nothing is learned from them, because all are of 'a'" in note
     expected = kind().fit(rankings).predict_proba(scores)
     np.testing.assert_array_equal(head.predict_proba(scores), expected)

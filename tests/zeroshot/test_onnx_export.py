@@ -292,17 +292,16 @@ def test_features_of_a_head_behind_a_network_are_those_of_its_last_layer(tmp_pat
     lists = rs.Rankings.from_orders([["a", "b"], ["c"]], items=ITEMS, targets=["p", "q"])
     examples = scores[:4], ["p", "q", "p", "q"]
     opinion = rs.Scores(INPUTS[:, :2], ["p", "q"])
-    for evidence in (None, opinion):
-        inputs = rs.Scores(scores.values, ITEMS, features=INPUTS, evidence=evidence)
-        more = {} if evidence is None else {"evidence": inputs}
-        head = rs.WeightedMean().fit(lists, examples=examples, **more)
-        exported = rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
-        given = {} if evidence is None else {"features": opinion.values.astype(np.float32)}
-        assert exported.n_features == 2 * len(given)
-        proba, _ = run(tmp_path / "new.onnx", x=INPUTS, **given)
-        np.testing.assert_allclose(proba, head.predict_proba(inputs), atol=1e-5)
+    inputs = rs.Scores(scores.values, ITEMS, features=INPUTS, evidence=opinion)
+    head = rs.WeightedMean().fit(lists, examples=examples, evidence=inputs)
+    exported = rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
+    assert exported.n_features == 2
+    given = opinion.values.astype(np.float32)
+    proba, _ = run(tmp_path / "new.onnx", x=INPUTS, features=given)
+    np.testing.assert_allclose(proba, head.predict_proba(inputs), atol=1e-5)
     # A network whose last layer has another width leaves the features to the user.
     wide = rs.Scores(scores.values, ITEMS, features=np.hstack([INPUTS, INPUTS[:, :1]]))
     head = rs.WeightedMean().fit(lists, examples=(wide[:4], examples[1]))
-    exported = rs.export_onnx(head, tmp_path / "new.onnx", network=tmp_path / "net.onnx")
-    assert exported.n_features == 4
+    graph = onnx_export._Graph(head, "multiclass")
+    graph.attach(tmp_path / "net.onnx", None)
+    assert graph.n_features == 4

@@ -46,7 +46,7 @@ from rankshot.cli.report import explain, report
 from rankshot.cli.review import review
 from rankshot.cli.score import score
 from rankshot.cli.suggest import suggest
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import ALIKE, RankshotError
 from rankshot.sources.registry import KINDS
 
 COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
@@ -187,7 +187,7 @@ def _suggest_file(name: Any) -> str:
     path = Path(os.fsdecode(name))
     there = path.parent.iterdir() if path.parent.is_dir() else []
     name_of = {file.stem: file.name for file in there}
-    close = get_close_matches(path.stem, name_of, n=1, cutoff=0.75)
+    close = get_close_matches(path.stem, name_of, n=1, cutoff=ALIKE)
     return f" (did you mean {name_of[close[0]]!r}?)" if close else ""
 
 

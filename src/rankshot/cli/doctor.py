@@ -80,7 +80,7 @@ def doctor(
         "--rehearsal needs --rankings, --reference and --truth as well",
     )
     table = infer_score_type(zeroshot.open_scores(path).keep(), options.score_type)
-    new: Any = None if rankings is None else read_new_rankings(rankings, table)
+    new = None if rankings is None else read_new_rankings(rankings, table)
     given = _read(table, None)
     rows = _choose_rows(len(given[0]))
     names, inputs = given[0][rows], given[1][rows]

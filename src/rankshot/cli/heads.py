@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from rankshot import sources, zeroshot
+from rankshot import ranking, sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.score_inputs import (
     ScoreType,
@@ -25,6 +25,7 @@ from rankshot.core.errors import RankshotError, prefix_errors, quote_names, sugg
 if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import Semantics
+    from rankshot.zeroshot.heads.semantic_head import SemanticHead
 
 DEFAULT_HEAD = "weighted-mean"
 Classes = Literal["new", "new-or-none", "all", "all-or-none"]
@@ -183,17 +184,17 @@ class HeadOptions:
         return self.plan.none and self.plan.classes == "all"
 
 
-def _parse_head(name: str, given: list[str]) -> Any:
+def _parse_head(name: str, given: list[str]) -> SemanticHead:
     """Return a head with the settings in options of the form name=value."""
     from rankshot.zeroshot.files.head_files import list_settable, parse_parameter
-    from rankshot.zeroshot.plan import HEADS, METHODS
+    from rankshot.zeroshot.plan import METHODS, SEMANTIC
 
     refuse(
         name not in METHODS,
         f"--head {name!r}: no such method{suggest_name(name, METHODS)}; the methods are "
         f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
     )
-    kind = HEADS[name]
+    kind = SEMANTIC[name]
     known = list_settable(kind)
     found: dict[str, object] = {}
     for text in given:
@@ -205,7 +206,7 @@ def _parse_head(name: str, given: list[str]) -> Any:
                 f"{', '.join(known)}",
             )
             found[setting] = parse_parameter(kind, setting, value)
-    head: Any = kind(**found)
+    head = kind(**found)
     head.require_parameters()
     return head
 
@@ -324,7 +325,7 @@ def _check_scores(
     return named, replace(scores, score_type=known)
 
 
-def _check_sources(rankings: Any, weights: Mapping[str, float], path: Path) -> None:
+def _check_sources(rankings: Semantics, weights: Mapping[str, float], path: Path) -> None:
     """Warn of sources that the rehearsal used and that rank no new class."""
     from rankshot.zeroshot.heads.base import quote_sources, source_names
 
@@ -350,7 +351,7 @@ def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
         return table.select(table.targets, scores.items)
 
 
-def read_new_rankings(path: Path, scores: ScoreTable) -> Semantics:
+def read_new_rankings(path: Path, scores: ScoreTable) -> ranking.Rankings:
     """Read the rankings of new classes, and print what is left out or missing."""
     from rankshot.zeroshot.heads.base import only_new, require_targets
 

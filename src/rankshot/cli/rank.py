@@ -445,7 +445,7 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
 
 
 def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
-    """Print a table of each class's first seen classes, with one column per source."""
+    """Print a table of each class's first seen classes, with one row per source."""
     from rankshot.ranking.matrices import iterate_choices
 
     def format_first(target: str, source: str) -> str:
@@ -457,9 +457,16 @@ def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
         return format_order(ties, most=SHOWN) + others
 
     names = rankings.source_names
-    rows = [[target, *(format_first(target, name) for name in names)] for target in classes.targets]
+    # One column per source would leave too little width for each.
+    columns = ["source", "seen classes"] if len(names) > 1 else [*names]
+    rows = [
+        [target if name == names[0] else "", *([name] if len(names) > 1 else []), text]
+        for target in classes.targets
+        for name in names
+        for text in [format_first(target, name)]
+    ]
     title = f"The seen classes most similar to each {classes.kind}"
-    print_table(title, [f"*{classes.kind}", *names], rows)
+    print_table(title, [f"*{classes.kind}", *columns], rows)
 
 
 # ---- Prompts to paste into any chat window

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
@@ -360,7 +360,7 @@ def _rank(
         if missing:
             asked = {"question": question, "inputs": None}
             say(write_follow_ups(missing, everything, run.follow_ups, asked))
-    print_warnings(cast("Any", only_new(found)), classes)
+    print_warnings(only_new(found), classes)
 
 
 def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:

@@ -7,7 +7,7 @@ import secrets
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from rankshot import ranking, zeroshot
 from rankshot.cli.console import refuse, require_packages, say
@@ -161,7 +161,7 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     refuse(not is_known, f"{run}: its head learns no examples")
     table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
     table = add_evidence(table.keep(), about.evidence)
-    new: Any = only_new(read_rankings_of(about.rankings, table, quiet=True))
+    new = only_new(read_rankings_of(about.rankings, table, quiet=True))
     reference = None
     if (run / LABELLED).is_dir():
         labelled = zeroshot.open_scores(run / LABELLED)
@@ -183,7 +183,7 @@ def _read_table(scores: Path, options: HeadOptions) -> Found:
     plan = options.plan
     refuse(plan.head.name != "weighted-mean", "only --head weighted-mean learns from examples")
     table = open_table(scores, options)
-    new: Any = read_new_rankings(cast("Path", options.rankings), table)
+    new = read_new_rankings(cast("Path", options.rankings), table)
     without = replace(options, examples=None)
     reference, _, table = read_more(without, table, new)
     return _read_scores(table, options.examples, plan, new, reference)

@@ -10,20 +10,17 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rankshot import ranking, zeroshot
-from rankshot.cli.console import say
-from rankshot.core.errors import RankshotError, UnknownItemError, format_count, quote_names
-
-if TYPE_CHECKING:
-    from rankshot.zeroshot.files.score_tables import ScoreTable
-
-
-from typing import TYPE_CHECKING, NamedTuple
-
-from rankshot.cli.console import refuse
-from rankshot.core.errors import short_repr
+from rankshot.cli.console import refuse, say
+from rankshot.core.errors import (
+    RankshotError,
+    UnknownItemError,
+    format_count,
+    quote_names,
+    short_repr,
+)
 from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
@@ -44,7 +41,9 @@ ScoreType = Literal[
 """What the numbers in a table of scores are: the choices of --score-type."""
 
 
-def infer_score_type(table: ScoreTable, given: ScoreType, values: Any = None) -> ScoreTable:
+def infer_score_type(
+    table: ScoreTable, given: ScoreType, values: NDArray[np.floating] | None = None
+) -> ScoreTable:
     """Return a table with the type that was given or, for auto, that of the first rows; print it.
 
     ``values`` are the first rows, if they are not in the table.

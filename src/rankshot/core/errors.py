@@ -83,9 +83,9 @@ def short_repr(value: object) -> str:
     return _SHORT.repr(value)
 
 
-ALIKE = 0.65
+ALIKE = 2 / 3
 """The share of letters that a misspelt name has in common with the right one, as `difflib` counts:
-"dgo" and "dog" have .67, "snapping turtle" and "shopping cart" .64."""
+that of a name of three letters with one wrong letter, or two exchanged ones ("dgo")."""
 
 
 def suggest_name(name: object, known: Iterable[str]) -> str:

@@ -524,19 +524,23 @@ given, features, which become a column of lists in Parquet."""
 
 @contextmanager
 def open_writer(
-    path: Path, columns: Sequence[str], metadata: Mapping[str, str] | None = None
+    path: Path,
+    columns: Sequence[str],
+    metadata: Mapping[str, str] | None = None,
+    *,
+    digits: int | None = None,
 ) -> Iterator[PutRows]:
     """Yield the function that writes rows to a CSV or Parquet file, which appears when it is whole.
 
-    CSV has as many digits as tell numbers apart in their precision, and Parquet the precision of
-    the first rows; NaN becomes an empty cell. A Parquet file is written in row groups, and its
-    footer gets what ``metadata`` holds when the block ends.
+    CSV has this many significant ``digits``, by default as many as tell numbers apart in their
+    precision, and Parquet the precision of the first rows; NaN becomes an empty cell. A Parquet
+    file is written in row groups, and its footer gets what ``metadata`` holds when the block ends.
     """
     with replace_file(path) as stream, ExitStack() as stack:
         if path.suffix != ".parquet":
             lines = open_csv_writer(stream)
             lines.writerow(columns)
-            yield lambda texts, numbers, _=None: _put_csv_rows(lines, texts, numbers)
+            yield lambda texts, numbers, _=None: _put_csv_rows(lines, texts, numbers, digits)
             return
         arrow, parquet = import_pyarrow(), import_pyarrow("pyarrow.parquet")
         writer: Any = None
@@ -595,12 +599,14 @@ def open_csv_writer(stream: TextIO) -> Any:
 
 
 def _put_csv_rows(
-    writer: Any, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating]
+    writer: Any, texts: Sequence[Sequence[str]], numbers: NDArray[np.floating], digits: int | None
 ) -> None:
     for some in row_blocks(len(numbers), len(texts) + numbers.shape[1], TEXT_CELLS):
         block = numbers[some]
         # Python's floats are doubles: a float32 would get digits that it does not have.
         cells: NDArray[Any] = block if block.dtype == np.float64 else block.astype(str)
+        if digits is not None:
+            cells = np.array([[f"{x:.{digits}g}" for x in row] for row in block.tolist()], object)
         if np.isnan(block).any():
             cells = np.where(np.isnan(block), None, cells)  # type: ignore[call-overload]
         columns = [column[some] for column in texts]

@@ -82,7 +82,7 @@ def read_image(file: str | Path, shrink_to: int | None = None) -> object:
         raise
     except Exception as error:  # noqa: BLE001 - decoders raise all kinds of errors
         raise RankshotError(_describe_failure(error, path)) from None
-    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels{size}; scale it down")
+    raise RankshotError(f"more than {MAX_PIXELS // 10**6} million pixels: scale it down{size}")
 
 
 def convert_image(image: Any, shrink_to: int | None = None) -> Any:

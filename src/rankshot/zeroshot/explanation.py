@@ -281,7 +281,7 @@ def _explain_more(
     base: int | None,
 ) -> dict[str, Any]:
     """Return what examples and evidence add for each input, and the answer without them."""
-    if not isinstance(head, SemanticHead) or not (head.examples_ or head.evidence_classes_):
+    if not isinstance(head, SemanticHead) or head._additions is None:
         return {}
     more: dict[str, Any] = {}
     by_head = total = head.decision_function(table) / head.temperature_
@@ -289,7 +289,7 @@ def _explain_more(
         none = Scores(np.zeros((len(table), len(head.classes_))), head.evidence_classes_)
         by_head = head.decision_function(replace(table, evidence=none)) / head.temperature_
         more["evidence"] = _contributions(total - by_head, columns, base)
-    if head.examples_ is not None:
+    if head.examples_ is not None and not head.examples_.only_class:
         more["examples"] = _contributions(by_head - by_rankings, columns, base)
     return more | {"by_rankings": _most_probable(log_softmax(by_rankings, np, 1), head)}
 

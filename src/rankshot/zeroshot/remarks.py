@@ -37,7 +37,10 @@ def describe_fit(head: BaseHead, reference: Scores | None = None) -> list[str]:
     found += describe_missing(inner)
     if reference is not None and (head.reference_ is not None or inner.reference_ is not None):
         found.append(f"reference: {describe_reference(reference)}")
-    if (facts := inner.examples_) is not None:
+    facts = inner.examples_
+    if facts is not None and facts.only_class:
+        found.append(f"examples: {facts.n_examples:,}; {describe_examples(facts)}")
+    elif facts is not None:
         n = inner.n_features_ - len(inner.evidence_classes_)
         by = f"compared by {n:,} features" if n else "compared by their scores"
         found.append(f"examples: {facts.n_examples:,}, {by}; {describe_examples(facts)}")
@@ -47,7 +50,7 @@ def describe_fit(head: BaseHead, reference: Scores | None = None) -> list[str]:
             "evidence_weight changes it)"
         )
     # A single new class that competes with seen classes is not the only class.
-    if facts is None and (head is inner or len(inner.classes_) > 1):
+    if (facts is None or facts.only_class) and (head is inner or len(inner.classes_) > 1):
         found += [f"warning: {remark}" for remark in describe_indistinguishable(inner)]
     return found
 
@@ -143,7 +146,12 @@ def describe_reference(reference: Scores) -> str:
 
 
 def describe_examples(facts: ExampleFacts) -> str:
-    """Return how far rankings and examples agree."""
+    """Return how far rankings and examples agree, or why nothing was learned from examples."""
+    if facts.only_class:
+        return (
+            f"nothing is learned from them, because all are of {facts.only_class!r} and do not "
+            "show what distinguishes it from other classes; label an input of another class as well"
+        )
     common = f"those of one class have a share of {facts.signal:.2f} in common"
     if not facts.slope:
         return common

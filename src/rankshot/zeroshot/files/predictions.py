@@ -37,6 +37,9 @@ from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 
 PROBABILITY = "probability"
 RULE = Rule("probabilities must be numbers")
+DIGITS = 7
+"""The significant digits of a probability in CSV: those of single precision, in which most models
+compute."""
 THREADED_CELLS = 2**16
 """Seen times new classes from which the matrix products of a head take longer than to read its
 scores: with fewer, the threads of BLAS wait for one another and take twice the CPU time."""
@@ -69,8 +72,8 @@ def open_predictions(
     """Open a file of predictions, CSV or Parquet, for writing in batches.
 
     The columns are ``id``, ``label``, ``probability`` (of the label, or the largest one if the
-    input was rejected) and one column ``P(class)`` per class. CSV has all digits of the
-    precision of the numbers; Parquet keeps the precision of the first batch.
+    input was rejected) and one column ``P(class)`` per class. Probabilities have seven
+    significant digits in CSV, and the precision of the first batch in Parquet.
 
     The file replaces an older one when the block ends. If an exception is raised in the block,
     the older file stays, and nothing else is left behind.
@@ -112,7 +115,7 @@ def open_predictions(
         more = range(2, top + 1)
         columns = [ID, LABEL, *(f"{LABEL}_{i}" for i in more)]
         columns += [PROBABILITY, *(f"{PROBABILITY}_{i}" for i in more)]
-    with open_writer(path, columns, metadata) as put:
+    with open_writer(path, columns, metadata, digits=DIGITS) as put:
         writer = PredictionWriter(names, put, top)
         yield writer
         if writer.n_rows == 0:

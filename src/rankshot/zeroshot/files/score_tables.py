@@ -78,7 +78,8 @@ Rows = tuple[NDArray[np.object_] | None, Scores]
 """The same as a file has them; None if it has no ids."""
 Table = NDArray[np.generic]
 KEPT_BYTES = 1 << 26
-"""Files of at most this size can be kept in memory."""
+"""Files of at most this size can be kept in memory: less than Python and the packages need anyway
+(about 190 MB)."""
 Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
 """The seen classes, the kind of scores, whether there are ids, and how many features and rows."""
 
@@ -90,7 +91,7 @@ class ScoreTable:
     ``n_rows`` is None for CSV, where it is only known at the end. ``n_features`` is 0 if there are
     none, as in CSV. The ``evidence`` of another model is in memory, one row per row of the table.
     ``score_type`` says what the numbers are; auto, if this is not known yet. The rows that `keep`
-    has read are in memory.
+    has read are in memory. ``header_of`` is the part of a folder whose header was read.
     """
 
     path: Path
@@ -103,6 +104,7 @@ class ScoreTable:
     evidence: Scores | None = None
     score_type: str = AUTO
     kept: list[Rows] | None = field(default=None, repr=False)
+    header_of: Path | None = None
 
     def keep(self) -> ScoreTable:
         """Return the same table with its rows in memory, unless there are too many."""
@@ -165,7 +167,7 @@ class ScoreTable:
         texts, names = [ID] if self.has_ids else [], _name_columns(self.items, self.kind)
         own = self.items, self.kind, self.has_ids, self.n_features
         for path in _list_parts(self.path):
-            if path != self.path:
+            if path != self.header_of:
                 header = _read_header(path)
                 # The number of features is not known to a part without rows.
                 if header[:3] != own[:3] or (header[3] != own[3] and header[4] != 0):
@@ -224,18 +226,18 @@ def open_scores(
         batch_rows = require_whole_number("batch_rows", batch_rows)
     if path.suffix == ".npz" and not path.is_dir():
         return _read_npz(path, batch_rows)
-    headers = map(_read_header, _list_parts(path))
+    headers = ((part, _read_header(part)) for part in _list_parts(path))
     # A part without rows, because all inputs were skipped, says less.
-    first = header = next(headers)
-    while header[4] == 0 and (header := next(headers, first)) is not first:
+    first = found = next(headers)
+    while found[1][4] == 0 and (found := next(headers, first)) is not first:
         pass
-    items, kind, has_ids, n_features, n_rows = header
+    part, (items, kind, has_ids, n_features, n_rows) = found
     if path.is_dir():
         n_rows = None
     elif n_rows == 0 and not allow_empty:
         raise RankshotError(f"{path}: the table has no rows")
     rows = min(batch_rows or _count_batch_rows(items, kind, n_features), sys.maxsize)
-    return ScoreTable(path, items, kind, has_ids, n_rows, rows, n_features)
+    return ScoreTable(path, items, kind, has_ids, n_rows, rows, n_features, header_of=part)
 
 
 def _count_batch_rows(items: Sequence[str], kind: Kind, n_features: int) -> int:
@@ -257,12 +259,13 @@ def _list_parts(path: Path) -> list[Path]:
 
 
 def _read_header(path: Path) -> Header:
-    columns, n_rows = read_columns(path)
     kind: Kind = "multiclass"
     if path.suffix != ".parquet":
+        columns, n_rows = read_columns(path)
         return _find_items(columns, path), kind, ID in columns, 0, n_rows
     is_list = import_pyarrow().types.is_list
     with open_parquet(path) as file:
+        columns, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
         metadata = file.metadata.metadata or {}
         n_features = 0
         # A class may have this name, but then it has numbers.

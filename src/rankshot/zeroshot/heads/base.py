@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.floating]
 Semantics = Rankings | Similarity
+Named = TypeVar("Named", bound=Semantics)
 Orders = Mapping[str, Sequence[str | Sequence[str]]]
 """For each target, its seen classes, most similar first."""
 
@@ -353,7 +354,7 @@ def require_semantics(semantics: object) -> Semantics:
     return semantics
 
 
-def only_new(semantics: Semantics) -> Semantics:
+def only_new(semantics: Named) -> Named:
     """Keep only the targets that are not items: the new classes."""
     is_new = np.array([name not in semantics.items for name in semantics.targets], bool)
     if not is_new.any():
@@ -364,11 +365,12 @@ def only_new(semantics: Semantics) -> Semantics:
     return select_targets(semantics, is_new)
 
 
-def select_targets(semantics: Semantics, wanted: NDArray[np.bool_]) -> Semantics:
+def select_targets(semantics: Named, wanted: NDArray[np.bool_]) -> Named:
     """Keep the rankings, or the rows of a similarity table, that are marked in ``wanted``."""
     if isinstance(semantics, Rankings):
-        return semantics[wanted]
-    return semantics.select(np.array(semantics.targets)[wanted], semantics.items)
+        return cast("Named", semantics[wanted])
+    names = np.array(semantics.targets)[wanted]
+    return cast("Named", semantics.select(names, semantics.items))
 
 
 def source_names(semantics: Semantics) -> tuple[str, ...]:

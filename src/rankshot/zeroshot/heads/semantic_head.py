@@ -79,17 +79,21 @@ class ExampleFacts(NamedTuple):
     signal : float
         ρ: the share of the scores, or else of the features, that the examples of a class have in
         common.
+    only_class : str
+        The class of all examples, if it has a ranking: then nothing is learned from them, as they
+        do not show what distinguishes the class from others. Otherwise empty.
 
     Examples
     --------
     >>> from rankshot.zeroshot import ExampleFacts
     >>> ExampleFacts._fields
-    ('n_examples', 'slope', 'signal')
+    ('n_examples', 'slope', 'signal', 'only_class')
     """
 
     n_examples: int
     slope: float
     signal: float
+    only_class: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +238,7 @@ class SemanticHead(BaseHead):
             labelled = as_examples(examples, known.items, [str(name) for name in known.targets])
         self._additions, self.examples_, self.evidence_weight_ = None, None, None
         self._fit(semantics, reference, [] if labelled is None else labelled[1].tolist())
-        # Examples of one class alone do not tell what distinguishes it from what all classes share.
-        if labelled is not None and not self._has_one_ranked_class(labelled[1]):
+        if labelled is not None:
             self._learn_examples(*labelled, reference)
         if evidence is not None:
             self._learn_evidence(evidence.with_items(self.items_))
@@ -264,6 +267,10 @@ class SemanticHead(BaseHead):
                 f"examples: {type(self).__name__} has nothing but examples of {quote_names(lost)}; "
                 "WeightedMean takes such classes"
             )
+        ranked, there = self._ranked(), np.unique(labels)
+        if len(there) == 1 and ranked[self.classes_ == there[0]].all():
+            self.examples_ = ExampleFacts(len(labels), 0.0, 0.0, str(there[0]))
+            return
         usual, share = None, SHARE[0]
         by_head, features = np.zeros((len(labels), len(self.classes_))), table.features
         if reference is not None:
@@ -283,7 +290,6 @@ class SemanticHead(BaseHead):
         )
         (one, other), self.examples_ = self._learn(known, usual, share)
         fold, tested = assign_folds(known.codes), []
-        ranked = self._ranked()
         for group in np.unique(fold):
             kept, left = known.take(fold != group), known.take(fold == group)
             # An example that is all that is known of a class cannot be left out.
@@ -298,10 +304,6 @@ class SemanticHead(BaseHead):
             factors = fit_factors(a, b, codes, usual_factor)
         total = one.multiply(factors[0]).add(other.multiply(factors[1]))
         self._additions = total if total.head_weight else total.balance(known)
-
-    def _has_one_ranked_class(self, labels: NDArray[np.str_]) -> bool:
-        there = np.unique(labels)
-        return len(there) == 1 and bool(self._ranked()[self.classes_ == there[0]].any())
 
     def _add_rankings(self, weight: float) -> Self:
         """Return a head that adds log-probabilities without the examples, times a weight.
