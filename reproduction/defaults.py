@@ -194,7 +194,7 @@ def in_batches(task: ScoredTask) -> Floats:
     correct, size = np.zeros(len(names)), np.zeros(len(names))
     for draw in range(N_DRAWS):
         for rows in draw_batches(task.labels, draw).values():
-            if len(rows) < len(names):
+            if len(rows) < 2 * len(names):
                 continue
             scores, labels = _without_features(task.scores[rows]), task.labels[rows]
             refined = BatchRefinement(head).fit(scores)
