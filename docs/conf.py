@@ -1,20 +1,27 @@
 """How Sphinx builds the site: make docs."""
 
+import gc
 import os
 import sys
 import tomllib
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 from sphinx.writers.html5 import HTML5Translator
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 from page_metadata import link_code as linkcode_resolve  # noqa: F401
+
+# To search all pages for garbage and to stem each word on each page again takes long.
+gc.set_threshold(100_000, 50)
+SearchEnglish.stem = cache(SearchEnglish.stem)
 
 project = "rankshot"
 author = "The rankshot developers"

@@ -145,7 +145,7 @@ def test_answers_beside_are_used(zoo):
     Path(re.search(r"save the answer as (\S+),", out)[1]).write_text(json.dumps(lists))
     out = run_well([*RUN, "--rehearse", "seen.csv"])
     assert "To improve them" not in out
-    assert "rankings: by 1 rater ('answers', 'wordnet-path')" in out
+    assert "rankings: by 1 rater, from 'answers', 'wordnet-path'" in out
     assert "expect less" not in out
     assert share_right() == 1
     # Answers about new classes alone rehearse nothing; what they lack is asked for.

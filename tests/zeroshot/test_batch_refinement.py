@@ -247,8 +247,8 @@ def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes, name
 # ------------------------------------------------------------------ where the head is kept
 
 
-@pytest.mark.parametrize("n", [0, 3])
-def test_a_batch_smaller_than_its_targets(rng, n):
+@pytest.mark.parametrize("n", [0, 3, 7])
+def test_a_batch_of_fewer_than_two_inputs_per_class(rng, n):
     head, new = fitted("mean"), batch(rng)
     message = f"a batch of {n} inputs is too small to estimate 4 classes: the predictions of"
     with pytest.warns(UserWarning, match=message):

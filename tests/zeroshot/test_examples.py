@@ -8,6 +8,7 @@ from examples_problem import CLASSES, ITEMS, draw_problem
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from scipy.special import log_softmax, softmax
+from scipy.stats import norm
 from sklearn.covariance import oas
 
 import rankshot as rs
@@ -132,6 +133,62 @@ def test_slope_and_signal_are_measured(beta, rho):
     found = fit_class_means(x, labels, 60, Signal(0.4, 0.5), None, prototypes)
     assert found.slope == pytest.approx(beta, abs=0.04)
     assert found.signal == pytest.approx(rho, abs=0.03)
+
+
+def test_slope_and_signal_are_those_of_the_formulas_written_out():
+    """One example per class: ρ is what is known beforehand, and what the slope says of it."""
+    rng = np.random.default_rng(8)
+    w, means = draw_classes(rng, 6, 20, 0.5, 0.5)
+    x = means + 0.1 + rng.normal(size=means.shape) * np.sqrt(0.5 / 20)
+    share, spread = 0.6, 0.4
+    size = np.mean([one @ one for one in x])
+    common = np.mean([x[i] @ x[j] for i in range(6) for j in range(6) if i != j])
+    v = w - w.mean(axis=0)
+    explained = sum(one @ one for one in v) / 6
+
+    def fit(signal, spread=spread):
+        return fit_class_means(x, np.arange(6), 6, signal, None, Prototypes(w, (share, spread)))
+
+    known = Signal(0.4, 0.3)
+    found = fit(known)
+    # β: least squares, combined with its prior, times the probability that rankings are correct.
+    prior = np.sqrt(share * known.size)
+    std = prior / 2 * np.hypot(spread, known.spread)
+    weight = np.array([one @ one for one in v])
+    each = np.array([v[z] @ (x[z] - x.mean(axis=0)) for z in range(6)])
+    by_examples = each.sum() / weight.sum()
+    scatter = ((each - by_examples * weight) ** 2).sum() * 6 / 5
+    error = np.sqrt(max(scatter, (weight * size / 20).sum())) / weight.sum()
+    own, others = 1 / std**2, 1 / error**2
+    beta = (own * prior + others * by_examples) / (own + others)
+    wrong = norm.pdf(by_examples, -prior / 5, np.hypot(std / 5, error))
+    right = norm.pdf(by_examples, prior, np.hypot(std, error))
+    beta *= right / (right + wrong)
+    assert found.slope == pytest.approx(beta)
+    relative_error = 1 / np.sqrt(own + others) / beta
+    by_slope = Signal(beta**2 * explained / share, np.hypot(spread, 2 * relative_error))
+    both = known.combine(by_slope)
+    assert found.signal == pytest.approx(both.size * np.exp(-(both.spread**2)))
+    # ρ is at most what is not common to all inputs, and at least what the rankings explain.
+    assert fit(Signal(9.0, 0.1)).signal == pytest.approx(size - common)
+    low = fit(Signal(0.05, 1e-3), spread=5.0)
+    assert low.signal == pytest.approx(low.slope**2 * explained)
+    assert low.signal > 0.06
+    # The variance over inputs of other classes is the distance between the means of log-odds.
+    alone = fit_class_means(x, np.arange(6), 6, known)
+    each, noise = np.full((6, 1), alone.signal / 20), (size - common - alone.signal) / 20
+    means, uncertain = posterior_means(
+        x, np.ones(6, int), 0 * x, each, np.full(20, noise), common / 20
+    )
+    center = means.mean(axis=0)
+    slopes = (means - center) / (noise + uncertain.mean(axis=0))
+    length = np.linalg.norm(slopes, axis=1)
+    values = (x - center) @ (slopes / length[:, None]).T
+    of_others = [np.delete(values[:, z], z) for z in range(6)]
+    square = np.mean(np.square(of_others)) * 6 / 5
+    ratio = (sum(5 * one.var() for one in of_others) + 6 * square) / 30
+    factor = ((means - center) * slopes).sum() / (ratio * length @ length)
+    np.testing.assert_allclose(alone.slopes, factor * slopes)
 
 
 def accuracy_of(rng, n_examples, *, wrong, size=10):

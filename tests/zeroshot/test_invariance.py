@@ -17,6 +17,7 @@ from head_cases import (
 from sklearn.base import clone
 
 import rankshot as rs
+from rankshot.zeroshot.decide import EQUAL_LOG_PROBA, most_probable
 from rankshot.zeroshot.scores import KINDS, n_columns
 
 TARGETS = ("p", "q", "r")
@@ -79,7 +80,7 @@ def tenths(rng, kind, n):
 def test_other_columns_and_other_names_permute_the_answer(rng, name, with_reference):
     """And so do rankings in another order, of sources that lack classes or compare subsets."""
     same = dict(zip(TARGETS, TARGETS, strict=True))
-    for kind, subsets in product(kinds_of(name) * 2, (False, True)):
+    for kind, subsets in product(kinds_of(name), (False, True)):
         votes = list(random_votes(rng, subsets=subsets and kind != "one-vs-one"))
         table = rng.choice([-0.5, 0.0, 0.25, 0.5, 1.0], (3, 5))
         table[:, 0] = abs(table[:, 0])
@@ -160,6 +161,14 @@ def test_rounding_does_not_choose_between_equals(rng, head, kind):
         assert "q" not in head.predict(scores).tolist()
         labels = head.top(scores, 3).labels
         assert (np.argmax(labels == "p", axis=1) < np.argmax(labels == "q", axis=1)).all()
+
+
+def test_equal_is_relative_to_values_beyond_one():
+    """One class in thousands has a log-probability of -8, and more rounding than one near 0."""
+    for dtype, equal in EQUAL_LOG_PROBA.items():
+        for top, apart, best in ((-8, 6, 0), (-8, 10, 1), (-0.1, 0.8, 0), (-0.1, 1.2, 1)):
+            log_proba = np.array([[top - apart * equal, top]]).astype(dtype)
+            assert most_probable(log_proba).tolist() == [best]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -376,6 +376,16 @@ def test_a_plan_survives_a_file(tmp_path, head):
     assert str(found.head) == str(head).replace("(0.5, 0.2)", "[0.5, 0.2]")
 
 
+def test_a_plan_is_that_of_the_head_and_weighs_sources_once():
+    for name, expected in (("refined-seen", "all"), ("seen", "all"), ("refined", "new")):
+        plan = Plan.from_head(head_of(name))
+        assert (plan.classes, str(plan.head)) == (expected, str(fitted("weighted")))
+    weights, scores = {"me": 0.7, "you": 0.3}, random_scores(np.random.default_rng(0), "multiclass")
+    expected = rs.WeightedMean(source_weights=weights).fit(VOTES).predict_proba(scores)
+    found = Plan(head=rs.WeightedMean(), source_weights=weights).fit(VOTES)
+    np.testing.assert_array_equal(found.predict_proba(scores), expected)
+
+
 @pytest.mark.parametrize("head", AROUND, ids=str)
 def test_the_parameters_of_a_head_around_another_survive_as_plain_values(head):
     plain = json.loads(json.dumps(encode_parameters(head)))
