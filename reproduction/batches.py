@@ -112,7 +112,7 @@ class Measurement:
         head = self._fit(np.unique(self.task.labels))
         for seed in range(self.n_draws):
             for kind, rows in draw_batches(self.task.labels, seed).items():
-                if len(rows) >= len(head.classes_):
+                if len(rows) >= 2 * len(head.classes_):
                     one = compare(head, scores[rows], self.task.labels[rows])
                     found.setdefault(kind, []).append(one)
             for kind, one in (*self._with_others(seed), *self._with_labels(seed)):
@@ -142,7 +142,7 @@ class Measurement:
             rows = rng.permutation(draw_batches(self.task.labels, seed)[kind])
             scores, labels = _without_features(self.task.scores[rows]), self.task.labels[rows]
             n = len(rows) // LABELLED
-            if len(rows) < len(names) or len(np.unique(labels[:n])) < 2:
+            if len(rows) < 2 * len(names) or len(np.unique(labels[:n])) < 2:
                 continue
             examples = scores[:n], labels[:n]
             plain, head = self._fit(names), self._fit(names, examples)

@@ -26,11 +26,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
-from rankshot.sources import prompts
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -146,61 +144,51 @@ def with_reference(task: ScoredTask) -> Floats:
     return _accuracy(_fit(task, reference=task.reference), task.scores, task.labels)
 
 
-def by_likelihood(task: ScoredTask) -> Floats:
-    """Measure the accuracy of the panel's rankings as likelihoods, with and without reference."""
-    heads = (_fit(task, ProbabilisticRanking(), given) for given in (None, task.reference))
-    return np.mean([_accuracy(head, task.scores, task.labels) for head in heads], axis=0)
+def with_both_heads(task: ScoredTask) -> Floats:
+    """Measure the same of `WeightedMean` and of `ProbabilisticRanking` with its k and decay."""
+    plain = WeightedMean()
+    heads = plain, ProbabilisticRanking(k=plain.k, decay=plain.decay)
+    fitted = (_fit(task, head, task.reference) for head in heads)
+    return np.mean([_accuracy(head, task.scores, task.labels) for head in fitted], axis=0)
 
 
-def _log_loss(head: Any, *, reference: bool) -> Measure:
+def log_loss(task: ScoredTask) -> Floats:
+    """Measure the log-probability of the panel's rankings, with and without reference."""
+    heads = (_fit(task, reference=given) for given in (None, task.reference))
+    return np.mean([_likelihood(head, task.scores, task.labels) for head in heads], axis=0)
+
+
+def log_loss_by_likelihood(task: ScoredTask) -> Floats:
+    """Measure the log-probability of the panel's rankings as likelihoods, with a reference."""
+    head = _fit(task, ProbabilisticRanking(), task.reference)
+    return _likelihood(head, task.scores, task.labels)
+
+
+def _with_examples(
+    by: Callable[[BaseHead, Scores, Labels], Floats], *, tables: bool = False
+) -> Measure:
+    """Measure the panel's rankings, or those of a table, with 1, 2 and 5 examples.
+
+    The examples are compared by their scores, and by their features.
+    """
+
     def measure(task: ScoredTask) -> Floats:
-        fitted = _fit(task, clone(head), task.reference if reference else None)
-        return _likelihood(fitted, task.scores, task.labels)
+        rankings = next(one for name, one in task.rankings.items() if (name != "panel") == tables)
+        found = []
+        for draw in range(N_DRAWS):
+            order = np.random.default_rng(draw).permutation(len(task.labels))
+            by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
+            tested = np.concatenate([rows[5:] for rows in by_class])
+            for n in (1, 2, 5):
+                rows = np.concatenate([some[:n] for some in by_class])
+                for scores in (task.scores, _without_features(task.scores)):
+                    head = WeightedMean().fit(
+                        rankings, task.reference, (scores[rows], task.labels[rows])
+                    )
+                    found.append(by(head, scores[tested], task.labels[tested]))
+        return np.mean(found, axis=0)
 
     return measure
-
-
-def _small_references(task: ScoredTask) -> Iterator[Scores]:
-    """Yield references of few inputs, and of few classes."""
-    rng = np.random.default_rng(0)
-    order = rng.permutation(len(task.reference))
-    yield task.reference[order[: len(task.reference.items)]]
-    for share in (0.1, 0.3):
-        names = np.array(task.reference.items)
-        some = rng.permutation(names)[: max(2, round(share * len(names)))]
-        yield task.reference[np.isin(task.reference_labels, some)]
-
-
-def with_small_references(task: ScoredTask) -> Floats:
-    """Measure the accuracy with references of few inputs or classes."""
-    heads = (_fit(task, reference=given) for given in _small_references(task))
-    return np.mean([_accuracy(head, task.scores, task.labels) for head in heads], axis=0)
-
-
-def with_short_lists(task: ScoredTask) -> Floats:
-    """Measure the accuracy of the panel's lists, of the length that prompts ask for."""
-    panel = task.rankings["panel"].top(prompts.LIST_LENGTH)
-    head = WeightedMean(k=None).fit(panel, task.reference)
-    return _accuracy(head, task.scores, task.labels)
-
-
-def with_examples(task: ScoredTask) -> Floats:
-    """Measure the accuracy with 1, 2 and 5 examples, of scores and of features."""
-    found = []
-    for draw in range(N_DRAWS):
-        order = np.random.default_rng(draw).permutation(len(task.labels))
-        by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
-        tested = np.concatenate([rows[5:] for rows in by_class])
-        for n in (1, 2, 5):
-            rows = np.concatenate([some[:n] for some in by_class])
-            for scores in (task.scores, _without_features(task.scores)):
-                head = WeightedMean().fit(
-                    task.rankings["panel"],
-                    reference=task.reference,
-                    examples=(scores[rows], task.labels[rows]),
-                )
-                found.append(_accuracy(head, scores[tested], task.labels[tested]))
-    return np.mean(found, axis=0)
 
 
 def _without_features(scores: Scores) -> Scores:
@@ -214,7 +202,7 @@ def in_batches(task: ScoredTask) -> Floats:
     correct, size = np.zeros(len(names)), np.zeros(len(names))
     for draw in range(N_DRAWS):
         for rows in draw_batches(task.labels, draw).values():
-            if len(rows) < len(names):
+            if len(rows) < 2 * len(names):
                 continue
             scores, labels = _without_features(task.scores[rows]), task.labels[rows]
             refined = BatchRefinement(head).fit(scores)
@@ -403,8 +391,6 @@ WEIGHTED = f"{HEADS}.weighted_mean"
 LIKELIHOOD = f"{HEADS}.probabilistic_ranking"
 BATCH = f"{HEADS}.batch_refinement"
 GATE = f"{HEADS}.seen_and_new"
-ACCURACY = "accuracy, panel and reference"
-LOG_LOSS = "log-loss, panel"
 
 
 def _gates() -> tuple[Gate, ...]:
@@ -421,8 +407,8 @@ def _gates() -> tuple[Gate, ...]:
 @cache
 def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
-    plain, likelihood = WeightedMean(), ProbabilisticRanking()
-    examples = "accuracy, panel with 1, 2 and 5 examples"
+    both = "accuracy, panel and reference, this head and ProbabilisticRanking"
+    examples = "with 1, 2 and 5 examples"
     batches = "accuracy, batches of all classes, of some, of unequal frequencies"
     gate = "log-loss of seen, new or none"
     factors = (0.5, 0.7, 1.4, 2.0)
@@ -438,63 +424,48 @@ def list_numbers() -> tuple[Number, ...]:
         return Number(name, values or around(name), measure, what)
 
     return (
-        tried(f"{WEIGHTED}.WeightedMean.k", with_reference, ACCURACY, (3, 5, 8, 10, 12, 15, 20)),
+        tried(f"{WEIGHTED}.WeightedMean.k", with_both_heads, both, (3, 5, 8, 10, 12, 15, 20)),
         tried(
             f"{WEIGHTED}.WeightedMean.decay",
-            with_reference,
-            ACCURACY,
+            with_both_heads,
+            both,
             (0.0, 0.25, 0.5, 0.75, 1.0, 1.5),
         ),
-        tried(f"{WEIGHTED}.UNCERTAINTY", with_reference, ACCURACY),
-        tried(f"{WEIGHTED}.TEMPERATURE", _log_loss(plain, reference=False), LOG_LOSS),
-        tried(
-            f"{WEIGHTED}.TEMPERATURE_WITH_REFERENCE",
-            _log_loss(plain, reference=True),
-            f"{LOG_LOSS} and reference",
-        ),
-        tried(
-            f"{WEIGHTED}.COVERING_INPUTS", with_small_references, "accuracy, panel, few references"
-        ),
-        tried(
-            f"{WEIGHTED}.COVERAGE_BY_OTHERS[multiclass]",
-            with_small_references,
-            "accuracy, panel, few references",
-            (0.0, 0.25, 0.5, 0.75, 1.0),
-        ),
-        tried(
-            f"{LIKELIHOOD}.ProbabilisticRanking.k",
-            by_likelihood,
-            "accuracy, panel, with and without reference",
-            (4, 7, 10, 15),
-        ),
-        tried(
-            f"{LIKELIHOOD}.ProbabilisticRanking.decay",
-            by_likelihood,
-            "accuracy, panel, with and without reference",
-            (0.0, 0.25, 0.5, 0.75, 1.0),
-        ),
+        tried(f"{WEIGHTED}.UNCERTAINTY", with_reference, "accuracy, panel and reference"),
+        tried(f"{WEIGHTED}.TEMPERATURE", log_loss, "log-loss, panel, with and without reference"),
         tried(
             f"{LIKELIHOOD}.TEMPERATURE_WITH_REFERENCE",
-            _log_loss(likelihood, reference=True),
-            f"{LOG_LOSS} and reference",
+            log_loss_by_likelihood,
+            "log-loss, panel and reference",
         ),
         tried(
-            "zeroshot.examples.ISOTROPIC", with_examples, examples, (0.25, 0.5, 0.65, 0.75, 0.85)
+            "zeroshot.examples.ISOTROPIC",
+            _with_examples(_accuracy),
+            f"accuracy, panel {examples}",
+            (0.25, 0.5, 0.65, 0.75, 0.85),
         ),
         *(
-            tried(f"zeroshot.examples.{name}[0]", with_examples, examples)
-            for name in (
-                "SIGNAL",
-                "SHARE",
-                "EXPLAINED_BY_RATERS",
+            tried(
+                f"zeroshot.examples.{name}[0]",
+                _with_examples(_accuracy),
+                f"accuracy, panel {examples}",
             )
+            for name in ("SIGNAL", "SHARE", "EXPLAINED_BY_RATERS")
+        ),
+        tried(
+            "zeroshot.examples.EXPLAINED_BY_TABLES[0]",
+            _with_examples(_accuracy, tables=True),
+            f"accuracy, tables {examples}",
+        ),
+        tried(
+            "zeroshot.examples.CALIBRATION",
+            _with_examples(_likelihood),
+            f"log-loss, panel {examples}",
         ),
         tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
         tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
         tried(f"{BATCH}.N_ITERATIONS", in_batches, batches),
-        tried(f"{BATCH}.N_SCALINGS", in_batches, batches, (1, 5, 20, 50)),
         tried(f"{GATE}.DEFAULT_GATE", by_the_gate, gate, _gates()),
-        tried(f"{GATE}.SLOPE_WITHOUT_REFERENCE", by_the_gate, gate),
         *(
             tried(
                 f"{GATE}.SEEN_TEMPERATURES[{kind}]",
@@ -504,15 +475,10 @@ def list_numbers() -> tuple[Number, ...]:
             for kind in ("multiclass", "one-vs-rest")
         ),
         tried("zeroshot.evidence.MOST_WEIGHT", with_evidence, "accuracy, panel and evidence"),
-        tried("sources.prompts.LIST_LENGTH", with_short_lists, ACCURACY, (3, 5, 8, 10, 12, 15)),
     )
 
 
 UNMEASURED = {
-    f"{WEIGHTED}.MANY_CLASSES": "no held-out task has more than 100 seen classes",
-    f"{WEIGHTED}.TEMPERATURE_POWER": "no held-out task has more than 100 seen classes",
-    "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings from tables, with one example per class",
-    "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
     "inference.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "inference.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
@@ -534,6 +500,8 @@ FIXED = {
             f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
+            f"{BATCH}.LARGEST_SHARE_ERROR",
+            f"{BATCH}.MOST_SCALINGS",
             f"{GATE}.N_SHARE_ITERATIONS",
             f"{GATE}.TEMPERATURE_BOUNDS",
             # It matters for references of one class alone.
@@ -601,7 +569,11 @@ FIXED = {
     ),
     f"{GATE}.RIDGE": "a weak penalty",
     f"{GATE}.NONE_SHARE": "a share of inputs, which is given",
-    f"{WEIGHTED}.MOST_PLACES": "the default of WeightedMean.k",
+    **dict.fromkeys(
+        (f"{LIKELIHOOD}.ProbabilisticRanking.k", f"{LIKELIHOOD}.ProbabilisticRanking.decay"),
+        "the number of WeightedMean",
+    ),
+    f"{HEADS}.base.DECAY": "the default of WeightedMean.decay",
 }
 """Numbers of `zeroshot` that are not tuned, with what they are."""
 

@@ -3,6 +3,7 @@
     make screenshots
 
 - report.png, confusions.png: two parts of the report of ``rankshot demo``, which takes a minute
+- leaderboard.png: the plot of the command in README.md
 - survey.png: a question half answered, on a phone and on a desktop
 - researcher.png: the researcher's page of a survey with simulated answers
 - review.png: the page that checks and corrects predictions
@@ -43,11 +44,8 @@ from chromium import launch_chromium  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 GALLERY = ROOT / "docs" / "gallery"
-COPIED = {
-    "groups": "rankings/images/sphx_glr_02_groups_of_raters_001.png",
-    "leaderboard": "rankings/images/sphx_glr_04_leaderboard_001.png",
-}
-"""Images of the gallery that README.md and the guide show."""
+COPIED = {"groups": "rankings/images/sphx_glr_02_groups_of_raters_001.png"}
+"""Images of the gallery that the guide shows."""
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 900, "height": 600}
 TOKEN = "0123456789abcdef"
 
@@ -89,10 +87,13 @@ def photograph(page, **options):
 
 
 def take_report(browser):
-    """Show the first screen of the report of the demonstration, and its confusions."""
+    """Show the first screen of the demonstration's report, its confusions, and its votes."""
     with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 900}) as page:
-        command = "from rankshot.cli import main; main()"
-        subprocess.run([sys.executable, "-c", command, "demo", "-o", folder], check=True)
+        rankshot_command = [sys.executable, "-m", "rankshot.cli"]
+        subprocess.run([*rankshot_command, "demo", "-o", folder], check=True)
+        words = ["leaderboard", "votes.csv", "--scale", "elo", "--plot", "ratings.png"]
+        subprocess.run([*rankshot_command, *words], check=True, cwd=folder)
+        save("leaderboard", Image.open(Path(folder, "ratings.png")))
         page.goto(Path(folder, "report.html").as_uri())
         first, section = (page.locator(f"#{x}").bounding_box() for x in ("images", "confusions"))
         top = page.locator("#confusions-heading").bounding_box()["y"] - 16

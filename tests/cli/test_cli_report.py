@@ -287,3 +287,9 @@ def test_images_that_cannot_be_shown_are_named(folder, predicted):
         assert "'x5' (not a file, or a link that leads out of the folder)" in text
     assert {card.split()[-1] for card in show_cards(page(folder))} == {"x1", "x3", "x4"}
     assert str(folder) not in page(folder)
+
+
+def test_a_missing_folder_is_named_and_not_its_ending(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = "report photos.rankshot-run -o report.html"
+    check_refused(tmp_path, words, {}, "photos.rankshot-run: No such file")

@@ -2,8 +2,8 @@
 
 import re
 from functools import cache
-from os.path import normpath
 from html.parser import HTMLParser
+from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 

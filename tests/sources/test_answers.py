@@ -217,6 +217,13 @@ def test_a_name_that_fits_two_items_is_not_guessed():
     )
 
 
+def test_a_name_without_its_kind_in_parentheses():
+    items = ["crane (bird)", "crane (machine)", "bat (animal)", "heron"]
+    found = read_answers("stork: heron, crane, bat", ["stork"], items, 3)
+    assert found.orders == {"stork": ["heron", "bat (animal)"]}
+    assert found.notes[0] == "'stork': 'crane' may be 'crane (bird)' or 'crane (machine)', left out"
+
+
 @pytest.mark.parametrize(
     "text",
     [

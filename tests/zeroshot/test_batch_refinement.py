@@ -247,8 +247,8 @@ def test_clusters_are_found_from_a_poor_head(rng, kind, class_prior, sizes, name
 # ------------------------------------------------------------------ where the head is kept
 
 
-@pytest.mark.parametrize("n", [0, 3])
-def test_a_batch_smaller_than_its_targets(rng, n):
+@pytest.mark.parametrize("n", [0, 3, 7])
+def test_a_batch_of_fewer_than_two_inputs_per_class(rng, n):
     head, new = fitted("mean"), batch(rng)
     message = f"a batch of {n} inputs is too small to estimate 4 classes: the predictions of"
     with pytest.warns(UserWarning, match=message):
@@ -459,11 +459,11 @@ def test_a_batch_is_used_if_it_is_large_enough(rng):
     refined, why = refine_batch(head, scores)
     n = np.sum(refined.predict(scores) != head.predict(scores))
     assert np.mean(refined.predict(scores) == truth) > np.mean(head.predict(scores) == truth)
-    assert why.endswith(f"predicted as a batch: this changes {n} labels ({n / 200:.0%})")
+    assert why.endswith(f"classified jointly: this changes {n} labels ({n / 200:.0%})")
     assert refine_batch(head, scores, batch="no") == (head, "")
     kept, why = refine_batch(head, scores[:19])
     assert kept is head
-    assert "from 20 inputs on, 5 per class" in why
+    assert "20 or more inputs (5 per class)" in why
     assert refine_batch(head, scores[::12], batch="yes")[0] is not head
     sure = rs.Scores(scores.values[:100] + 9 * np.eye(8)[[0, 1] * 50], scores.items)
     with_none = rs.SeenAndNew(head, seen=False).fit()

@@ -268,6 +268,6 @@ def test_the_default_temperatures():
     assert rs.ProbabilisticRanking(k=4).fit(RANKINGS).temperature_ == 2
     assert rs.ProbabilisticRanking(posterior="consensus").fit(RANKINGS).temperature_ == 1
     assert fitted("sum").temperature_ == 1
-    assert fitted("weighted").temperature_ == 0.9
+    assert fitted("weighted").temperature_ == 0.7
     assert fitted("deterministic").temperature_ == fitted("direct").temperature_ == 1
     assert fitted("conse").temperature_ == 0.1

@@ -39,15 +39,15 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
         rs.ProbabilisticRanking().fit(some)._log_posterior(f, "multiclass").max(axis=0)
         for some in (RANKINGS, own)
     ]
-    z, s = np.array(logs) / f.std(axis=1)
-    features = np.column_stack([z * 0.35 / 1.1, (s * 0.35 - 1) / 1.7])
-    # The default gate then has the log-odds of new classes .35 (z - s).
+    z, s = np.array(logs) / f.std(axis=1) / np.sqrt(RANKINGS.lengths.max())
+    features = np.column_stack([z / 1.1, (s - 1) / 1.7])
+    # The default gate then has the log-odds of new classes z - s.
     log_odds = features @ DEFAULT_GATE.new[:2] + DEFAULT_GATE.new[2]
-    np.testing.assert_allclose(log_odds, 0.35 * (z - s))
+    np.testing.assert_allclose(log_odds, z - s)
     if with_reference:
         rows, usual_rows = rows_of(f), rows_of(by_class(usual))
         n = np.bincount(usual_rows.argmax(axis=1), minlength=len(ITEMS))
-        alpha = n / (n + 10)
+        alpha = np.maximum(n / (n + 5), 40**2 / (n**2).sum() / 5 * 40 / 45)
         mean, std = alpha * usual_rows.mean(axis=0), usual_rows.std(axis=0) ** alpha
         posteriors = [inner._log_posterior(some.values, kind).T for some in (scores, usual)]
         measured = [
@@ -61,7 +61,7 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
         ]
         by_reference = (measured[0] - measured[1].mean(axis=0)) / measured[1].std(axis=0)
         by_reference = by_reference.clip(-5, 5)
-        share = alpha.mean() ** 2
+        share = alpha.min() ** 2
         features = share * by_reference + (1 - share) * features
     np.testing.assert_allclose(head.gate_features(scores), features, atol=1e-9)
     logits = np.column_stack(
@@ -195,10 +195,10 @@ def test_a_gate_is_a_logistic_regression_of_two_or_three_groups(rng):
 
 def test_a_reference_of_one_class_hardly_changes_anything(rng):
     """It covers one of five classes: the features without a reference keep 97 % of the weight."""
-    scores, usual = random_scores(rng, "one-vs-rest"), random_scores(rng, "one-vs-rest", n=40)
+    scores, usual = random_scores(rng, "one-vs-rest"), random_scores(rng, "one-vs-rest", n=20)
     usual.values[:, 0] = 99
     head, plain = both(reference=usual), both()
-    assert head.coverage_ == pytest.approx(40 / 50 / 5)
+    assert head.coverage_ == pytest.approx(20 / 25 / 5)
     np.testing.assert_allclose(head.gate_proba(scores), plain.gate_proba(scores), atol=0.1)
 
 

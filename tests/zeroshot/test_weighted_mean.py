@@ -66,12 +66,12 @@ def rows_of(f):
     return (f - f.mean(axis=1, keepdims=True)) / f.std(axis=1, keepdims=True)
 
 
-def by_inverse(weights, usual, new, least, decorrelated=True):
+def by_inverse(weights, usual, new, decorrelated=True):
     """The log-posteriors in plain NumPy, from one score per class."""
     usual, new = rows_of(usual), rows_of(new)
     n = np.array([(usual.argmax(axis=1) == c).sum() for c in range(C)])
     variety = 1 / ((n / n.sum()) ** 2).sum()
-    coverage = np.maximum(n / (n + 10), least * variety / (variety + 10))
+    coverage = np.maximum(n / (n + C), variety / C * n.sum() / (n.sum() + C))
     mean, std = usual.mean(axis=0), usual.std(axis=0)
     R = np.eye(C)
     for i in range(C):
@@ -98,16 +98,14 @@ def test_a_reference_by_the_explicit_inverse(rng, kind):
     weights = rs.WeightedMean(k=3).fit(RANKINGS).weights_
     head = rs.WeightedMean(k=3).fit(RANKINGS, usual)
     np.testing.assert_array_equal(head.weights_, weights)
-    least = 0.5 if kind == "multiclass" else 0.0
-    expected, coverage = by_inverse(weights, by_class(usual), by_class(new), least)
+    expected, coverage = by_inverse(weights, by_class(usual), by_class(new))
     np.testing.assert_allclose(head.coverage_, coverage, rtol=1e-12)
     np.testing.assert_allclose(log_posteriors(head, new), expected, rtol=1e-9, atol=1e-11)
     log_proba = head.predict_log_proba(new)
-    temperature = 0.9 ** (1 - coverage.mean()) * 0.5 ** coverage.mean()
-    odds = (expected - expected[:, [0]]) / temperature
+    odds = (expected - expected[:, [0]]) / 0.7
     np.testing.assert_allclose(log_proba - log_proba[:, [0]], odds, rtol=1e-9, atol=1e-10)
     # Correlations have an influence.
-    alone, _ = by_inverse(weights, by_class(usual), by_class(new), least, decorrelated=False)
+    alone, _ = by_inverse(weights, by_class(usual), by_class(new), decorrelated=False)
     assert np.abs(alone - expected).max() > 0.1
 
 
@@ -125,22 +123,20 @@ def test_what_is_added_to_a_row_and_its_scale_do_not_matter(rng, kind):
     np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
 
 
-def test_a_reference_of_one_class_leaves_the_others_as_they_were(rng):
-    """Each class alone: nothing is known of the correlations of two of them."""
-    usual, new = scores(rng, "one-vs-rest"), scores(rng, "one-vs-rest", n=25)
-    usual.values[:, 0] = 99
-    lists = orders([["b", "d"], ["c"]], targets=["u", "v"])
-    plain, head = rs.WeightedMean().fit(lists), rs.WeightedMean().fit(lists, usual)
-    np.testing.assert_allclose(head.coverage_, [60 / 70, 0, 0, 0, 0])
-    np.testing.assert_allclose(log_posteriors(head, new), log_posteriors(plain, new), rtol=1e-9)
-
-
-@pytest.mark.parametrize(("n_seen", "factor"), [(5, 1.0), (100, 1.0), (3200, 2.0)])
-def test_many_seen_classes_need_a_larger_temperature(n_seen, factor):
-    """32 times 100 classes: 32^.2 = 2."""
-    items = [f"{i:04}" for i in range(n_seen)]
-    lists = rs.Rankings.from_orders([["0000"], ["0001"]], items=items, targets=["u", "v"])
-    assert rs.WeightedMean().fit(lists).temperature_ == pytest.approx(0.9 * factor)
+@pytest.mark.parametrize(
+    ("predicted", "covered"),
+    [
+        # Five classes: n / (n + 5), or the same for all inputs times the share of the classes.
+        ([*range(5)] * 9, [45 / 50] * 5),
+        ([0] * 45, [45 / 50, *[45 / 50 / 5] * 4]),
+        ([0, 1] * 10, [10 / 15, 10 / 15, *[20 / 25 * 2 / 5] * 3]),
+        # Shares of .6, .2 and .2: an effective number of 1 / .44 classes.
+        ([0, 0, 0, 1, 2] * 2, [6 / 11, *[10 / 15 / 0.44 / 5] * 4]),
+    ],
+)
+def test_a_reference_covers_the_classes_that_are_predicted_for_it(predicted, covered):
+    head = rs.WeightedMean().fit(RANKINGS, 9 * np.eye(5)[predicted])
+    np.testing.assert_allclose(head.coverage_, covered)
 
 
 def test_a_seen_class_that_is_listed_twice_counts_once(rng):

@@ -133,11 +133,13 @@ def report(
         without the ending.
     """
     from rankshot.jobs.score_parts import read_origin
-    from rankshot.report.contents import LEAD_WITH_EXAMPLES
+    from rankshot.report.contents import EVIDENCE, EXAMPLES, LEAD_WITH_MORE
     from rankshot.report.images import Outcomes, build_gallery
     from rankshot.report.predictions import explain_outcomes
 
     check_page(output)
+    # A missing folder has an ending as well, which is not what is wrong with it.
+    predictions.stat()
     if (predictions / MANIFEST).is_file():
         run = _read_run(predictions, options, scores)
         predictions, scores, options = run[:3]
@@ -179,8 +181,9 @@ def report(
     found = cast("Evaluation", page.evaluation or page.overview)
     kind = "seen and new" if has_seen else "new"
     fitted_to = {} if options.fitted is None else options.fitted.provenance_.get("files", {})
-    if "examples" in {**options.files, **fitted_to}:
-        page = replace(page, lead=LEAD_WITH_EXAMPLES)
+    known = {"examples": EXAMPLES, "evidence": EVIDENCE}
+    if more := [text for what, text in known.items() if what in {**options.files, **fitted_to}]:
+        page = replace(page, lead=LEAD_WITH_MORE.format(" and ".join(more)))
     page = replace(
         page,
         verdict=pages.write_verdict(found, _find_predicted(options), kind),

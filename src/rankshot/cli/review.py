@@ -89,6 +89,7 @@ def review(
         "to the output of python -c 'import secrets; print(secrets.token_hex())'",
     )
     token = token or secrets.token_urlsafe(32)
+    source.stat()  # A missing one is named, not its ending.
     is_run = (source / MANIFEST).is_file()
     refuse(
         source.is_dir() and not is_run and not any(source.glob("*.parquet")),

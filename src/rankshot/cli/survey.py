@@ -78,9 +78,9 @@ def new(
     new
         A text file with the new classes, one per line.
     show
-        The number of items or seen classes in a question. By default all items, or 10 seen classes,
-        if enough. If not all items are shown, each participant gets different sets, so that all
-        pairs are compared.
+        The number of items or seen classes in a question. By default all items; of seen classes 10,
+        or all if there are fewer. If not all items are shown, each participant gets different sets,
+        so that all pairs are compared.
     preselect
         A rankings file with the seen classes nearest to each new class, for example from `rankshot
         rank`. By default, WordNet selects them.

@@ -228,7 +228,7 @@ class _WideTable:
         names = quote_names(self._cells, 3)
         if all(places):
             may = f"the items of the places {names} (layout='orders'), {may}"
-        raise RankshotError(f"{self._table}: the numbers may be {may}: say which")
+        raise RankshotError(f"{self._table}: the numbers may be {may}: choose one")
 
     def _refuse_columns(self) -> None:
         """Raise for columns that may be something else than items."""

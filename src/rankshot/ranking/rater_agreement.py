@@ -53,7 +53,7 @@ ROUNDING_ERROR = 1e-12
 MOST_SOLVED_ITEMS = 20
 """Of more items, a Kemeny order with ties is a good one, and perhaps not the best."""
 DEFAULT_K = 10
-"""The number of places of each ranking that are used by default; in zero-shot heads as well."""
+"""The number of places of each ranking that are used by default."""
 
 
 def concordance(rankings: AnyRankings) -> float | None:

@@ -20,10 +20,11 @@ LEAD = (
     "The classifier has no training example of the new classes. It knows them only by rankings of "
     "the classes that it was trained on, the seen classes."
 )
-LEAD_WITH_EXAMPLES = (
+LEAD_WITH_MORE = (
     "The classifier was not trained on the new classes. It knows them by rankings of the classes "
-    "that it was trained on, the seen classes, and by a few labelled examples."
+    "that it was trained on, the seen classes, and by {}."
 )
+EXAMPLES, EVIDENCE = "a few labelled examples", "the scores of another model"
 
 
 class MethodRow(NamedTuple):

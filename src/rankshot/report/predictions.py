@@ -263,7 +263,9 @@ def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
     if not np.any(found.confusion - np.diag(np.diag(found.confusion))):
         return ["No class was confused with another: check more inputs to narrow the interval."]
     if not weak:
-        return ["No class is clearly less accurate than the others: labels of any class help."]
+        return [
+            "Label some inputs. No class is clearly less accurate than others, so any class helps."
+        ]
     pairs = [f"{line.bar.name} and {line.confused_with[0]}" for line in weak]
     what = "Label a few inputs of these classes, or add rankings that contrast them"
     return [f"{what}: {'; '.join(pairs)}."]

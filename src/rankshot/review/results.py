@@ -10,7 +10,7 @@ import numpy as np
 from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer
-from rankshot.report.contents import LEAD_WITH_EXAMPLES, Report
+from rankshot.report.contents import EXAMPLES, LEAD_WITH_MORE, Report
 from rankshot.report.images import Outcomes, build_gallery, read_images
 from rankshot.report.page import render_report, write_page
 from rankshot.report.predictions import count_predictions
@@ -92,7 +92,7 @@ class Results:
             facts.append(("correct by the last audit", f"{interval} ({checked})"))
         page = Report(
             "Reviewed predictions",
-            lead=LEAD_WITH_EXAMPLES,
+            lead=LEAD_WITH_MORE.format(EXAMPLES),
             facts=tuple(facts),
             overview=count_predictions(predicted.labels, proba, classes),
         )

@@ -209,6 +209,12 @@ def _read_names(names: list[str], matcher: NameMatcher) -> tuple[list[str], list
     for name in names:
         forms = list_forms(name)
         matches = next(filter(None, map(matcher.match, forms)), [])
+        # A word in parentheses distinguishes classes of one name, such as crane (bird).
+        matches = matches or [
+            item
+            for item in matcher.names
+            if item.casefold().startswith(f"{forms[-1].casefold()} (")
+        ]
         if not matches and len(matches := matcher.match_misspelt(forms[-1])) == 1:
             notes.append(f"{forms[-1]!r} is read as {matches[0]!r}")
         if len(matches) == 1:

@@ -80,7 +80,7 @@ class Explanation:
     >>> head = rs.WeightedMean().fit(rankings)
     >>> found = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
     >>> found.target, round(found.probability, 2), found.items[0][0]
-    ('cat', 0.94, 'leopard')
+    ('cat', 0.97, 'leopard')
     """
 
     target: str
@@ -203,17 +203,17 @@ def explain(
     ...     targets=["cat", "cat", "truck", "truck"], sources=["me", "you", "me", "you"])
     >>> head = rs.WeightedMean().fit(rankings)
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
-    cat 95.9%, truck 4.1%
+    cat 98.3%, truck 1.7%
     why cat rather than truck:
-      seen classes in the rankings of cat, together +1.50:
-        leopard  +1.19
-        tiger    +0.31
-      seen classes not in the rankings of cat, together +1.64:
-        tram  +1.14
-        bus   +0.50
+      seen classes in the rankings of cat, together +1.93:
+        leopard  +1.53
+        tiger    +0.40
+      seen classes not in the rankings of cat, together +2.11:
+        tram  +1.47
+        bus   +0.64
       sources and raters:
-        me   +3.14
-        you  +3.06
+        me   +4.04
+        you  +3.94
     """
     if not isinstance(head, BaseHead):
         raise RankshotError(

@@ -63,7 +63,7 @@ def describe_origin(semantics: Semantics) -> str:
     names = quote_names(filter(None, source_names(semantics)))
     if isinstance(semantics, Rankings) and semantics.rater_names:
         raters = format_count(len(semantics.rater_names), "rater")
-        return f"rankings: by {raters}" + (f" ({names})" if names else "")
+        return f"rankings: by {raters}" + (f", from {names}" if names else "")
     if not names:
         return "rankings: without the names of sources or raters"
     are_tables = all(str(name).startswith(TABLES) for name in source_names(semantics))
@@ -140,7 +140,7 @@ def describe_reference(reference: Scores) -> str:
     n_classes = int((counts > 0).sum())
     return (
         f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
-        f"{n / n_classes:.0f} each on average; with fewer inputs of a class, its scores are "
+        f"{n / n_classes:.0f} each on average; with fewer classes or inputs, scores are "
         "standardised less"
     )
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.torch_head import TorchHead
 
 Floats = NDArray[np.floating]
+DECAY = 0.5
+"""By default, place r of a ranking has the weight r^-DECAY."""
 Semantics = Rankings | Similarity
 Named = TypeVar("Named", bound=Semantics)
 Orders = Mapping[str, Sequence[str | Sequence[str]]]

@@ -34,7 +34,9 @@ from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
+from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.heads.base import (
+    DECAY,
     Reference,
     as_reference,
     mean_and_std,
@@ -318,8 +320,8 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     def __init__(
         self,
         *,
-        k: int | None = DEFAULT_K,
-        decay: float = 0.5,
+        k: int | None = LIST_LENGTH,
+        decay: float = DECAY,
         prior: RankingModel | None = None,
         posterior: Literal["mean", "consensus", "sum"] = "mean",
         temperature: float | None = None,

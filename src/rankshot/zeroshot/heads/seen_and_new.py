@@ -125,9 +125,6 @@ DEFAULT_GATE = Gate(new=(1.1, -1.7, -1.0), none=(0.1, -1.0, -1.9))
 LARGEST_FEATURE = 5.0
 """In standard deviations over the reference. Those of a few classes are small, and inputs of all
 others far from usual."""
-SLOPE_WITHOUT_REFERENCE = 0.35
-"""Features without a reference are scaled so that, by the default gate, the log-odds of new classes
-are this multiple of z - s."""
 
 
 def fit_gate(new: ArrayLike, seen: ArrayLike, none: ArrayLike | None = None) -> Gate:
@@ -188,7 +185,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
     - Without a reference, they are the largest log-posterior of a new class by
       `ProbabilisticRanking`, and that of the ranking that only puts a seen class c first, which
       is log softmax(f)_c + log C. Both are divided by the standard deviation of the scores of the
-      input, and scaled so that the default gate fits.
+      input and by the temperature of `ProbabilisticRanking`, and scaled so that their difference
+      is the log-odds of the default gate.
     - With a reference, they are the largest log-posterior of a new class and the largest score of
       a seen class. The log-posteriors of each class, the scores of each class, and then both
       features are standardised over the reference. These features are weighted by the coverage of
@@ -222,7 +220,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     gate_ : Gate
         The gate in use.
     coverage_ : float
-        How far the reference covers the seen classes, from 0 to 1; 0 without a reference.
+        How far the reference covers every seen class at least, from 0 to 1; 0 without a reference.
     seen_temperature_ : float or None
         T, or None for the default of the kind of the scores.
 
@@ -350,7 +348,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
             [self.head._evaluate(table._inputs(rows, self), kind, {}, np, None) for rows in blocks]
         )
         coverage = measure_coverage(count_predictions(f))
-        self.coverage_ = float(coverage.mean())
+        self.coverage_ = float(coverage.min())
         mean, std = mean_and_std(f)
         usual = coverage * mean, std**coverage
         self.reference_ = Reference(kind, *usual, *mean_and_std(log_posterior))
@@ -429,7 +427,8 @@ class SeenAndNew(BaseHead, BaseEstimator):
         }
         if self._share < 1:
             of_z, of_s, constant = DEFAULT_GATE.new
-            constants["plain_scale"] = SLOPE_WITHOUT_REFERENCE / np.array([of_z, -of_s])
+            # By the default gate, the log-odds of new classes are z - s.
+            constants["plain_scale"] = 1 / np.array([of_z, -of_s]) / self._rankings.temperature_
             constants["plain_shift"] = np.array([0.0, -constant / of_s])
         if self.reference_ is None:
             return constants
