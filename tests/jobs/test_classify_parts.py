@@ -418,7 +418,7 @@ def test_a_disk_that_fills_ends_the_job(place, processes):
     finally:
         processes.run(limit_file_size, None)
     assert f"{place}/out/m.parquet: cannot be written: File too large; " in str(error.value)
-    assert "of 6 parts are finished; run the same command again" in str(error.value)
+    assert "of 6 parts are finished, and the same command continues" in str(error.value)
     # What other workers had in hand they finish, or remove.
     while any(place.glob("out/**/.*")):
         sleep(0.05)
