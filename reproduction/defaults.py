@@ -164,23 +164,31 @@ def log_loss_by_likelihood(task: ScoredTask) -> Floats:
     return _likelihood(head, task.scores, task.labels)
 
 
-def with_examples(task: ScoredTask) -> Floats:
-    """Measure the accuracy with 1, 2 and 5 examples, of scores and of features."""
-    found = []
-    for draw in range(N_DRAWS):
-        order = np.random.default_rng(draw).permutation(len(task.labels))
-        by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
-        tested = np.concatenate([rows[5:] for rows in by_class])
-        for n in (1, 2, 5):
-            rows = np.concatenate([some[:n] for some in by_class])
-            for scores in (task.scores, _without_features(task.scores)):
-                head = WeightedMean().fit(
-                    task.rankings["panel"],
-                    reference=task.reference,
-                    examples=(scores[rows], task.labels[rows]),
-                )
-                found.append(_accuracy(head, scores[tested], task.labels[tested]))
-    return np.mean(found, axis=0)
+def _with_examples(
+    by: Callable[[BaseHead, Scores, Labels], Floats], *, tables: bool = False
+) -> Measure:
+    """Measure the panel's rankings, or those of a table, with 1, 2 and 5 examples.
+
+    The examples are compared by their scores, and by their features.
+    """
+
+    def measure(task: ScoredTask) -> Floats:
+        rankings = next(one for name, one in task.rankings.items() if (name != "panel") == tables)
+        found = []
+        for draw in range(N_DRAWS):
+            order = np.random.default_rng(draw).permutation(len(task.labels))
+            by_class = [order[task.labels[order] == name] for name in np.unique(task.labels)]
+            tested = np.concatenate([rows[5:] for rows in by_class])
+            for n in (1, 2, 5):
+                rows = np.concatenate([some[:n] for some in by_class])
+                for scores in (task.scores, _without_features(task.scores)):
+                    head = WeightedMean().fit(
+                        rankings, task.reference, (scores[rows], task.labels[rows])
+                    )
+                    found.append(by(head, scores[tested], task.labels[tested]))
+        return np.mean(found, axis=0)
+
+    return measure
 
 
 def _without_features(scores: Scores) -> Scores:
@@ -400,7 +408,7 @@ def _gates() -> tuple[Gate, ...]:
 def list_numbers() -> tuple[Number, ...]:
     """Return all numbers that are measured."""
     both = "accuracy, panel and reference, this head and ProbabilisticRanking"
-    examples = "accuracy, panel with 1, 2 and 5 examples"
+    examples = "with 1, 2 and 5 examples"
     batches = "accuracy, batches of all classes, of some, of unequal frequencies"
     gate = "log-loss of seen, new or none"
     factors = (0.5, 0.7, 1.4, 2.0)
@@ -431,15 +439,28 @@ def list_numbers() -> tuple[Number, ...]:
             "log-loss, panel and reference",
         ),
         tried(
-            "zeroshot.examples.ISOTROPIC", with_examples, examples, (0.25, 0.5, 0.65, 0.75, 0.85)
+            "zeroshot.examples.ISOTROPIC",
+            _with_examples(_accuracy),
+            f"accuracy, panel {examples}",
+            (0.25, 0.5, 0.65, 0.75, 0.85),
         ),
         *(
-            tried(f"zeroshot.examples.{name}[0]", with_examples, examples)
-            for name in (
-                "SIGNAL",
-                "SHARE",
-                "EXPLAINED_BY_RATERS",
+            tried(
+                f"zeroshot.examples.{name}[0]",
+                _with_examples(_accuracy),
+                f"accuracy, panel {examples}",
             )
+            for name in ("SIGNAL", "SHARE", "EXPLAINED_BY_RATERS")
+        ),
+        tried(
+            "zeroshot.examples.EXPLAINED_BY_TABLES[0]",
+            _with_examples(_accuracy, tables=True),
+            f"accuracy, tables {examples}",
+        ),
+        tried(
+            "zeroshot.examples.CALIBRATION",
+            _with_examples(_likelihood),
+            f"log-loss, panel {examples}",
         ),
         tried(f"{BATCH}.DENSITY_WEIGHT", in_batches, batches),
         tried(f"{BATCH}.EQUALITY_POWER", in_batches, batches, (2, 4, 6, 8, 12, 16)),
@@ -458,8 +479,6 @@ def list_numbers() -> tuple[Number, ...]:
 
 
 UNMEASURED = {
-    "zeroshot.examples.EXPLAINED_BY_TABLES": "rankings from tables, with one example per class",
-    "zeroshot.examples.CALIBRATION": "how far few examples may move the confidence",
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
     "inference.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
     "inference.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",

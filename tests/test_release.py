@@ -47,6 +47,13 @@ def test_one_version_everywhere():
     )
 
 
+def test_a_version_names_its_news_once():
+    """Merged changes keep both sides of this file."""
+    for section in (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]:
+        titles = re.findall(r"^- \*\*(.+?)\*\*", section, re.MULTILINE)
+        assert len(titles) == len(set(titles)), section.split("\n", 1)[0]
+
+
 def split_requirement(text):
     """Return the name of a requirement and its lower bound."""
     found = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", text)

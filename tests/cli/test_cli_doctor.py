@@ -54,7 +54,7 @@ def test_scores_and_rankings_alone(folder):
     assert numbers == ("1", "2", "3", "4", "5")
     begins = (
         "answers of",
-        "classify all inputs together",
+        "classify all inputs jointly",
         "labels of a few",
         "a reference",
         "a rehearsal",
@@ -151,7 +151,7 @@ def test_a_batch_that_was_not_wanted(kept):
     write_command(kept, "--batch", "no")
     batch = read_steps(run_well("doctor photos"))[1]
     assert batch[2] == write_command(kept, "--batch", "yes")
-    assert "classify all inputs together" not in run_well("doctor photos")
+    assert "classify all inputs jointly" not in run_well("doctor photos")
 
 
 def test_a_run_with_labelled_inputs(kept, folder):

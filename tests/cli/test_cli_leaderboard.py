@@ -54,6 +54,18 @@ def test_a_table_of_votes_becomes_a_leaderboard(folder):
     assert "is preferred, ties aside" in out
 
 
+def test_names_do_not_break_on_a_narrow_terminal(folder, monkeypatch):
+    """With lines between the columns, a name of 20 letters took three lines."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = {"ant": "mistral-large-2407", "bee": "claude-sonnet-4-2025", "cat": "gpt-4o-mini"}
+    text = VOTES
+    for short, name in names.items():
+        text = text.replace(f"{short},", f"{name},")
+    (folder / "votes.csv").write_text(text)
+    table = run_well(BOARD).partition("\nrank ")[2]
+    assert [row.split()[1] for row in table.splitlines()[2:5]] == list(names.values())
+
+
 def test_options_are_those_of_python(folder):
     run_well(
         f"{BOARD} --level .8 --ties half --seed 4 --scale elo --regularization 0.1 -o board.json"

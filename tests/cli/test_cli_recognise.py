@@ -51,7 +51,7 @@ def test_one_command_does_what_four_do(place):
         f"To improve them, paste {prompts}/rater-1.txt into any chat window, save the answer" in out
     )
     assert "rankings: by 'wordnet-path', without people or language models: expect less" in out
-    assert "batch: inputs are predicted one at a time; from 10 inputs on" in out
+    assert "batch: inputs are classified one at a time; 10 or more inputs" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
     assert "skipped 1 input: 1 not an image; not inputs: 1 not named like an image; all" in out
     assert f"all are listed in {FOLDER}/scores/_skipped.csv" in out

@@ -75,7 +75,7 @@ def labelled():
 
 def test_all_inputs_are_decided_together(zoo):
     out = run_well(RUN)
-    assert "batch: the 32 inputs are predicted as a batch: this changes " in out
+    assert "batch: the 32 inputs are classified jointly: this changes " in out
     assert isinstance(rs.load_head(FOLDER / "p.rankshot"), rs.BatchRefinement)
     assert share_right() == 1
     explain = next(line for line in out.splitlines() if line.startswith("  rankshot explain"))
@@ -89,7 +89,7 @@ def test_all_inputs_are_decided_together(zoo):
     words = f"classify s.parquet --rankings {FOLDER}/p.rankings.jsonl -o"
     run_well(f"{words} alone.csv")
     assert Path("alone.csv").read_bytes() == Path("p.csv").read_bytes()
-    assert "predicted as a batch" in run_well(f"{words} together.csv --batch auto")
+    assert "are classified jointly" in run_well(f"{words} together.csv --batch auto")
     assert share_right("together.csv") == 1
     done = rankshot(f"{words} no.csv --batch yes --classes all")
     assert "a batch refines a head of new classes alone" in done.err

@@ -72,7 +72,7 @@ def test_a_rehearsal_and_a_batch(task):
     refined = rs.BatchRefinement(head).fit(scores)
     np.testing.assert_array_equal(found.labels, refined.predict(scores))
     assert found.predicted == rehearsal.predict_accuracy(rankings)
-    assert any("predicted as a batch" in note for note in found.notes)
+    assert any("classified jointly" in note for note in found.notes)
     assert not any("few for a rehearsal" in note for note in found.notes)
 
 

@@ -459,11 +459,11 @@ def test_a_batch_is_used_if_it_is_large_enough(rng):
     refined, why = refine_batch(head, scores)
     n = np.sum(refined.predict(scores) != head.predict(scores))
     assert np.mean(refined.predict(scores) == truth) > np.mean(head.predict(scores) == truth)
-    assert why.endswith(f"predicted as a batch: this changes {n} labels ({n / 200:.0%})")
+    assert why.endswith(f"classified jointly: this changes {n} labels ({n / 200:.0%})")
     assert refine_batch(head, scores, batch="no") == (head, "")
     kept, why = refine_batch(head, scores[:19])
     assert kept is head
-    assert "from 20 inputs on, 5 per class" in why
+    assert "20 or more inputs (5 per class)" in why
     assert refine_batch(head, scores[::12], batch="yes")[0] is not head
     sure = rs.Scores(scores.values[:100] + 9 * np.eye(8)[[0, 1] * 50], scores.items)
     with_none = rs.SeenAndNew(head, seen=False).fit()

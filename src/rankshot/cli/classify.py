@@ -81,8 +81,8 @@ def classify(
     batch
         Classify all inputs jointly: the distribution of their scores, without labels, corrects the
         rankings. Most new classes should occur among the inputs, several times each. With auto,
-        this is done if there are at least five inputs per class and most labels agree with those of
-        single inputs. The number of labels that change is printed.
+        this is done if there are at least five inputs per class. The number of labels that change
+        is printed.
     top
         Write only the N most probable classes of each input: label, label_2, … with probability,
         probability_2, …, instead of one column per class. `rankshot report` needs all columns.

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """How many classes of a ranking are shown, beside others."""
+WIDEST = 10_000
+"""More columns than any terminal has."""
 ITEMS_SHOWN = 10
 """How many items of a consensus are shown."""
 FAILED_SHOWN = 10
@@ -106,8 +108,10 @@ def print_table(
 ) -> None:
     """Print a table; names of columns that begin with ``>`` are of numbers, with ``*`` bold.
 
-    A row may be empty: a line is drawn there. Texts are printed as they are.
+    A row may be empty: a line is drawn there. Texts are printed as they are. A table that is wider
+    than the terminal has no vertical lines, so that its texts break less often; numbers do not.
     """
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -119,13 +123,18 @@ def print_table(
             justify="right" if name.startswith(">") else "left",
             style="bold" if name.startswith("*") else "",
             overflow="fold",
+            no_wrap=name.startswith(">"),
         )
     for row in rows:
         if not row:
             table.add_section()
         else:
             table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    Console().print(table)
+    console = Console()
+    wide = console.options.update_width(WIDEST)
+    if console.measure(table, options=wide).maximum > console.width:
+        table.box, table.padding, table.show_edge = box.SIMPLE_HEAD, 0, False
+    console.print(table)
 
 
 def format_order(

@@ -287,7 +287,7 @@ def _propose_batch(
     if again:
         place = again.index("--batch") + 1
         words = [*again[:place], "yes", *again[place + 1 :]]
-    text = "classify all inputs together, if every new class occurs among them"
+    text = "classify all inputs jointly, if most new classes occur among them"
     return [(text, words)] if words != again else []
 
 

@@ -146,8 +146,8 @@ def recognise(
         well: on photographs, 77% of the inputs of other classes were rejected, and 30% of those
         of new classes. The mean AUROC on three data sets is .75.
     batch : {"auto", "yes", "no"}
-        Whether all inputs are classified jointly. This needs inputs of all new classes. With
-        "auto", they are if this seems possible.
+        Whether all inputs are classified jointly. Most new classes should occur among them, several
+        times each. With "auto", this is done if there are at least five inputs per class.
 
     Returns
     -------

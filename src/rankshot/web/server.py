@@ -128,6 +128,8 @@ def add_files(app: FastAPI, path: str, found: dict[str, File]) -> None:
         return Response(file.content, media_type=file.kind, headers={"cache-control": cache})
 
 
+# ---- The server: its port, and connections that end in time
+
 # The events of all applications.
 LOGGER = logging.getLogger("rankshot")
 # A browser opens up to six: this is enough for more than 1,000 people at a time.

@@ -263,7 +263,7 @@ def _read_header(path: Path) -> Header:
     if path.suffix != ".parquet":
         columns, n_rows = read_columns(path)
         return _find_items(columns, path), kind, ID in columns, 0, n_rows
-    is_list = import_pyarrow().types.is_list
+    types = import_pyarrow().types
     with open_parquet(path) as file:
         columns, n_rows = list(file.schema_arrow.names), file.metadata.num_rows
         metadata = file.metadata.metadata or {}
@@ -271,8 +271,9 @@ def _read_header(path: Path) -> Header:
         # A class may have this name, but then it has numbers.
         if columns.count(FEATURES) == 1:
             found = file.schema_arrow.field(FEATURES).type
-            n_features = getattr(found, "list_size", 0)
-            if is_list(found) and n_rows:
+            if types.is_fixed_size_list(found):
+                n_features = found.list_size
+            elif types.is_list(found) and n_rows:
                 n_features = len(next(file.iter_batches(1, columns=[FEATURES])).column(0)[0])
     items = _find_items([name for name in columns if name != FEATURES or not n_features], path)
     if KIND_KEY.encode() in metadata:

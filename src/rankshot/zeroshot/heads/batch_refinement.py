@@ -422,18 +422,18 @@ def refine_batch(
         return head, ""
     if batch == "auto" and n < LEAST_PER_CLASS * L:
         return head, (
-            f"batch: inputs are predicted one at a time; from {LEAST_PER_CLASS * L} inputs on, "
-            f"{LEAST_PER_CLASS} per class, they are predicted as a batch"
+            f"batch: inputs are classified one at a time; {LEAST_PER_CLASS * L} or more inputs "
+            f"({LEAST_PER_CLASS} per class) are classified jointly"
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         refined = BatchRefinement(head).fit(scores, examples)
     if refined.fell_back_:
-        return head, f"batch: inputs are predicted one at a time, since {caught[-1].message}"
+        return head, f"batch: inputs are classified one at a time, since {caught[-1].message}"
     n_changed = n - round(refined.agreement_ * n)
     absent = refined.classes_[refined.frequencies_ * n < 1].tolist()
     return refined, (
-        f"batch: the {n:,} inputs are predicted as a batch: this changes "
+        f"batch: the {n:,} inputs are classified jointly: this changes "
         f"{format_count(n_changed, 'label')} ({n_changed / n:.0%})"
         + f". No input seems to be of {quote_names(absent)}"
         * bool(absent)
