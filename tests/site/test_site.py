@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from html.parser import HTMLParser
+from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -55,7 +56,16 @@ def is_outside(link):
 def find_target(page, link):
     """Return the file that a link of a page leads to, and the place in it."""
     parts = urlsplit(link)
-    return (page.parent / unquote(parts.path) if parts.path else page).resolve(), parts.fragment
+    return find_file(page.parent, parts.path) if parts.path else page, parts.fragment
+
+
+@cache
+def find_file(folder, path):
+    """Return the file at a path of a link: most links are on many pages."""
+    return Path(normpath(folder / unquote(path)))
+
+
+exists = cache(Path.exists)
 
 
 def test_every_link_inside_leads_somewhere():
@@ -65,8 +75,8 @@ def test_every_link_inside_leads_somewhere():
             if is_outside(link):
                 continue
             path, place = find_target(page, link)
-            known = path.suffix != ".html" or (path.exists() and place in read_page(path).ids)
-            if not path.exists() or not known:
+            known = path.suffix != ".html" or (exists(path) and place in read_page(path).ids)
+            if not exists(path) or not known:
                 broken.append(f"{page.relative_to(SITE)}: {link}")
     assert broken == []
 

@@ -8,7 +8,7 @@ import pytest
 import rankshot as rs
 from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
-from rankshot.sources.names import reduce_name
+from rankshot.sources.names import NameMatcher, reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k")
@@ -174,6 +174,11 @@ def test_every_spelling_of_every_class_is_found():
     ]
     # Without its case, the dog's name is the garment's.
     assert wrong == [("CARDIGAN", ["Cardigan Welsh corgi", "cardigan"])]
+
+
+def test_a_name_is_found_in_the_singular_and_in_the_plural():
+    for classes, name in (("leopard", "leopards"), ("leopards", "leopard"), ("Mice", "mouse")):
+        assert NameMatcher([classes, "bus"]).match(name) == [classes]
 
 
 def test_sources_look_up_all_synonyms():
