@@ -201,7 +201,7 @@ def test_report_of_rejected_inputs(folder):
     truth = [*TRUTH[:5], "truck", "dog"]
     (folder / "truth.csv").write_text("\n".join(["label", *truth]))
     classify = "classify scores.csv --rankings rankings.jsonl -o predictions.parquet"
-    run_well(f"{classify} --reject-below .62")
+    run_well(f"{classify} --reject-below .68")
     given = read_predictions("predictions.parquet").labels
     rejected = [name for name, label in zip(IDS, given, strict=True) if label == "rejected"]
     kept = set(IDS) - set(rejected)

@@ -603,10 +603,13 @@ def _put_csv_rows(
 ) -> None:
     for some in row_blocks(len(numbers), len(texts) + numbers.shape[1], TEXT_CELLS):
         block = numbers[some]
-        # Python's floats are doubles: a float32 would get digits that it does not have.
-        cells: NDArray[Any] = block if block.dtype == np.float64 else block.astype(str)
+        cells: NDArray[Any] = block
         if digits is not None:
-            cells = np.array([[f"{x:.{digits}g}" for x in row] for row in block.tolist()], object)
+            shorten = f"{{:.{digits}g}}".format
+            cells = np.array([list(map(shorten, row)) for row in block.tolist()], object)
+        elif block.dtype != np.float64:
+            # Python's floats are doubles: a float32 would get digits that it does not have.
+            cells = block.astype(str)
         if np.isnan(block).any():
             cells = np.where(np.isnan(block), None, cells)  # type: ignore[call-overload]
         columns = [column[some] for column in texts]

@@ -165,7 +165,7 @@ class ConfusionDisplay(Display):
 
     One row per true class and one column per predicted class. The numbers are counts, 0 is blank,
     and the colour is the share of the row. With more than 20 classes, only those that were confused
-    are drawn, at most the 40 with the most confusions; the title says what is left out. Use
+    are drawn, at most the 40 with the most confusions; the title states what is left out. Use
     `from_predictions` to make one.
 
     Parameters

@@ -156,8 +156,8 @@ class Overview:
     flags : dict
         The flags of every rater who is not excluded.
     questions, targets : tuples of QuestionProgress and TargetProgress
-        In the order of the study; after them what it no longer contains. Excluded participants do
-        not count.
+        In the order of the study; after them what it no longer contains. Excluded participants are
+        not counted.
     events, consents : sequences of rows
         What researchers did, the latest first; and the texts to which participants agreed, each
         with its version and language.

@@ -239,8 +239,8 @@ def kemeny(
     Returns
     -------
     KemenyConsensus
-        ``n_optimal`` is the number of best orders. ``optimal`` says whether the bound proves that
-        no order is better; with fractional weights, to within one part in a million of the score.
+        ``n_optimal`` is the number of best orders. ``optimal`` is True if the bound proves that no
+        order is better; with fractional weights, to within one part in a million of the score.
 
     Notes
     -----
