@@ -95,7 +95,7 @@ results["images, panel"] = compare(
 )
 
 # %%
-# The default temperature was good already, and the rehearsal changes next to nothing.
+# The default temperature was good already: the rehearsal does not improve it here.
 #
 # Where the default is overconfident
 # ----------------------------------
@@ -115,7 +115,7 @@ results["images, GloVe"] = compare(
 
 # %%
 # With the default temperature, the predicted class has a probability of about one half, but is
-# correct in about one case in three. The rehearsal halves the calibration error. It does not reach
+# correct in about one case in three. The rehearsal reduces the calibration error. It does not reach
 # the diagonal: one number cannot bend the curve.
 #
 # Where the default is underconfident
