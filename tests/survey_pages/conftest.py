@@ -6,7 +6,8 @@ from chromium import launch_chromium
 PHONE = {"width": 360, "height": 740}
 
 
-@pytest.fixture(scope="session")
+# It ends with a file: another browser of the same process cannot start before.
+@pytest.fixture(scope="module")
 def chromium():
     with launch_chromium() as browser:
         yield browser
