@@ -6,7 +6,8 @@ import pytest
 from head_cases import ITEMS, PAIRS, RANKINGS, VOTES
 
 import rankshot as rs
-from rankshot.zeroshot.scores import KINDS
+from rankshot.zeroshot.heads.weighted_mean import measure_trust
+from rankshot.zeroshot.scores import KINDS, count_predictions
 
 C = len(ITEMS)
 
@@ -66,6 +67,17 @@ def rows_of(f):
     return (f - f.mean(axis=1, keepdims=True)) / f.std(axis=1, keepdims=True)
 
 
+def told_from_chance(f):
+    """The share of the mean scores that is not due to chance, written out."""
+    mean, around = f.mean(axis=0), f - f.mean(axis=0)
+    share = np.bincount(around.argmax(axis=1), minlength=C) / len(f)
+    error = around.var(axis=0) / (1 / sum(share**2) - 1)
+    eigenvalues = np.linalg.eigvalsh(np.cov(f.T, ddof=0))
+    directions = eigenvalues.sum() ** 2 / (eigenvalues**2).sum()
+    true = np.mean(mean**2) - np.mean(error) - np.mean(error) * np.sqrt(2 / directions)
+    return true / (true + error) if true > 0 else np.zeros(C)
+
+
 def by_inverse(weights, usual, new, decorrelated=True):
     """The log-posteriors in plain NumPy, from one score per class."""
     usual, new = rows_of(usual), rows_of(new)
@@ -73,15 +85,17 @@ def by_inverse(weights, usual, new, decorrelated=True):
     variety = 1 / ((n / n.sum()) ** 2).sum()
     coverage = np.maximum(n / (n + C), variety / C * n.sum() / (n.sum() + C))
     mean, std = usual.mean(axis=0), usual.std(axis=0)
+    trust = told_from_chance(usual)
+    known = np.maximum(trust, coverage)
     R = np.eye(C)
     for i in range(C):
         for j in set(range(C)) - {i}:
             r = np.corrcoef(usual[:, i], usual[:, j])[0, 1]
-            R[i, j] = r * np.sqrt(coverage[i] * coverage[j])
+            R[i, j] = r * np.sqrt(known[i] * known[j])
     inverse = np.linalg.inv(R + 0.1 * C * np.eye(C)) if decorrelated else np.eye(C)
     applied = weights @ inverse
     variance = np.diag(applied @ R @ applied.T)
-    return (new - coverage * mean) / std**coverage @ applied.T / np.sqrt(variance), coverage
+    return (new - trust * mean) / std**trust @ applied.T / np.sqrt(variance), coverage
 
 
 def by_class(table):
@@ -137,6 +151,36 @@ def test_what_is_added_to_a_row_and_its_scale_do_not_matter(rng, kind):
 def test_a_reference_covers_the_classes_that_are_predicted_for_it(predicted, covered):
     head = rs.WeightedMean().fit(RANKINGS, 9 * np.eye(5)[predicted])
     np.testing.assert_allclose(head.coverage_, covered)
+
+
+def draw_reference(rng, n_classes, n_inputs, baselines):
+    """Scores of inputs of some classes, about baselines that all inputs share."""
+    means = rng.normal(size=(n_classes, 60))
+    labels = rng.integers(n_classes, size=n_inputs)
+    return rows_of(baselines + means[labels] + rng.normal(scale=0.3, size=(n_inputs, 60)))
+
+
+def trust_of(f):
+    around = f - f.mean(axis=0)
+    return measure_trust(f.mean(axis=0), np.cov(f.T, ddof=0), count_predictions(around))
+
+
+@pytest.mark.parametrize("n_inputs", [10, 30, 300])
+def test_a_reference_that_shows_chance_alone_is_not_trusted(rng, n_inputs):
+    drawn = [draw_reference(rng, 50, n_inputs, np.zeros(60)) for _ in range(100)]
+    assert np.mean([trust_of(f).any() for f in drawn]) < 0.16
+
+
+@pytest.mark.parametrize("scale", [0.7, 1.5])
+def test_trust_is_the_share_of_the_means_that_is_true(rng, scale):
+    """It is the slope of the true means on the measured ones, or a little less."""
+    excess = []
+    for _ in range(20):
+        baselines = rng.normal(scale=scale, size=60)
+        f, many = (draw_reference(rng, *n, baselines) for n in ((30, 300), (5000, 20_000)))
+        mean = f.mean(axis=0)
+        excess.append(trust_of(f).mean() - many.mean(axis=0) @ mean / (mean @ mean))
+    assert -0.04 < np.mean(excess) < 0.01, np.mean(excess)
 
 
 def test_a_seen_class_that_is_listed_twice_counts_once(rng):

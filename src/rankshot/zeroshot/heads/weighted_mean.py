@@ -99,11 +99,14 @@ class WeightedMean(SemanticHead, BaseEstimator):
     class means are the weights of the rankings, where u is the error of these means. Finally, the
     log-posteriors of each new class are scaled to variance 1 over the reference.
 
-    A reference may lack inputs of some of the C seen classes. The coverage of a class is the weight
-    of the reference for this class: with 0, it is treated as without a reference. It is n / (n + C)
-    for a class that is predicted for n inputs of the reference. Inputs of other classes are a
-    baseline as well: the coverage is at least N / (N + C) · m / C, where N is the number of all
-    inputs and m the effective number of predicted classes (Simpson's).
+    A small or narrow reference does not tell what is usual. So its means and standard deviations
+    are used as far as the means can be told from chance: with b / (b + e), the mean is multiplied
+    by this and the standard deviation raised to this power. Here e is the squared standard error of
+    a mean score, for as many independent inputs as there are predicted classes (Simpson's effective
+    number m), and b is the variance of the true means: that of the measured ones less e, and less
+    one standard error of it. Correlations are multiplied by this number, or by the coverage of both
+    classes if it is larger: n / (n + C) for a class that is predicted for n inputs, and at least
+    N / (N + C) · m / C, where N is the number of all inputs.
 
     With labelled examples of new classes, the rankings predict the mean scores of a class, and the
     examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
@@ -282,24 +285,32 @@ class WeightedMean(SemanticHead, BaseEstimator):
     def _find_usual(self, table: Scores) -> tuple[Reference, Doubles]:
         """Return what is usual for the scores over a reference, and their correlations.
 
-        Both hold as far as the reference covers each seen class.
+        Means and standard deviations hold as far as the means can be told from chance, correlations
+        also as far as the reference covers the seen classes.
         """
         C = len(self.items_)
-        total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
-        for rows in row_blocks(len(table), table.values.shape[1]):
+        blocks = [*row_blocks(len(table), table.values.shape[1])]
+        total, counts, centered_counts = np.zeros((3, C))
+        products = np.zeros((C, C))
+        for rows in blocks:
             f = standardize_rows(table.values[rows], table.kind, C)
             total += f.sum(axis=0)
-            products += f.T @ f
             counts += count_predictions(f)
-        self.coverage_ = coverage = measure_coverage(counts)
         mean = total / len(table)
-        covariance = products / len(table) - np.outer(mean, mean)
+        for rows in blocks:
+            f = standardize_rows(table.values[rows], table.kind, C) - mean
+            products += f.T @ f
+            centered_counts += count_predictions(f)
+        covariance = products / len(table)
+        trust = measure_trust(mean, covariance, centered_counts)
+        self.coverage_ = measure_coverage(counts)
         variance = covariance.diagonal()
         std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
-        correlations = covariance / np.outer(std, std) * np.sqrt(np.outer(coverage, coverage))
+        known = np.sqrt(np.maximum(trust, self.coverage_))
+        correlations = covariance / np.outer(std, std) * np.outer(known, known)
         np.fill_diagonal(correlations, 1.0)
         of_targets = np.zeros(len(self.classes_)), np.ones(len(self.classes_))
-        usual = Reference(table.kind, coverage * mean, std**coverage, *of_targets)
+        usual = Reference(table.kind, trust * mean, std**trust, *of_targets)
         return usual, correlations
 
     def _fit_reference(self, usual: Reference, correlations: Doubles) -> None:
@@ -400,12 +411,34 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
 
 
+def count_effective(counts: Doubles) -> float:
+    """Return Simpson's effective number of classes."""
+    return float(counts.sum() ** 2 / (counts @ counts))
+
+
 def measure_coverage(counts: Doubles) -> Doubles:
     """Return how far a reference covers each class, from the number of its predictions."""
     n, C = counts.sum(), len(counts)
-    # Simpson's effective number of classes.
-    variety = n**2 / (counts @ counts)
-    return np.asarray(np.maximum(counts / (counts + C), n / (n + C) * variety / C))
+    return np.asarray(np.maximum(counts / (counts + C), n / (n + C) * count_effective(counts) / C))
+
+
+def measure_trust(mean: Doubles, covariance: Doubles, counts: Doubles) -> Doubles:
+    """Return how far the mean scores of a reference can be told from chance, from 0 to 1.
+
+    This is empirical Bayes, as in the estimator of James and Stein: true means have the variance b,
+    and their errors the variance e, so b / (b + e) of a measured mean is true. Inputs of one class
+    are not independent, so classes count, not inputs: ``counts`` are the numbers of inputs that
+    each class is predicted for. b is one standard error below its estimate, so that a reference of
+    few inputs changes nothing.
+    """
+    m, total = count_effective(counts), np.trace(covariance)
+    if m <= 1 or total <= ROUNDING:
+        # All inputs are of one class, or the same.
+        return np.zeros(len(mean))
+    error = covariance.diagonal() / (m - 1)
+    directions = total**2 / (covariance**2).sum()
+    true = (mean**2).mean() - error.mean() * (1 + np.sqrt(2 / directions))
+    return np.asarray(true / (true + error)) if true > 0 else np.zeros(len(mean))
 
 
 def _find_missing(rankings: Rankings, weights: Mapping[str, float]) -> dict[str, list[str]]:
