@@ -140,8 +140,8 @@ def describe_reference(reference: Scores) -> str:
     n_classes = int((counts > 0).sum())
     return (
         f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
-        f"{n / n_classes:.0f} each on average; scores are standardised as far as "
-        "these inputs show what is usual"
+        f"{n / n_classes:.0f} each on average; with fewer classes or inputs, scores are "
+        "standardised less"
     )
 
 

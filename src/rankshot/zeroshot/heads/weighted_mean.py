@@ -99,14 +99,13 @@ class WeightedMean(SemanticHead, BaseEstimator):
     class means are the weights of the rankings, where u is the error of these means. Finally, the
     log-posteriors of each new class are scaled to variance 1 over the reference.
 
-    A small or narrow reference does not tell what is usual. So its means and standard deviations
-    are used as far as the means can be told from chance: with b / (b + e), the mean is multiplied
-    by this and the standard deviation raised to this power. Here e is the squared standard error of
-    a mean score, for as many independent inputs as there are predicted classes (Simpson's effective
-    number m), and b is the variance of the true means: that of the measured ones less e, and less
-    one standard error of it. Correlations are multiplied by this number, or by the coverage of both
-    classes if it is larger: n / (n + C) for a class that is predicted for n inputs, and at least
-    N / (N + C) · m / C, where N is the number of all inputs.
+    A reference may lack inputs of some of the C seen classes. The coverage of a class is the weight
+    of the reference for this class: with 0, it is treated as without a reference. It is n / (n + C)
+    for a class that is predicted for n inputs of the reference. Inputs of other classes are a
+    baseline as well: the coverage is at least N / (N + C) · m / C, where N is the number of all
+    inputs and m the effective number of predicted classes (Simpson's). It is also at least the
+    share of the mean scores that is not due to chance: even a few inputs show which scores of a
+    network with 1,000 outputs are always high.
 
     With labelled examples of new classes, the rankings predict the mean scores of a class, and the
     examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
@@ -285,32 +284,25 @@ class WeightedMean(SemanticHead, BaseEstimator):
     def _find_usual(self, table: Scores) -> tuple[Reference, Doubles]:
         """Return what is usual for the scores over a reference, and their correlations.
 
-        Means and standard deviations hold as far as the means can be told from chance, correlations
-        also as far as the reference covers the seen classes.
+        Both hold as far as the reference covers each seen class.
         """
         C = len(self.items_)
-        blocks = [*row_blocks(len(table), table.values.shape[1])]
-        total, counts, centered_counts = np.zeros((3, C))
-        products = np.zeros((C, C))
-        for rows in blocks:
+        total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
+        for rows in row_blocks(len(table), table.values.shape[1]):
             f = standardize_rows(table.values[rows], table.kind, C)
             total += f.sum(axis=0)
+            products += f.T @ f
             counts += count_predictions(f)
         mean = total / len(table)
-        for rows in blocks:
-            f = standardize_rows(table.values[rows], table.kind, C) - mean
-            products += f.T @ f
-            centered_counts += count_predictions(f)
-        covariance = products / len(table)
-        trust = measure_trust(mean, covariance, centered_counts)
-        self.coverage_ = measure_coverage(counts)
+        covariance = products / len(table) - np.outer(mean, mean)
+        trust = measure_trust(mean, covariance, counts)
+        self.coverage_ = coverage = np.maximum(measure_coverage(counts), trust)
         variance = covariance.diagonal()
         std = np.sqrt(np.where(variance > ROUNDING, variance, 1.0))
-        known = np.sqrt(np.maximum(trust, self.coverage_))
-        correlations = covariance / np.outer(std, std) * np.outer(known, known)
+        correlations = covariance / np.outer(std, std) * np.sqrt(np.outer(coverage, coverage))
         np.fill_diagonal(correlations, 1.0)
         of_targets = np.zeros(len(self.classes_)), np.ones(len(self.classes_))
-        usual = Reference(table.kind, trust * mean, std**trust, *of_targets)
+        usual = Reference(table.kind, coverage * mean, std**coverage, *of_targets)
         return usual, correlations
 
     def _fit_reference(self, usual: Reference, correlations: Doubles) -> None:
@@ -428,8 +420,8 @@ def measure_trust(mean: Doubles, covariance: Doubles, counts: Doubles) -> Double
     This is empirical Bayes, as in the estimator of James and Stein: true means have the variance b,
     and their errors the variance e, so b / (b + e) of a measured mean is true. Inputs of one class
     are not independent, so classes count, not inputs: ``counts`` are the numbers of inputs that
-    each class is predicted for. b is one standard error below its estimate, so that a reference of
-    few inputs changes nothing.
+    each class is predicted for. b is one standard error below its estimate, since few classes
+    hardly tell it.
     """
     m, total = count_effective(counts), np.trace(covariance)
     if m <= 1 or total <= ROUNDING:
