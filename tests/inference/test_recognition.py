@@ -78,7 +78,10 @@ def test_a_rehearsal_and_a_batch(task):
 
 def test_inputs_of_other_classes_are_noticed(task, rng):
     scores, truth, rankings, seen = task
-    others = make_scores(rng, PLACES[::2], 5)
+    # The new classes are at 2.5, 9.5 and 16.5.
+    others = make_scores(
+        rng, np.array([5.5, 6, 6.5, 12.5, 13, 13.5, 20, 20.5, 21, 21.5, 22, 22.5]), 5
+    )
     mixed = rs.Scores(np.concatenate([scores.values, others.values]), NAMES)
     sentence = "of the inputs seem to be of none of the new classes"
     found = rs.recognise(mixed, rankings, rehearse=seen)
