@@ -112,9 +112,9 @@ rs.plots.ConfusionDisplay.from_predictions(data.labels, best.predict(data.scores
 plt.show()
 
 # %%
-# The language model is more accurate than WordNet here. A reference of 96 images is too small to
-# help with 1,000 seen classes. About four images in ten are still wrong: they have 32 x 32 pixels,
-# and the network never saw such images.
+# The language model is more accurate than WordNet here, and a reference of 96 images improves both.
+# More than one image in three is still wrong: they have 32 x 32 pixels, and the network never saw
+# such images.
 #
 # Save the head
 # -------------

@@ -106,4 +106,4 @@ def test_the_published_split_has_the_accuracies_on_the_page(shared_data):
         for task in load_scored_tasks("sounds", shared_data, print, ("published",))
         for head in [rs.WeightedMean().fit(task.rankings["panel"], task.reference)]
     ]
-    assert np.round(found, 3).tolist() == [0.542, 0.56, 0.575]
+    assert np.round(found, 3).tolist() == [0.558, 0.56, 0.578]
