@@ -80,7 +80,11 @@ CASES = [
     ("classify scores.csv --rankings rankings.jsonl", {}, "Missing option '--output' / '-o'"),
     ("clasify scores.csv", {}, "No such command 'clasify'. Did you mean 'classify'?"),
     # Outputs
-    (CLASSIFY.replace(".parquet", ".xlsx"), {}, "out.xlsx: unknown ending '.xlsx'; known are .csv"),
+    (
+        CLASSIFY.replace(".parquet", ".xlsx"),
+        {},
+        "out.xlsx: unknown file extension '.xlsx'; expected .csv",
+    ),
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),
         {},

@@ -217,7 +217,7 @@ WRONG = [
         {"labels.csv": "label,bus,fox\ncat,1,2\n"},
         "need all columns of scores.csv; it has no column 'leopard', 'tiger', 'tram'",
     ),
-    (EXAMPLES.replace("labels.csv", "scores.npz"), {}, "scores.npz: unknown ending '.npz'"),
+    (EXAMPLES.replace("labels.csv", "scores.npz"), {}, "scores.npz: unknown file extension '.npz'"),
     (f"{FIT} --examples labels.csv", NAMES, "labels.csv: has ids and no scores; give a table of"),
     (
         WITH_EVIDENCE,

@@ -147,7 +147,7 @@ DECIDED = "head.rankshot: is a fitted head, which decides this already; leave ou
         (f"{CLASSIFY} --rankings rankings.jsonl", f"{DECIDED} --rankings"),
         (f"{CLASSIFY} --reference usual.csv --classes all", f"{DECIDED} --classes, --reference"),
         ("classify scores.csv --head settings.json -o out.csv", "saved head ends in .rankshot"),
-        ("head settings.json", "unknown ending '.json'; known are .rankshot"),
+        ("head settings.json", "unknown file extension '.json'; expected .rankshot"),
         (f"{CLASSIFY} --score-type probabilities", "score type probabilities: the head in head."),
         (
             "classify probabilities.csv --head head.rankshot -o out.csv",

@@ -180,7 +180,7 @@ def test_rankings_of_one_target(folder):
 @pytest.mark.parametrize(("name", "begin"), [("w.png", b"\x89PNG"), ("w.svg", b"<?xml")])
 def test_a_plot_is_written(folder, name, begin):
     out = run_well(f"{BOARD} --plot {name}")
-    assert f"chart written to {name}" in out
+    assert f"plot written to {name}" in out
     assert (folder / name).read_bytes().startswith(begin)
 
 

@@ -209,7 +209,7 @@ def test_report_of_rejected_inputs(folder):
     assert f"{np.mean(given == truth):.1%} of 7 inputs correct" in out
     text = page(folder)
     assert headings(text)[-1] == END
-    assert "A rejected input is a wrong prediction" in text
+    assert "A rejected input counts as a wrong prediction" in text
     assert re.search(rf"rejected</dt>\s*<dd>{len(rejected)}<", text)
     explained = {name for name, _, _ in examples(text)}
     assert "x7" in rejected

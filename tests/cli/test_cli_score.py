@@ -159,7 +159,7 @@ REFUSED = {
     "photos --model net.onnx --seen classes.txt -o s.csv": "pass --preprocessing, a preset",
     f"photos --model net.onnx {PLAIN} -o s.csv": "names of its classes; pass --seen, a file",
     "photos --model net.onnx --preprocessing imagnet -o s.csv": "did you mean 'imagenet'",
-    "photos --model net.onnx -o s.txt": "unknown ending '.txt'",
+    "photos --model net.onnx -o s.txt": "unknown file extension '.txt'",
     "photo --model net.onnx -o s.csv": "photo: no such file or folder",
     "photos --model net.pt -o s.csv": "pickles, which can run any code",
     "photos --model net.onnx --batch 0 -o s.csv": "--batch must be a whole number from 1 on",

@@ -146,7 +146,7 @@ def test_answers_beside_are_used(zoo):
     out = run_well([*RUN, "--rehearse", "seen.csv"])
     assert "To improve them" not in out
     assert "rankings: by 1 rater, from 'answers', 'wordnet-path'" in out
-    assert "expect less" not in out
+    assert "expect a lower accuracy" not in out
     assert share_right() == 1
     # Answers about new classes alone rehearse nothing; what they lack is asked for.
     Path(FOLDER, "p.prompts/answers/rater-1.txt").write_text(

@@ -101,7 +101,7 @@ REFUSED = [
     ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
     ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", r"t.jsonl:1: an id must be text"),
     ("t.csv", "id,text\nb,c\na\0,b\n", "texts", r"t.csv:3: an id must be text without NUL"),
-    ("t.doc", "a", "texts", "unknown ending '.doc'"),
+    ("t.doc", "a", "texts", "unknown file extension '.doc'"),
     ("t.csv", "id,text\na,b\n", "values", "the model takes arrays"),
 ]
 

@@ -536,7 +536,7 @@ def test_the_most_probable_classes_of_a_dataset(place):
 REFUSED = {
     "scores -o out": "a dataset needs a fitted head, --head FILE.rankshot; fit one with",
     "scores -o scores/out --head new.rankshot": "is the dataset itself, or inside it",
-    "scores -o out.csv --head new.rankshot": "give a name without an ending",
+    "scores -o out.csv --head new.rankshot": "give a name without an extension",
     "packed --head new.rankshot -o out": "'b.csv.gz', 'c.CSV' would be left out",
     "links --head new.rankshot -o out": "links/deep: is a link to a folder",
     "scores -o out --head new.rankshot --workers 1 --scheduler tcp://x:1": "not both",

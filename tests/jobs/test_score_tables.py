@@ -213,7 +213,7 @@ def test_one_vs_one_scores_keep_their_kind(tmp_path, rng):
         np.testing.assert_array_equal(values, rs.scores_of(model, X).values)
     with pytest.raises(rs.RankshotError, match=r"one-vs-one .*write .parquet"):
         score(model, X, tmp_path / "s.csv")
-    with pytest.raises(rs.RankshotError, match=r"'.npz'; known are .csv, .parquet"):
+    with pytest.raises(rs.RankshotError, match=r"'.npz'; expected .csv, .parquet"):
         score(model, X, tmp_path / "s.npz")
 
 

@@ -235,8 +235,8 @@ SHAPES = [
     ("jsonl", '{"ranking": ["tea"], "shown": ["tea"]}\n{"ranking": ["x"]}', "tea s; x s", {"kind": "subset"}),
     ("soc", "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: beer\n3: 2,1\n", "3 beer>tea"),
     ("toi", "# ALTERNATIVE NAME 1: tea\n# ALTERNATIVE NAME 2: beer\n1: {1,2}\n", "tea=beer"),
-    ("xlsx", "PK", "! unknown ending '.xlsx' & .csv"),
-    ("txt", "tea beer", "! unknown ending '.txt'"),
+    ("xlsx", "PK", "! unknown file extension '.xlsx' & .csv"),
+    ("txt", "tea beer", "! unknown file extension '.txt'"),
     ("csv", "", "! the file is empty"),
     ("csv", "model_a,model_b,winner\n", "! no rows"),
 ]  # fmt: skip

@@ -240,7 +240,11 @@ PREFLIB = [
     (".soc", HEADER + "1: 3,2\n", "bad.soc:4: does not list all items, which .soc does not allow"),
     (".soi", "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n", "0 alternatives are announced,"),
     (".soc", HEADER, "bad.soc: no rankings in it"),
-    (".tab", "a,b\n", "bad.tab: unknown ending '.tab'; known are .jsonl, .ndjson, .parquet, .soc"),
+    (
+        ".tab",
+        "a,b\n",
+        "bad.tab: unknown file extension '.tab'; expected .jsonl, .ndjson, .parquet, .soc",
+    ),
 ]
 WRITTEN = [
     (AB, "nowhere/bad.jsonl", "bad.jsonl: cannot write there (No such file or directory)"),

@@ -191,7 +191,7 @@ def test_an_audit(open_page, served):
         row = served.review.audit.next_row
         page.locator(f'.card[data-row="{row}"]').wait_for()
         page.keyboard.press("Enter" if n < 5 else "x")
-        page.get_by_text(f"from {n} checked at random of 130").wait_for()
+        page.get_by_text(f"from {n} of 130 inputs").wait_for()
         page.locator(f'.card:not([data-row="{row}"])').wait_for()
     assert "80% correct" in page.inner_text("#estimate")
     check(page)

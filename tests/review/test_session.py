@@ -105,7 +105,7 @@ def test_labels_of_inputs_that_are_gone_are_kept(tmp_path):
         first.set_labels({1: "cat", 30: "dog"})
     with open_review(tmp_path, n=20) as smaller:
         assert smaller.labels == {1: "cat"}
-        assert smaller.notes == ["1 label kept for inputs that are not there any more"]
+        assert smaller.notes == ["1 label kept for inputs that no longer exist"]
     with open_review(tmp_path, n=40) as again:
         assert again.labels == {1: "cat", 30: "dog"}
 

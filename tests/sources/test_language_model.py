@@ -115,7 +115,7 @@ def test_a_seen_class_is_not_asked_about_itself(make, oracle):
         ({"question": "image"}, "no question 'image' (did you mean 'images'?); give one of 'ima"),
         ({"question": "{target}?"}, "question: the template lacks {items} and {k}; a literal"),
         ({"question": "{inputs} {target} {items} {k}"}, "the template needs inputs"),
-        ({"log": "answers.txt"}, "unknown ending '.txt'"),
+        ({"log": "answers.txt"}, "unknown file extension '.txt'"),
         ({"base_url": f"https://{SECRET}@host/v1"}, "base_url must be an address"),
     ],
 )

@@ -134,7 +134,7 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
         ("status {0}/study.toml", "no such database; `rankshot survey serve` creates"),
         ("serve {0}/study.toml", f"the study still has {CONSENT_PLACEHOLDER} in the consent;"),
         ("reopen {0}/study.toml", "no such database"),
-        ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "known are .toml"),
+        ("new {0}/x.txt --seen {0}/seen.txt --new {0}/new.txt", "expected .toml"),
         ("new {0}/x.toml --seen {0}/seen.txt", "give --items and --prompt to ask about ordinary"),
         ("new {0}/x.toml --items {0}/seen.txt", "give --items and --prompt to ask about ordinary"),
         ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --new {0}/new.txt", "or --seen and"),

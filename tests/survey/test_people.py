@@ -260,7 +260,7 @@ def test_a_deletion_from_postgresql_does_not_wait_for_readers_and_says_so(
         # A lock of the table, or only a snapshot that is older than the deletion.
         connection.execute(text(f"SELECT count(*) FROM {table}")).scalar()
         delete_participants(survey.database, [ann])
-        assert "the files of the tables still have copies" in survey.database.remains
+        assert "the files of the tables still contain copies" in survey.database.remains
         survey.answer(bob, 1)
         assert SECRET.encode() in read_table_file(survey.database)
     delete_participants(survey.database, [bob])

@@ -199,7 +199,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert sorted((folder / "all.txt").read_text().split()) == ["ann", "fast"]
     assert "give both" in run(folder, "payments --with-flagged", status=2)
     assert "with --output" in run(folder, "payments --approve", status=2)
-    assert "known are .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
+    assert "expected .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
     run(folder, f"payments -o {folder}/all.csv")
     with (folder / "all.csv").open(encoding="utf-8-sig", newline="") as stream:
         decisions = {row["id"]: row["decision"] for row in csv.DictReader(stream)}

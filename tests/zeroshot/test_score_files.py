@@ -369,5 +369,7 @@ def test_parts_have_the_same_features_unless_they_are_empty(tmp_path):
     assert table.n_features == 4
     assert [scores.features.shape for _, scores in table.batches(features=True)] == [(2, 4)]
     write_score_table(tmp_path / "c.parquet", ITEMS, [(["c", "d"], Scores(ones.values, ITEMS))])
-    with pytest.raises(RankshotError, match=r"c.parquet: has other columns than the first table"):
+    with pytest.raises(
+        RankshotError, match=r"c.parquet: its columns differ from those of the first table"
+    ):
         list(open_scores(tmp_path).batches(features=True))

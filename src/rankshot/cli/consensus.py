@@ -94,8 +94,8 @@ def consensus(
         A column of a table that has another name, such as rater=who, or how columns are read, such
         as ignore=age,region; may be repeated. See `rankshot leaderboard`.
     seen : <file or imagenet-1k>
-        All items (for a classifier, the seen classes), as for `rankshot rank`. The default is
-        those that occur in the rankings.
+        All items (for a classifier, the seen classes), as for `rankshot rank`. The default is the
+        items that occur in the rankings.
     output
         The consensus rankings to write, one per target (.jsonl).
     explain

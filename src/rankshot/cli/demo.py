@@ -17,10 +17,10 @@ PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 
 
 def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> None:
-    """Write photographs to try, and a report on all methods.
+    """Write example photographs, and a report on all methods.
 
-    The folder gets twelve photographs, rankings for the classes that they show, the files that the
-    commands of the guide read (scores, labels, names of classes, votes), and the report.
+    The folder will contain twelve photographs, rankings for the classes that they show, the files
+    that the commands of the guide read (scores, labels, names of classes, votes), and the report.
     For the report, a classifier is trained on the classes of CIFAR-100 and recognises the classes
     of CIFAR-10. This takes about a minute and works offline.
 

@@ -38,12 +38,12 @@ def doctor(
     truth: Path | None = None,
     rehearsal: Path | None = None,
 ) -> None:
-    """Check a network and its rankings, and list what helps next.
+    """Check a network and its rankings, and list what would help.
 
     The output is one page: what the network predicts, its accuracy on labelled inputs of seen
-    classes, how much of the seen classes a reference covers, the accuracy that a rehearsal
-    predicts for each source alone, new classes with similar rankings, and the next steps, the most
-    useful first, each with its command. At most 2,000 inputs are used.
+    classes, how well a reference covers the seen classes, the accuracy that a rehearsal predicts
+    for each source alone, new classes with similar rankings, and the next steps, the most useful
+    first, each with its command. At most 2,000 inputs are used.
 
     Example: rankshot doctor photos
 

@@ -219,7 +219,7 @@ def export(
         A network (.onnx) that computes the scores of the seen classes: the file then contains the
         network and the head, from the network's inputs to the new classes.
     network_output
-        The output of the network to use, if several may be the scores.
+        The output of the network to use, if several outputs could be the scores.
     preprocessing : <name or file>
         How images are preprocessed for the network, as for `rankshot score`. Not needed if the
         network's metadata or a file preprocessor_config.json next to it describes this.
@@ -276,7 +276,7 @@ def _describe_scores(known: str | None, kind: Kind, network: Path | None, *, end
         return f"{network} ends with probabilities: the head takes their {scale}"
     if network is not None:
         doubt = (
-            "warning: the head was fitted to probabilities, and no softmax or sigmoid is there: "
+            "warning: the head was fitted to probabilities, and no softmax or sigmoid was found: "
         )
         return f"{doubt * was_fitted_so}the outputs of {network} are interpreted as {scores}"
     if was_fitted_so:

@@ -82,22 +82,22 @@ class HeadOptions:
             They include the weights of the sources.
         reference
             The scores of inputs of seen classes, several per class, with the same columns as the
-            scores to classify (.csv, .parquet, .npz; read into memory). Scores are standardised
-            by their mean and standard deviation there. For --head weighted-mean, and for --head
-            probabilistic unless posterior=sum.
+            scores to classify (.csv, .parquet, .npz; read into memory). Scores are standardised by
+            their mean and standard deviation over these inputs. For --head weighted-mean, and for
+            --head probabilistic unless posterior=sum.
         classes
             Predict new classes only, or new and seen classes together. With new-or-none, and with
-            all-or-none, which needs a reference, an input that belongs to none of them gets the
-            class `none of these`. About a third of the inputs of new classes get it as well. A
+            all-or-none, which needs a reference, an input that belongs to none of these classes is
+            labelled `none of these`. So are, wrongly, about a third of the inputs of new classes. A
             reference makes it easier to recognise seen classes.
         examples
             Labelled inputs of new classes, for --head weighted-mean: a table with columns id and
-            label, as `rankshot suggest` writes it, with ids of the scores; or scores of other
-            inputs, with a column label (.csv, .parquet). Empty labels are ignored.
+            label, as `rankshot suggest` writes it, with ids that occur in the scores; or scores of
+            other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
             Another model's scores for the new classes, for --head weighted-mean: one column per new
-            class, with log-probabilities, probabilities, cosines or other scores, and the ids of
-            the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
+            class, with log-probabilities, probabilities, cosines or other scores, and the same ids
+            as the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
             evidence needs it for each input.
         score_type
             What the scores are. With auto, the type is inferred from the first rows and printed.

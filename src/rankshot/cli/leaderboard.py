@@ -64,10 +64,11 @@ def leaderboard(
         A column of a table that has another name; may be repeated. The names are a and b (the two
         items; model_a and model_b by default), winner, loser, id, rater (rater, judge, annotator,
         user_id and the like), weight (how important a vote is) and count (how often it was given);
-        for ballots also target, item, rank and score. Or how columns are read: outcomes=index if a
-        winner of 0 is the first item, outcomes=score if 1 is, outcomes=name or outcomes=side;
-        ignore=age,region (ballots; ignore= if all columns are items); missing=-99; items=x,y,z (all
-        items); on_error=skip, which counts and leaves out rows that cannot be read.
+        for ballots also target, item, rank and score. Or how columns are read: outcomes=index if 0
+        means that the first item won, outcomes=score if 1 means this, outcomes=name or
+        outcomes=side; ignore=age,region (ballots; ignore= if all columns are items); missing=-99;
+        items=x,y,z (all items); on_error=skip, which counts and leaves out rows that cannot be
+        read.
     kind
         What a missing item means, if the file does not specify it: it comes after the others (top,
         the default) or was not compared (subset).
@@ -83,7 +84,8 @@ def leaderboard(
         A column that groups correlated votes, in addition to the rater, such as the prompt: the
         intervals take both into account.
     min_votes
-        Items with fewer votes are listed separately. The default is 10, or a tenth of the median.
+        Items with fewer votes are listed separately. The default is 10, or a tenth of the median if
+        that is less.
     scale
         log-worth, or elo: points with a mean of 1000.
     regularization
@@ -96,7 +98,7 @@ def leaderboard(
     target
         Use only the rankings of this target.
     plot
-        A chart to write (.png, .svg, .pdf).
+        A plot to write (.png, .svg, .pdf).
     html
         A page to write (.html): ratings, pairs, categories, effects of covariates, raters, and how
         to read them. It is one self-contained file.
@@ -156,7 +158,7 @@ def leaderboard(
     if plot is not None:
         with replace_file(plot) as stream:
             figure.savefig(stream.buffer, format=plot.suffix[1:], dpi=150)
-        say(f"chart written to {plot}")
+        say(f"plot written to {plot}")
 
 
 def _make_boards(

@@ -82,18 +82,19 @@ def rank(
         Write the WordNet senses of all classes (.csv), the most doubtful first. Correct the file,
         and give it to --names.
     k
-        How many places of each ranking are kept. The default is all, or 15 for a language model.
-        A source that does not know some seen classes lists those that it compared, tied after the
-        first k.
+        How many places of each ranking are kept. The default is all, or 15 for a language model. If
+        a source does not know some seen classes, its rankings list all classes that it compared,
+        and those after the first k are tied.
     names
         A CSV file with the columns class and look_up: the words (or the WordNet sense, such as
         sea_horse.n.02) to look up in the sources instead of a class name. The output keeps the
         class name.
     rehearse : <table, names or number>
-        Instead of --new: some seen classes are held out, and the other seen classes are ranked
-        for them. The classes of labelled inputs, a table with a column label (a third of all seen
-        classes, chosen by --seed, if most of them occur there); names separated by commas; a text
-        file with one name per line; or a number (chosen by --seed).
+        Instead of --new: some seen classes are held out, and the other seen classes are ranked for
+        them. Give a table of labelled inputs with a column label, to hold out their classes (or, if
+        the table has most of the seen classes, a third of all seen classes, chosen by --seed);
+        names separated by commas; a text file with one name per line; or the number of classes to
+        hold out, chosen by --seed.
     seed
         The seed of the random choices: the classes of --rehearse, and the order of the names in
         the prompts for a language model.
@@ -103,9 +104,9 @@ def rank(
     question : <question>
         The question for a language model. images: which seen classes would an image classifier
         predict most often? text: the same for a text classifier. any: the same for other inputs,
-        which follow a colon, as in 'any:sound recordings' (optional for the other questions).
-        contrast: which would it predict more often than for the other new classes? similar: which
-        are most similar? Or a text file with a template that has {target}, {items} and {k}.
+        named after a colon, as in 'any:sound recordings' (the other questions accept such a name as
+        well). contrast: which would it predict more often than for the other new classes? similar:
+        which are most similar? Or a text file with a template that has {target}, {items} and {k}.
     raters
         How often llm:MODEL is asked about each new class. The number of tokens is printed first.
         The answers are kept next to the output (.answers.jsonl), so that an interrupted run can
@@ -512,10 +513,11 @@ def ask(
     max_tokens: int = 8000,
     overwrite: bool = False,
 ) -> None:
-    """Write prompts for a language model, for any chat window.
+    """Write prompts for a language model, to paste into any chat.
 
     Save the answers in the folder `answers` next to the prompts, and give it to `rankshot rank` or
-    `recognise` as --source answers:FOLDER. Answers to several questions are several folders.
+    `recognise` as --source answers:FOLDER. Save the answers to different questions in different
+    folders.
 
     Example: rankshot ask --seen seen.txt --new new.txt -o prompts
 

@@ -43,9 +43,9 @@ def rehearse(
     """Choose settings and predict the accuracy on held-out classes.
 
     Some seen classes are treated as if they were new: their columns are removed from the scores,
-    and their inputs have to be recognised by rankings of the other classes. Their true classes are
-    known. So the command chooses sources and settings, calibrates the probabilities, and predicts
-    the accuracy on the new classes, without any input of the new classes.
+    and their inputs have to be recognised by rankings of the other classes. Because their true
+    classes are known, the command can choose sources and settings, calibrate the probabilities, and
+    predict the accuracy on the new classes, without any input of the new classes.
 
     Example: rankshot rehearse seen_scores.csv --truth seen_labels.csv --rankings rehearsal.jsonl
     --new-rankings rankings.jsonl -o settings.json
@@ -62,12 +62,12 @@ def rehearse(
         Rankings for some seen classes, which list the other seen classes (.jsonl), as written by
         `rankshot rank --rehearse seen_labels.csv`.
     new_rankings
-        The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy of
+        The rankings of the new classes (.jsonl), by the same sources. With them, the accuracy on
         the new classes is predicted.
     evidence
-        Another model's scores for the rehearsed classes: one column for each of them, and the ids
-        of the scores (.csv, .parquet, .npz). Its weight is found; `classify --evidence` takes the
-        same model's scores for the new classes.
+        Another model's scores for the rehearsed classes: one column for each of them, and the same
+        ids as the scores (.csv, .parquet, .npz). The rehearsal finds its weight; `classify
+        --evidence` takes the same model's scores for the new classes.
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and
         `report`.
@@ -92,7 +92,7 @@ def rehearse(
     with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
     if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
-        say(f"{rankings}: left out, since no input is of them: {quote_names(without)}")
+        say(f"{rankings}: left out, since they have no inputs: {quote_names(without)}")
     predicted = None
     if about_new is not None:
         with prefix_errors(new_rankings):

@@ -120,17 +120,17 @@ def report(
     output
         The page to write (.html).
     truth
-        A table of the true classes: with columns id and label, or with a column label alone and
-        the same rows as the predictions (.csv, .parquet). If only some inputs have a label, only
-        these are reported. Without it, the page shows how often each class was predicted, and
-        with which probability.
+        A table of the true classes: with columns id and label, or with a column label alone and the
+        same rows as the predictions (.csv, .parquet). If only some inputs have a label, only these
+        are reported. Without it, the page shows how often each class was predicted, and how
+        probable the predictions are.
     scores
         The scores that `classify` read (.csv, .parquet, .npz, or a folder of parts). They need
         --rankings, or a fitted --head.
     images
-        A folder of the input images (JPEG, PNG, GIF, WebP): some are shown with their
-        predictions. The id of an input is the path of its image below this folder, with or
-        without the ending.
+        A folder of the input images (JPEG, PNG, GIF, WebP): some are shown with their predictions.
+        The id of an input is the path of its image below this folder, with or without the
+        extension.
     """
     from rankshot.jobs.score_parts import read_origin
     from rankshot.report.contents import EVIDENCE, EXAMPLES, LEAD_WITH_MORE
@@ -249,7 +249,9 @@ def _read_labels(
     labels = zeroshot.read_truth(path, predicted.ids.tolist(), partial=True).astype(str)
     is_example = np.array([str(name) in examples for name in predicted.ids])
     rows = np.flatnonzero((labels != "") & ~is_example)
-    refuse(not len(rows), f"{path}: has labels of examples only, which cannot test the head")
+    refuse(
+        not len(rows), f"{path}: has labels of examples only, which cannot be used to test the head"
+    )
     if len(rows) < len(labels):
         n = format_count(len(labels), "input")
         used = format_count(int((is_example & (labels != "")).sum()), "example")
@@ -289,7 +291,7 @@ def _build_page(outcomes: Outcomes) -> pages.Report:
         page = pages.Report(
             TITLE, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
         )
-        note = "A rejected input is a wrong prediction, but is not in the confusion matrix."
+        note = "A rejected input counts as a wrong prediction, but is not in the confusion matrix."
     if rejected := outcomes.rejected.sum():
         page = replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
     return page
@@ -376,7 +378,7 @@ def _read_images(
     refuse(
         not files,
         f"{images}: no input has an image there; ids must be paths below this folder, "
-        f"with or without endings such as .jpg, but the first are {quote_names(missing[:3])}",
+        f"with or without extensions such as .jpg, but the first are {quote_names(missing[:3])}",
     )
     thumbnails, choice, notes = read_images(folder, files, outcomes, ids)
     if missing:

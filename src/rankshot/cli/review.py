@@ -47,8 +47,9 @@ def review(
 
     The page shows the inputs by predicted class, those whose labels help most, or a random sample,
     which estimates how many predictions are correct. Labels are saved at once, and the head learns
-    from them after each pause. Predictions, labels (for --examples) and the head are in the folder,
-    and on the page. It is served until Ctrl-C, to this machine only.
+    from them after each pause. Predictions, labels (for --examples) and the head are kept in the
+    folder, and can be downloaded from the page. The page is served until Ctrl-C, to this machine
+    only.
 
     Example: rankshot review photos.rankshot-run
 
@@ -60,17 +61,19 @@ def review(
         The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet, .npz),
         with --rankings.
     inputs
-        What to look at or to listen to: a folder of images or sounds, whose paths below it are the
-        ids, with or without endings; or a table with columns id and text, or id and path. The
-        default is what `rankshot recognise` read. For other inputs, the largest scores are shown.
+        What to look at or to listen to: a folder of images or sounds, where the id of an input is
+        the path of its file below the folder, with or without the extension; or a table with
+        columns id and text, or id and path. The default is what `rankshot recognise` read. For
+        other inputs, the largest scores are shown.
     folder
-        Where labels and results are kept. The default is the folder review in that of the run, or
-        next to the table of scores, such as scores.rankshot-review.
+        Where labels and results are kept. The default is the subfolder review of the folder of the
+        run, or a folder next to the table of scores, such as scores.rankshot-review.
     host
-        The address to listen on. With 0.0.0.0, the network can reach it: then set
-        RANKSHOT_REVIEW_TOKEN in the environment, a secret of 16 characters or more.
+        The address to listen on. With 0.0.0.0, other machines on the network can reach the page:
+        then set the environment variable RANKSHOT_REVIEW_TOKEN to a secret of 16 characters or
+        more.
     port
-        The port to listen on. With 0, any free port.
+        The port to listen on. With 0, a free port is chosen.
     open_browser
         Open the page in the browser.
     """
@@ -158,7 +161,7 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     about = read_run(run)
     head = zeroshot.load_head(about.head)
     is_known = isinstance(head.innermost, zeroshot.WeightedMean)
-    refuse(not is_known, f"{run}: its head learns no examples")
+    refuse(not is_known, f"{run}: its head does not learn from examples")
     table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
     table = add_evidence(table.keep(), about.evidence)
     new = only_new(read_rankings_of(about.rankings, table, quiet=True))
@@ -168,7 +171,7 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
         reference = read_scores(replace(labelled, score_type=about.score_type))[1]
     place = about.inputs if about.inputs.exists() else None
     if place is None:
-        say(f"{about.inputs}: the inputs are not there any more; give their place with --inputs")
+        say(f"{about.inputs}: the inputs no longer exist; give their new place with --inputs")
     plan, is_joint = zeroshot.Plan.from_head(head), isinstance(head, zeroshot.BatchRefinement)
     found = _read_scores(table, about.examples, plan, new, reference, is_joint=is_joint)
     versions = None

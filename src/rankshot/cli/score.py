@@ -80,7 +80,7 @@ def score(
         preprocessor_config.json (one next to the model is found automatically).
     no_features
         Do not keep the input of the model's last layer beside the scores. Labelled examples are
-        compared by these features, which need .parquet, or a folder.
+        compared by these features, which can only be stored in .parquet or in a folder.
     batch
         The number of inputs in each call of the model.
     on_error
@@ -96,9 +96,8 @@ def score(
         Process changed parts of a dataset again, and remove the output of parts that no longer
         exist.
     verify
-        Read all inputs and outputs of finished parts again, and process parts again whose contents
-        have changed since. Without it, only files with a different size or modification time are
-        read.
+        Read all inputs and outputs of finished parts again, and process those again whose contents
+        have changed. Without it, only files with a different size or modification time are read.
     wait_for_workers
         How many seconds to wait for workers if the scheduler has none. Restart the workers if you
         restart the scheduler.

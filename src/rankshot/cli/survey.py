@@ -78,9 +78,9 @@ def new(
     new
         A text file with the new classes, one per line.
     show
-        The number of items or seen classes in a question. By default all items; of seen classes 10,
-        or all if there are fewer. If not all items are shown, each participant gets different sets,
-        so that all pairs are compared.
+        The number of items or seen classes in a question. By default, a question shows all items,
+        or 10 seen classes (all if there are fewer). If not all items are shown, each participant
+        gets different sets, so that all pairs are compared.
     preselect
         A rankings file with the seen classes nearest to each new class, for example from `rankshot
         rank`. By default, WordNet selects them.
@@ -138,7 +138,7 @@ def new(
 
 
 def catalogue(file: Path) -> None:
-    """Write the texts that participants read, to translate them.
+    """Write the texts that participants read, for translation.
 
     The texts are in English. Translate them in the file, and name it in the study file, under
     [language] catalogues.
@@ -182,11 +182,11 @@ def serve(
     Parameters
     ----------
     host
-        The address to listen on. With 0.0.0.0, the network can reach it.
+        The address to listen on. With 0.0.0.0, other machines on the network can reach the survey.
     port
-        The port to listen on. With 0, any free port.
+        The port to listen on. With 0, a free port is chosen.
     requests
-        The number of requests per minute that an address may send.
+        The number of requests per minute that one IP address may send.
     pilot
         Only try the study, as with `rankshot survey pilot`: answers are marked as a test. The study
         may still have placeholders.

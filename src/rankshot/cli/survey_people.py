@@ -135,12 +135,13 @@ def exclude(
     Parameters
     ----------
     why
-        The reason, which is kept.
+        The reason, which is recorded.
     from_
-        Also those in a file: ids, one per line (.txt), or the column "Participant id" or "id"
-        (.csv).
+        Also exclude the participants in a file: ids, one per line (.txt), or the column
+        "Participant id" or "id" (.csv).
     not_in
-        All participants who are not on this list from the platform, such as bots with invented ids.
+        Exclude all participants who are not on this list from the platform, such as bots with
+        invented ids.
     """
     from rankshot.survey.store.people import exclude as exclude_raters
 
@@ -175,9 +176,9 @@ def restore(study: Path, ids: list[str], *, database: str | None = None) -> None
 def release(study: Path, ids: list[str], *, database: str | None = None) -> None:
     """Let participants continue in another browser.
 
-    An id is not a secret, so it can start the survey only once, and its participant continues in
-    the same browser. After this command, the next browser that opens the survey with the id
-    continues. Use it if a participant asks for it, and you are certain who is asking.
+    An id is not a secret, so the survey can be started with it only once, and the participant
+    continues in the same browser. After this command, the next browser that opens the survey with
+    the id continues. Use it if a participant asks for it, and you are certain who is asking.
 
     Example: rankshot survey release study.toml 5f1e2d3c
     """
@@ -191,15 +192,15 @@ def release(study: Path, ids: list[str], *, database: str | None = None) -> None
 def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | None = None) -> None:
     """Delete everything about participants who ask for it.
 
-    The answers are overwritten in the database file. Delete them from each backup as well, which
-    you name with --database, and export the files again.
+    The answers are overwritten in the database file. Delete them from each backup as well (name it
+    with --database), and export the files again.
 
     Example: rankshot survey delete study.toml 5f1e2d3c
 
     Parameters
     ----------
     ids
-        Participants: platform ids, completion codes or raters.
+        Participants: platform ids, completion codes or rater names.
     yes
         Skip the confirmation prompt.
     """
@@ -246,11 +247,11 @@ def payments(
     Parameters
     ----------
     approve
-        Write those who finished and are not flagged.
+        List those who finished and are not flagged.
     with_flagged
-        With --approve: also those with a flag.
+        With --approve: also list those with a flag.
     reject
-        Write those who finished but are excluded.
+        List those who finished but are excluded.
     output
         The file to write: a table (.csv), or with --approve or --reject plain ids, one per line
         (.txt), for Prolific's bulk approval.

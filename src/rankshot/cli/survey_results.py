@@ -47,7 +47,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
         An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
         a URL with a password in the environment variable RANKSHOT_SURVEY_DATABASE instead.
     pilot
-        Only pilot participants.
+        Include only pilot participants.
     """
     from rankshot.survey.store.people import describe_state
 
@@ -205,11 +205,11 @@ def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overvie
 
 
 def backup(study: Path, *, output: Path, database: str | None = None, force: bool = False) -> None:
-    """Copy the database, also while the survey is running.
+    """Copy the database, even while the survey is running.
 
-    Every row of the copy is checked. From a damaged file, everything that can be
-    read is copied, and the rest is named. Do not copy the database of a running survey in another
-    way: the newest answers are in a second file, its log.
+    Every row of the copy is checked. From a damaged file, everything that can be read is copied,
+    and what is lost is reported. Do not copy the database of a running survey in another way: the
+    newest answers are in a second file, its log.
 
     Example: rankshot survey backup study.toml -o backup.sqlite
 

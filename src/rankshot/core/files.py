@@ -36,7 +36,9 @@ def require_ending(path: Path, endings: Collection[str]) -> str:
         raise RankshotError(f"{path}: is a folder; a file is expected ({', '.join(endings)})")
     ending = "".join(path.suffixes[-2:]) if path.suffix == PACKED else path.suffix
     if ending not in endings:
-        raise RankshotError(f"{path}: unknown ending {ending!r}; known are {', '.join(endings)}")
+        raise RankshotError(
+            f"{path}: unknown file extension {ending!r}; expected {', '.join(endings)}"
+        )
     return ending
 
 

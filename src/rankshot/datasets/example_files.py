@@ -31,8 +31,8 @@ def write_example_files(folder: str | Path) -> None:
     """Write the files that the commands of the guide read.
 
     A logistic regression is trained on the images of `load_cifar`, which takes some seconds.
-    ``scores.csv`` and ``labels.csv`` are of images of the ten new classes, ``seen_scores.csv`` and
-    ``seen_labels.csv`` of other images of the 100 seen classes; ``seen.txt`` and ``new.txt`` have
+    ``scores.csv`` and ``labels.csv`` describe images of the ten new classes, ``seen_scores.csv``
+    and ``seen_labels.csv`` other images of the 100 seen classes; ``seen.txt`` and ``new.txt`` have
     the names. ``votes.csv`` has simulated votes between four models, by twelve judges.
 
     Parameters

@@ -286,9 +286,8 @@ class ImageNetScores(NamedTuple):
 def load_imagenet() -> ImageNetScores:
     """Return the scores of EfficientNet-Lite0 for small images, and rankings of their classes.
 
-    The images are CIFAR's, enlarged; ``imagenet_scores.md``, in the folder of the data,
-    describes them. They show how rankshot works at 1,000 seen classes. They are too few to
-    compare methods.
+    The images are CIFAR's, enlarged; ``imagenet_scores.md``, in the folder of the data, describes
+    them. They show how rankshot works with 1,000 seen classes. They are too few to compare methods.
 
     Examples
     --------

@@ -129,7 +129,7 @@ def open_inputs(
     if path.suffix == ".txt":
         return Inputs(str(path), lambda: _read_list(path, takes))
     raise RankshotError(
-        f"{path}: unknown ending {path.suffix!r}; inputs are a folder of images, or a file "
+        f"{path}: unknown file extension {path.suffix!r}; inputs are a folder of images, or a file "
         ".csv, .jsonl or .txt"
     )
 
@@ -157,7 +157,7 @@ def _walk(folder: Path, parent: str) -> Entries:
             else:
                 yield from _walk(place, f"{parent}{name}/")
         elif place.suffix.lower() not in ENDINGS:
-            ending = place.suffix or "no ending"
+            ending = place.suffix or "no extension"
             yield Skipped(id_, f"not named like an image ({ending})", is_input=False)
         else:
             yield Input(id_, place)

@@ -136,7 +136,7 @@ def recognise(
         `LanguageModel`. By default `WordNet`.
     rehearse : inputs and labels, optional
         Inputs of seen classes that the model was not trained on, and their classes: at least five
-        classes, better 20 or more.
+        classes, preferably 20 or more.
     examples : inputs and labels, optional
         Inputs of new classes, and their classes.
     classes : {"new", "all"}

@@ -66,9 +66,9 @@ def classify(
     Parameters
     ----------
     dataset : str or Path
-        A folder (with all folders in it), a pattern such as ``scores/*.parquet``, or an fsspec
-        address such as ``s3://bucket/scores``. Its parts are tables of scores, .parquet or .csv. In
-        a table without a column ``id``, the ids are ``PART:ROW``.
+        A folder (with its subfolders), a pattern such as ``scores/*.parquet``, or an fsspec address
+        such as ``s3://bucket/scores``. Its parts are tables of scores, .parquet or .csv. In a table
+        without a column ``id``, the ids are ``PART:ROW``.
     head : str or Path
         A fitted head, as written by ``head.save`` or ``rankshot fit``.
     output : str or Path
@@ -90,13 +90,13 @@ def classify(
     reject_below : float, optional
         Inputs for which no class reaches this probability are labelled ``rejected``.
     top : int, optional
-        Write only the most probable classes of each input, this many; see `open_predictions`.
+        Write only this number of most probable classes per input; see `open_predictions`.
     again : bool
         Remove all existing predictions, including those of another job, and start over.
     update : bool
         Process changed parts again, and remove the predictions of parts that no longer exist.
     verify : bool
-        Read all inputs and outputs of finished parts again, and process parts again whose contents
+        Read all inputs and outputs of finished parts again, and process those again whose contents
         do not match their checksums. By default, only files with a different size or modification
         time are read.
     on_error : {"skip", "stop"}

@@ -268,8 +268,8 @@ class PartsRun:
     failed : list of (str, str)
         The parts that have no output, and the reasons.
     n_repeated_ids : int
-        The rows whose id is also in a row before. With more than 67 million rows, it is estimated
-        from a part of the ids.
+        The number of rows whose id occurs in an earlier row. With more than 67 million rows, it is
+        estimated from a part of the ids.
 
     Examples
     --------
@@ -363,7 +363,7 @@ def check_output(
             if some
         ]
         raise RankshotError(
-            f"{output}: since they were done, {' and '.join(told)}; update=True processes "
+            f"{output}: since the last run, {' and '.join(told)}; update=True processes "
             "changed parts again, and removes the output of parts that no longer exist"
         )
     return stale
@@ -421,7 +421,7 @@ def require_output(output: str, dataset: str, parts: Sequence[Part] = ()) -> Non
     """Refuse the name of a file, and an output in the dataset, where it would become a part."""
     if output.endswith((".csv", ".npz", PART_ENDING)):
         raise RankshotError(
-            f"{output}: the output is a folder of many parts; give a name without an ending"
+            f"{output}: the output is a folder of many parts; give a name without an extension"
         )
     # Another name of a folder, by a link or by two points, is the same folder.
     root = parts[0].address.removesuffix(parts[0].name).rstrip("/") if parts else dataset

@@ -361,7 +361,7 @@ def read_rankings(
     ----------
     address : str, Path or list of them
         JSON lines (.jsonl, .jsonl.gz) or Parquet: a file, a pattern such as ``votes/*.jsonl``, a
-        folder with all folders in it, or an fsspec address, such as ``s3://votes/*.parquet``.
+        folder with its subfolders, or an fsspec address, such as ``s3://votes/*.parquet``.
     items : iterable of names, optional
         All items that could be ranked. By default those that occur, sorted; to find them, all JSON
         lines are read once. Parquet files of `write_rankings` name their items.

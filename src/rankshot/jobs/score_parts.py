@@ -148,8 +148,8 @@ def score(
     executor, scheduler, workers, wait_for_workers, again, update, verify, progress, notify
         As for `classify`.
     on_error : {"stop", "skip"}
-        With ``"skip"``, inputs that cannot be read are skipped, and parts that cannot be done are
-        listed in ``_failed.csv``. With ``"stop"``, both end the job.
+        With ``"skip"``, inputs that cannot be read are skipped, and parts that cannot be processed
+        are listed in ``_failed.csv``. With ``"stop"``, both end the job.
 
     Returns
     -------

@@ -67,7 +67,7 @@ class RankingsDisplay(Display):
     k : int
         How many places are drawn.
     title : str
-        For what the items are ranked, and what is left out.
+        What the items are ranked for, and what is left out.
 
     Examples
     --------

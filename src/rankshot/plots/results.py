@@ -61,12 +61,12 @@ MAX_BARS = 15
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
-    """A reliability diagram: the accuracy of inputs against their confidence, in bins.
+    """A reliability diagram: the accuracy of predictions against their confidence, in bins.
 
-    The confidence of an input is its largest probability. A calibrated classifier has all discs on
-    the diagonal; below it, the classifier is overconfident. The area of a disc, and the number next
-    to it, is the number of inputs in the bin. A second display on the same axes gets another
-    colour. Use `from_predictions` to make one.
+    The confidence of a prediction is the largest probability of its input. A calibrated classifier
+    has all discs on the diagonal; below it, the classifier is overconfident. The area of a disc,
+    and the number next to it, is the number of inputs in the bin. A second display on the same axes
+    gets another colour. Use `from_predictions` to make one.
 
     Parameters
     ----------

@@ -44,7 +44,8 @@ class Agreement:
     concordance : float
         Kendall's W, as `concordance` returns it.
     interval : tuple of float
-        The confidence interval of W for as many other raters, from a jackknife over raters.
+        The confidence interval of W for the same number of other raters, from a jackknife over
+        raters.
     level : float
         The confidence level of the interval.
     chance : float
@@ -375,7 +376,7 @@ class GroupComparison:
 def compare_groups(
     rankings: Rankings, groups: ArrayLike, *, random_state: Seed = None
 ) -> GroupComparison:
-    """Test whether groups of raters differ: whether items have other mean places in some of them.
+    """Test whether the mean places of items differ between groups of raters.
 
     Raters are assigned to groups of the same sizes at random, 9,999 times. The test holds for
     few raters, ties, top-K lists and subsets.

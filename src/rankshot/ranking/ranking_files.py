@@ -267,7 +267,7 @@ def write_rankings(rankings: Rankings, path: str | Path) -> None:
     ----------
     rankings : Rankings
     path : str or Path
-        The file to write; its ending determines the format.
+        The file to write; its extension determines the format.
 
     Examples
     --------

@@ -149,7 +149,7 @@ def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
     found = float(((counts @ apart * counts).sum(axis=1) / np.maximum(size - 1, 1)).sum())
     chance = float(total @ apart @ total) / max(float(size.sum()) - 1, 1.0)
     if not size.size:
-        raise RankshotError("alpha needs two raters with values of the same unit")
+        raise RankshotError("alpha needs two raters with values for the same unit")
     return 1 - found / chance if chance else 1.0
 
 

@@ -68,7 +68,7 @@ def evaluate_predictions(
     Parameters
     ----------
     truth, predicted : ndarray of str, shape (n,)
-        A rejected input is a wrong prediction.
+        A rejected input counts as a wrong prediction.
     proba : ndarray, shape (n, L)
     classes : sequence of str
         The L targets, in the order of the columns of ``proba``.

@@ -95,7 +95,7 @@ class ShownInputs:
         if len(missing) == len(self._ids):
             raise RankshotError(
                 f"{place}: has none of the inputs; ids must be paths below this folder, with or "
-                f"without endings, or ids of this file, but the first are {quote_names(missing)}"
+                f"without extensions, or ids of this file, but the first are {quote_names(missing)}"
             )
         changed = [name for row, name in enumerate(self._ids) if self.has_changed(row)]
         problems = {

@@ -30,7 +30,7 @@ LONGEST_NAME = 200
 
 
 class GoneError(RankshotError):
-    """A request about something that is not there any more, such as a closed audit."""
+    """A request about something that no longer exists, such as a closed audit."""
 
 
 class Review:
@@ -93,7 +93,7 @@ class Review:
                     f"{short_repr(event)}"
                 ) from None
         if missing:
-            text = f"{format_count(missing, 'label')} kept for inputs that are not there any more"
+            text = f"{format_count(missing, 'label')} kept for inputs that no longer exist"
             self.notes.append(text)
 
     def _apply(self, event: Event) -> int:
@@ -359,7 +359,7 @@ class Journal:
                 if not isinstance(event, dict):
                     raise RankshotError(
                         f"{self.path}:{number}: damaged: not a line of JSON; restore the file from "
-                        "a copy, or remove the line; only its decision is lost"
+                        "a copy, or remove the line; only the decision in it is lost"
                     )
                 yield event
 

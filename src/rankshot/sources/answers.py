@@ -243,7 +243,8 @@ class AnswerFiles:
     answers : dict of str to Answers
         The answers of each rater, with notes on what was left out.
     follow_ups : dict of str to tuple of targets
-        The targets to ask again for, by the name for the next prompt of the rater, without ending.
+        The targets to ask about again. The keys are the names of the raters' next prompts, without
+        the file extension.
 
     Examples
     --------

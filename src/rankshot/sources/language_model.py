@@ -111,10 +111,10 @@ class LanguageModel:
     run continues with the same questions. The model's own sampling is not reproducible: no seed is
     sent, since some endpoints reject it.
 
-    The ``openai`` client (extra ``llm``) calls the endpoint, waits where a rate limit asks for it
-    and repeats calls that fail. The key, if the server needs one, is the environment variable
-    ``OPENAI_API_KEY``. It is only sent over https or to this machine, and is never written
-    to files or messages.
+    The ``openai`` client (extra ``llm``) calls the endpoint, waits if a rate limit requires it, and
+    repeats calls that fail. The key, if the server needs one, is the environment variable
+    ``OPENAI_API_KEY``. It is only sent over https or to this machine, and is never written to files
+    or messages.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class LanguageModel:
     k : int, optional
         The number of items in a ranking. The default is 15, or all items if there are fewer.
     temperature : float
-        The temperature of the model's sampling; at 0 the raters differ only by their shuffles.
+        The temperature of the model's sampling; at 0 the raters differ only in their shuffles.
     seed : int
         The seed of the shuffles.
     timeout : float

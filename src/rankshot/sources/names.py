@@ -254,7 +254,7 @@ class ClassLabels:
     given : tuple of str
         The labels as they were given.
     changes : tuple of str
-        Sentences that describe changes and remarkable labels; empty if all labels are plain names.
+        Sentences that describe changes and unusual labels; empty if all labels are plain names.
 
     Examples
     --------

@@ -267,7 +267,7 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
         heading does not matter). In Parquet, the targets are the column ``target`` or, without
         one, the only column of text. An empty cell means that the similarity is unknown.
     source : str, optional
-        The name of the source; by default the file's name without its ending.
+        The name of the source; by default the file's name without its extension.
 
     Examples
     --------
@@ -315,7 +315,9 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
 def refuse_huge_table(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse what a small file can claim before memory is taken for it."""
     if n_rows * n_columns > MAX_CELLS:
-        raise RankshotError(f"{path}: {n_rows} rows of {n_columns} columns, too many to hold")
+        raise RankshotError(
+            f"{path}: {n_rows} rows of {n_columns} columns, too many for the memory"
+        )
 
 
 def write_similarity(similarity: Similarity, path: str | Path) -> None:

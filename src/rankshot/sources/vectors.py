@@ -196,7 +196,7 @@ class WordVectors:
         path : str or Path
             Plain or gzip; the format is detected from the content.
         source : str, optional
-            By default the file's name without its ending.
+            By default the file's name without its extension.
         """
         path = Path(path)
         found_format = detect_format(path)

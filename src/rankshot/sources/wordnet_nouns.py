@@ -147,7 +147,7 @@ class Nouns:
         lemma, _, number = str(name).lower().rpartition(".n.")
         if not is_sense(name):
             problem = (
-                "is not the name of a sense, such as 'leopard.n.02', nor an id, as 'n02128925'"
+                "is not the name of a sense, such as 'leopard.n.02', nor an id such as 'n02128925'"
             )
         elif lemma not in self and lemma:
             problem = f"names a noun that WordNet does not have{self.hint(lemma)}"

@@ -136,8 +136,9 @@ class Languages:
         for tag in study.translations:
             if not any(match_language(other, [tag]) for other in self.offered):
                 raise RankshotError(
-                    f"[translations.{tag}] is in a language that participants cannot get; they "
-                    f"can get {', '.join(self.offered)}. Add it to [language] offered or catalogues"
+                    f"[translations.{tag}] is in a language that participants are not offered; "
+                    f"they are offered {', '.join(self.offered)}. Add it to [language] offered or "
+                    "catalogues"
                 )
         own = (match_language(tag, self.offered) for tag in (study.language, ENGLISH))
         self.default = self.offered[next(filter(None, own), next(iter(self.offered)))]

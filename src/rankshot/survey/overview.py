@@ -110,7 +110,7 @@ class Participant:
     the end without an answer that counts), "active" or "left": the first that is true. ``n_checks``
     counts gold questions and repeats; ``seconds`` is the median per answer; ``duration`` is None if
     the computer's time was set back. Excluded participants are compared with everybody, and others
-    only with those who are not excluded: a flag that was the reason of an exclusion stays.
+    only with those who are not excluded: a flag that was the reason for an exclusion stays.
     """
 
     rater: str

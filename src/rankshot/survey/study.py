@@ -461,7 +461,8 @@ class Study:
         Whether items that a question does not show come after those that it shows, or nothing is
         known about them. Required unless every question shows all items.
     hide_names : bool
-        Whether names that have an image are not shown. Screen readers read its description.
+        Whether to hide the names of items and targets that have an image. Screen readers read the
+        description of the image.
     gold : tuple of Question
         Questions whose answer is known, with any items.
     answers_per_question, questions_per_participant, repeats : int
@@ -478,8 +479,8 @@ class Study:
         sixth of it, if nothing was answered yet.
     spare_answers : int or None
         To how many more participants than planned a question may be assigned while some of them
-        have not answered it. None is half of ``answers_per_question``, at least 2, and 0 without a
-        platform.
+        have not answered it. None means half of ``answers_per_question``, but at least 2; without a
+        platform, it means 0.
     platform : {"none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"}
         Where participants come from.
     ids : tuple of str
@@ -644,7 +645,7 @@ class Study:
         return self
 
     def _check_ids(self) -> None:
-        require(self.id_names, '[platform] ids is missing: write the names, as ["person"]')
+        require(self.id_names, '[platform] ids is missing: write the names, such as ["person"]')
         taken = {"form", "language", "lang", "code"} & set(self.id_names)
         require(not taken, f"[platform] ids has {min(taken, default='')!r}, which the survey uses")
         for url in ("completion_url", "full_url", "refusal_url", "screening_url"):

@@ -88,7 +88,7 @@ def export_onnx(
 ) -> Exported:
     """Write a fitted head as an ONNX file, alone or behind a network.
 
-    The outputs are ``probabilities``, with one column per class, and ``label``, the number of the
+    The outputs are ``probabilities``, with one column per class, and ``label``, the index of the
     most probable class of each input. The names of the classes are in the metadata, as JSON under
     ``classes``. The graph computes the head's formula in single precision. Before the file is
     written, the graph is run on random inputs, and its probabilities must agree with the head's.

@@ -101,10 +101,10 @@ class Rehearsal(BaseEstimator):
       another model, if the scores have evidence for the held-out classes;
     - finds the weight of labelled examples, for which some inputs of the held-out classes are
       used;
-    - predicts how accurate the new classes will be (`predict_accuracy`);
+    - predicts the accuracy on the new classes (`predict_accuracy`);
     - learns the gate that decides between seen and new classes, if both may be predicted
       (`SeenAndNew`), and "none of these": half of the held-out classes serve as new ones, and
-      inputs of the other half are of no class.
+      inputs of the other half belong to no class.
 
     Parameters
     ----------
@@ -440,7 +440,8 @@ def _require_scores(X: object, labels: Labels, semantics: Semantics) -> Scores:
     """Return X, if it has scores for these labels."""
     if not isinstance(X, Scores):
         raise RankshotError(
-            f"X must be Scores of seen inputs, not {short_repr(X)}; inputs need estimator="
+            f"X must be Scores of inputs of seen classes, not {short_repr(X)}; "
+            "inputs need estimator="
         )
     known = {*X.items, *semantics.targets}
     if unknown := [name for name in dict.fromkeys(labels.tolist()) if name not in known]:

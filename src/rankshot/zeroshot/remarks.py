@@ -20,8 +20,8 @@ from rankshot.zeroshot.heads.semantic_head import ExampleFacts, SemanticHead
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
 
 EXPECTED = (
-    "expect less than with the answers of a language model (in a measured example, .47 instead of "
-    ".80 of 400 photographs of 16 new classes)"
+    "expect a lower accuracy than with the answers of a language model (in a measured example, "
+    ".47 instead of .80 of 400 photographs of 16 new classes)"
 )
 
 

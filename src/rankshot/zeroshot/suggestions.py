@@ -49,11 +49,11 @@ def suggest(
 ) -> Suggestions:
     """Suggest the inputs whose labels help most, as examples for `WeightedMean.fit`.
 
-    K-means divides the inputs into n clusters: by their features (centred, with unit length) if
-    the scores have any, and otherwise by scores with mean 0 and variance 1 per input. The input
-    nearest to the mean of each cluster is suggested. On held-out seen classes of three data sets,
-    this was better than choosing inputs at random, and better than choosing those of which the
-    head is least certain.
+    K-means divides the inputs into n clusters: by their features (centred, with unit length) if the
+    scores have any, and otherwise by scores with mean 0 and variance 1 per input. The input nearest
+    to the mean of each cluster is suggested. On held-out seen classes of three data sets, this was
+    better than choosing inputs at random, and better than choosing those about which the head is
+    least certain.
 
     Parameters
     ----------

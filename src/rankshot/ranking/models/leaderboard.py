@@ -101,7 +101,8 @@ def leaderboard(
         ``length_a`` minus ``length_b``; ``position`` is the advantage of being listed first.
     cluster : str or sequence, optional
         A second reason why votes may be correlated, besides the rater, such as the prompt: a column
-        of the table, or one label per ranking. Errors then hold for both (two-way clusters).
+        of the table, or one label per ranking. Standard errors then take both into account (two-way
+        clusters).
     weigh_raters : bool
         Whether votes are weighted by the reliability of their raters, as in Crowd-BT; see
         `rater_reliability`.
@@ -129,14 +130,14 @@ def leaderboard(
 
     Notes
     -----
-    If raters gave several rankings, these may be correlated, so standard errors are clustered by
-    rater: a sandwich estimate, corrected for raters with unequal numbers of votes (CR2), with
-    Satterthwaite's degrees of freedom for each item (Bell and McCaffrey 2002). With G raters who
-    gave equally many, there are G - 1. Rankings without a rater, among those of several raters,
-    are treated as those of further raters. For half wins and for weights that are not whole
-    numbers, each ranking is a cluster of its own, and only ratios of weights matter. A
-    whole-number weight w stands for w rankings. Otherwise, and for a single rater, standard errors
-    follow from the model, with 2 n degrees of freedom for n rankings.
+    If raters gave several rankings, these may be correlated, so standard errors are
+    clustered by rater: a sandwich estimate, corrected for raters with unequal numbers of votes
+    (CR2), with Satterthwaite's degrees of freedom for each item (Bell and McCaffrey 2002). For G
+    raters who gave equally many rankings, there are G - 1 degrees of freedom. Rankings without a
+    rater, among those of several raters, are treated as those of further raters. For half wins and
+    for weights that are not whole numbers, each ranking is a cluster of its own, and only ratios of
+    weights matter. A whole-number weight w stands for w rankings. Otherwise, and for a single
+    rater, standard errors follow from the model, with 2 n degrees of freedom for n rankings.
 
     The rank interval of an item contains its true rank with at least the probability ``level``,
     however close the worths are (Mogstad et al. 2024, with the step-down of their section 4).
@@ -171,7 +172,7 @@ def leaderboard(
         require_choice("ties", ties, TIES)
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     if names and model is not None:
-        raise RankshotError("covariates need a model of their own: pass one of the two")
+        raise RankshotError("covariates and model cannot be combined: pass only one of them")
     given = read_given(votes, names, cluster, columns)
     seed = int(require_generator(random_state).integers(2**63))
     origin = ELO_MEAN if scale == "elo" else 0.0

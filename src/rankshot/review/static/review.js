@@ -295,7 +295,7 @@ function describeAudit() {
   let advice = 'Predictions do not change until the audit is closed. You may stop at any time.';
   if (found?.n_checked) {
     const { n_correct: right, n_checked: n, low, high, n_inputs: all } = found;
-    text = `${audit ? '' : 'The last audit: '}${percent(right / n)} correct (95% interval: ${percent(low)} to ${percent(high)}), from ${n} checked at random of ${all.toLocaleString('en')}.`;
+    text = `${audit ? '' : 'The last audit: '}${percent(right / n)} correct (95% interval: ${percent(low)} to ${percent(high)}), from ${n} of ${all.toLocaleString('en')} inputs, drawn at random.`;
     advice = audit?.more ? `${format(found.more, 'more check')} would halve the interval. ` : '';
     const names = found.unchecked.slice(0, 10).join(', ');
     if (names) advice += `Not checked: predictions of ${names}${found.unchecked.length > 10 ? ' …' : ''}.`;
@@ -353,7 +353,7 @@ function tell(before) {
   if (!before.version) {
     news.textContent = state.notes.join('. ');
   } else if (state.version !== before.version) {
-    const changed = `${format(changes.n, 'prediction')} changed, most: ${changes.before} → ${changes.after}.`;
+    const changed = `${format(changes.n, 'prediction')} changed, most often ${changes.before} → ${changes.after}.`;
     news.textContent = changes.n ? changed : 'No prediction changed.';
     find('reorder').hidden = view === 'audit' || state.version === list.version;
   }

@@ -525,8 +525,9 @@ def erase_tables(plain: sa.Connection) -> str | None:
         # It waits for no reader, but leaves the bytes until something else is written there.
         connection.execute(sa.text(f"VACUUM {TABLES}"))
     return (
-        "the rows are deleted, but the files of the tables still have copies, since the database "
-        f"is being read: end the programs that read it for long, and run VACUUM FULL {TABLES} in it"
+        "the rows are deleted, but the files of the tables still contain copies, since the "
+        "database is being read: end the programs that read it for a long time, and run "
+        f"VACUUM FULL {TABLES} in it"
     )
 
 

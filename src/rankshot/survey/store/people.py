@@ -33,7 +33,7 @@ from rankshot.survey.store.database import (
 )
 
 State = Literal["open", "pilot", "paused", "closed"]
-# The most characters of the reason of an exclusion.
+# The most characters of the reason for an exclusion.
 MOST_REASON = 500
 # For so long, a withdrawal after the end can be undone.
 UNDO_SECONDS = 24 * 3600.0
@@ -192,7 +192,7 @@ def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
     why = " ".join(why.split())
     if not 0 < len(why) <= MOST_REASON:
         raise RankshotError(
-            f"the reason of an exclusion has {len(why)} characters: write from 1 to {MOST_REASON}"
+            f"the reason for an exclusion has {len(why)} characters: write from 1 to {MOST_REASON}"
         )
     is_new = or_(~IS_EXCLUDED, PARTICIPANT.c.excluded_why != why)
     values = {"excluded_at": time.time(), "excluded_why": why}

@@ -335,8 +335,8 @@ class SqliteFile:
             left = f"the file and its log ({self._path.name}-wal) may have copies ({error})"
         return (
             f"the rows are deleted, but {left}: a running server empties the log as soon as it "
-            "can; if none runs, stop the programs that read the database, and start and end the "
-            "server once"
+            "can; if none is running, stop the programs that read the database, and start and "
+            "stop the server once"
         )
 
     def _empty_log(self) -> bool:
@@ -371,11 +371,11 @@ class SqliteFile:
         return (
             f"{self._path} {what} while the survey was running. From now on, answers are rejected. "
             + (
-                f"All answers until now are in {rescued}. Stop the server, remove {name}, "
+                f"All answers so far are in {rescued}. Stop the server, remove {name}, "
                 f"{name}-wal and {name}-shm if they are there, rename the rescued file to {name}, "
                 "and start the server again."
                 if rescued
-                else "The answers until now could not be rescued. Stop the server, put the file "
+                else "The answers so far could not be rescued. Stop the server, put the file "
                 f"and its log ({name}-wal) back or restore a backup, and start the server again."
             )
         )

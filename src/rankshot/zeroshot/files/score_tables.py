@@ -171,7 +171,7 @@ class ScoreTable:
                 header = _read_header(path)
                 # The number of features is not known to a part without rows.
                 if header[:3] != own[:3] or (header[3] != own[3] and header[4] != 0):
-                    raise RankshotError(f"{path}: has other columns than the first table")
+                    raise RankshotError(f"{path}: its columns differ from those of the first table")
             batches = read_batches(path, texts, names, rule=RULE, batch_rows=self.batch_rows)
             with ExitStack() as stack:
                 more = None
@@ -436,9 +436,11 @@ def require_score_file(path: Path, items: Sequence[str], kind: Kind = "multiclas
     if ending == ".parquet":
         import_pyarrow("pyarrow.parquet")
     if ID in items:
-        raise RankshotError(f"{path}: a class is called {ID!r}, as the column of ids; rename it")
+        raise RankshotError(f"{path}: a class is called {ID!r}, like the column of ids; rename it")
     if FEATURES in items and ending == ".parquet":
-        raise RankshotError(f"{path}: a class is called {FEATURES!r}, as a column; rename it")
+        raise RankshotError(
+            f"{path}: a class is called {FEATURES!r}, like another column; rename it"
+        )
     if kind == "one-vs-one" and ending == ".csv":
         raise RankshotError(
             f"{path}: one-vs-one scores have a column per pair; write .parquet instead"

@@ -229,10 +229,11 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
     happens if a new class has several rankings:
 
     - ``"mean"``: log P(z|x) is the weighted mean of log P(π|x) over the rankings of the class z.
-      Nothing is merged. Classes compare on equal terms even if a source does not rank all of them:
-      for that source, such a class gets the average of the classes that it does rank. The time per
-      input grows with the number of rankings: with 10 for each class, it is about 4 times that of
-      ``"consensus"``, and 7 times that of `WeightedMean`, which merges them when it is fitted.
+      Nothing is merged. Classes are compared on equal terms even if a source does not rank all of
+      them: for that source, such a class gets the average of the classes that it does rank. The
+      time per input grows with the number of rankings: with 10 for each class, it is about 4 times
+      that of ``"consensus"``, and 7 times that of `WeightedMean`, which merges them when it is
+      fitted.
     - ``"consensus"``, the classifiers of Hamm and Belkin (equations 16 and 17): the rankings of a
       new class are merged into one, the mode of the prior fitted to them, and
       P(z|x) ∝ P(π_0^z|x).

@@ -220,7 +220,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
     gate_ : Gate
         The gate in use.
     coverage_ : float
-        How far the reference covers every seen class at least, from 0 to 1; 0 without a reference.
+        The smallest coverage of a seen class by the reference, from 0 to 1; 0 without a reference.
     seen_temperature_ : float or None
         T, or None for the default of the kind of the scores.
 

@@ -175,7 +175,7 @@ class ConSE(SemanticHead, BaseEstimator):
     Parameters
     ----------
     n_classes : int
-        T, the number of most probable seen classes that are used; the original uses up to 10.
+        T, the number of most probable seen classes that are used; the original paper uses up to 10.
         Classes that tie for the last places share them.
     temperature : float or None
         Temperature of the softmax; it does not change the decision. By default .1.

@@ -100,12 +100,12 @@ class WeightedMean(SemanticHead, BaseEstimator):
     log-posteriors of each new class are scaled to variance 1 over the reference.
 
     A reference may lack inputs of some of the C seen classes. The coverage of a class is the weight
-    of the reference for this class: with 0, it is treated as without a reference. It is n / (n + C)
-    for a class that is predicted for n inputs of the reference. Inputs of other classes are a
-    baseline as well: the coverage is at least N / (N + C) · m / C, where N is the number of all
-    inputs and m the effective number of predicted classes (Simpson's). It is also at least the
-    share of the mean scores that is not due to chance: even a few inputs show which scores of a
-    network with 1,000 outputs are always high.
+    of the reference for this class: a class with coverage 0 is treated as if there were no
+    reference. It is n / (n + C) for a class that is predicted for n inputs of the reference. Inputs
+    of other classes are a baseline as well: the coverage is at least N / (N + C) · m / C, where N
+    is the number of all inputs and m the effective number of predicted classes (Simpson's). It is
+    also at least the share of the mean scores that is not due to chance: even a few inputs show
+    which scores of a network with 1,000 outputs are always high.
 
     With labelled examples of new classes, the rankings predict the mean scores of a class, and the
     examples correct them (see `fit_class_means` in ``rankshot.zeroshot.examples``). The weight of
