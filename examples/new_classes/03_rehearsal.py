@@ -2,7 +2,7 @@
 Predict zero-shot accuracy without labelled data
 ================================================
 
-You have a classifier and rankings of new classes, and must decide whether that is good enough.
+You have a classifier and rankings of new classes, and must decide whether they are good enough.
 Labelled inputs of the new classes do not exist. In a *rehearsal*, some seen classes are held out:
 the classifier is trained without them, and they are recognised by their rankings alone. This
 chooses the settings and predicts the accuracy on the new classes. Here the seen classes are those

@@ -4,7 +4,7 @@
 The list "tea, juice" can mean two things: tea and juice were the best of all drinks, or only tea
 and juice were compared. The first is a top-K list, the second a ranking of a subset. The same lists
 give different results for the two, and the wrong kind can reverse the result. This example shows
-when, and how to specify the kind. At the end: three meanings of a tie.
+when, and how to specify the kind. It ends with three meanings of a tie.
 """
 
 # %%

@@ -3,7 +3,7 @@
 
 People saw two answers at a time and chose the better one, or judged them equally good. You want a
 leaderboard with intervals: which models differ, and which ranks are possible? The first votes are
-simulated, so that the leaderboard can be compared with the truth. The last are real.
+simulated, so that the leaderboard can be compared with the truth. The last votes are real.
 """
 
 # %%

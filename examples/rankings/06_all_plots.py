@@ -3,7 +3,7 @@
 
 rankshot has eight plots, as classes named ``…Display`` in the style of scikit-learn. This example
 draws each of them once, with data that come with the package. Their methods ``from_…`` compute what
-is drawn and draw it; with ``ax=`` they draw on axes that you have.
+is drawn and draw it; with ``ax=`` they draw on existing axes.
 """
 
 # %%

@@ -2,7 +2,7 @@
 =================================================
 
 Rankings of your new classes can come from WordNet, from word vectors, from a corpus or from a
-language model. Which of them should you use? You have no data of the new classes to try them on.
+language model. Which of them should you use? You have no data for the new classes to try them on.
 But some of your *seen* classes can be held out: this is a rehearsal. The example rehearses seven
 sources with the images of CIFAR-100, and then measures them on ten classes that are actually new.
 """

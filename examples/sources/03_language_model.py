@@ -2,10 +2,10 @@
 ===============================================
 
 A language model is the most accurate source of rankings that we have measured, and you need no
-programming interface for it: rankshot writes prompts, you paste them into any chat window, and
+API for it: rankshot writes prompts, you paste them into any chat window, and
 rankshot reads the answers in any form. This example covers all steps, from prompts to a consensus.
-There is no network where this page is built: the answers are those of the language-model panel that
-comes with rankshot, written as chat windows write them.
+This page is built offline: the answers are those of the language-model panel that comes with
+rankshot, in the formats that chat windows use.
 """
 
 # %%

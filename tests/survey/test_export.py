@@ -154,7 +154,7 @@ def test_the_file_is_read_as_rankings_of_all_items(tmp_path, unshown):
 
 
 @pytest.mark.parametrize(("unshown", "n_sets"), [("after", 1), ("unknown", 1), ("unknown", 2)])
-def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, unshown, n_sets):
+def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, monkeypatch, unshown, n_sets):
     """50 participants rank, at random and as far as they like, 10 of 100 items."""
     items = [f"item {i:02d}" for i in range(100)]
     # Nobody ranks the last item shown.
@@ -172,6 +172,8 @@ def test_agreement_in_the_export_is_that_of_the_status(tmp_path, rng, unshown, n
     (target,) = summarize_targets(summarize_questions(asked, said, {}), said)
     assert brief.concordance == pytest.approx(target.concordance, rel=1e-12)
     assert 0 < brief.concordance < 0.06
+    # A narrower table would have no vertical lines.
+    monkeypatch.setenv("COLUMNS", "1000")
     (row,) = [line for line in rankshot(["consensus", path]).out.splitlines() if "cat" in line]
     assert row.split("│")[-4].strip() == f"{target.concordance:.2f}"
     if (unshown, n_sets) == ("unknown", 1):

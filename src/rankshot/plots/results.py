@@ -375,7 +375,7 @@ class ExplanationDisplay(Display):
     >>> why = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
     >>> display = rs.plots.ExplanationDisplay.from_explanation(why)
     >>> display.ax_.get_title()
-    'cat (94.4%) rather than the average class'
+    'cat (97.4%) rather than the average class'
     """
 
     explanation: Explanation
