@@ -79,7 +79,7 @@ class Crowd:
         everybody = [self._person(f"p{i}", Random(i)) for i in range(self._n_people)]
         await asyncio.gather(killer(self), *everybody)
 
-    async def _send(self, client, method, path, data=None):
+    async def _send(self, client, method, path, data=None, accepted=frozenset({200, 303})):
         while True:
             try:
                 response = await client.request(method, path, data=data)
@@ -87,7 +87,7 @@ class Crowd:
                 self.lost += 1
                 await asyncio.sleep(0.2)
                 continue
-            assert response.status_code in {200, 303}, (path, response.text)
+            assert response.status_code in accepted, (path, response.text)
             return response
 
     def _open_browser(self):
@@ -99,17 +99,25 @@ class Crowd:
             home = await self._start(client, name)
             await self._answer(client, name, home, rng, n=2)
             if rng.random() < 0.3:
-                await asyncio.to_thread(self._free, name)
-                self.n_freed += 1
                 client = other  # noqa: PLW2901 (without the cookie of the first)
-                assert await self._start(client, name) == home
+                assert await self._start_again(client, name) == home
             page = await self._answer(client, name, home, rng)
             await self._end(client, name, home, page, rng)
 
-    async def _start(self, client, name):
+    async def _start(self, client, name, **options):
         page = await self._send(client, "GET", f"/?participant={name}")
-        started = await self._send(client, "POST", "/start", form_of(page.text).fields)
-        return started.headers["location"].removesuffix("/instructions")
+        started = await self._send(client, "POST", "/start", form_of(page.text).fields, **options)
+        return started.headers.get("location", "").removesuffix("/instructions")
+
+    async def _start_again(self, client, name):
+        """Start in another browser, which is allowed once: again if a reply may have been lost."""
+        while True:
+            await asyncio.to_thread(self._free, name)
+            self.n_freed += 1
+            lost = self.lost
+            home = await self._start(client, name, accepted={200, 303, 409})
+            if home or lost == self.lost:
+                return home
 
     async def _answer(self, client, name, home, rng, n=100):
         """Answer some questions; return the page after the last."""
