@@ -15,6 +15,7 @@ import rankshot as rs
 from command_line import check_refused, rankshot, read_csv, run_well
 from rankshot.inference.scoring import ScoringPlan
 from rankshot.zeroshot.files.score_tables import open_scores
+from rankshot.zeroshot.remarks import EXPECTED
 from tiny_models import CONFIG, write_images, write_onnx
 
 CLASSES = ["leopard", "bus", "daisy"]
@@ -50,7 +51,7 @@ def test_one_command_does_what_four_do(place):
     assert (
         f"To improve them, paste {prompts}/rater-1.txt into any chat window, save the answer" in out
     )
-    assert "rankings: by 'wordnet-path', without people or language models: expect less" in out
+    assert f"rankings: by 'wordnet-path', without people or language models: {EXPECTED}" in out
     assert "batch: inputs are classified one at a time; 10 or more inputs" in out
     assert "scores: 9 inputs scored, 1 skipped\n" in out
     assert "skipped 1 input: 1 not an image; not inputs: 1 not named like an image; all" in out
