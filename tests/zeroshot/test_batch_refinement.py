@@ -21,9 +21,8 @@ from rankshot.zeroshot.heads.batch_refinement import (
     improve_concentration,
     refine_batch,
     shrink,
-    variety,
 )
-from rankshot.zeroshot.scores import KINDS
+from rankshot.zeroshot.scores import KINDS, count_effective
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 each_prior = pytest.mark.parametrize("class_prior", ["equal", "estimated"])
@@ -376,9 +375,9 @@ def test_a_batch_does_not_raise_the_confidence(rng):
     assert found[1] <= found[0] + 1e-6
 
 
-def test_variety_is_the_effective_number_of_classes():
-    assert variety(np.array([0.25, 0.25, 0.25, 0.25])) == pytest.approx(1)
-    assert variety(np.array([0.5, 0.5, 0, 0])) == pytest.approx(0.5)
+def test_the_effective_number_of_classes():
+    assert count_effective(np.array([0.25, 0.25, 0.25, 0.25])) == pytest.approx(4)
+    assert count_effective(np.array([30, 30, 0, 0])) == pytest.approx(2)
 
 
 def test_the_components_are_those_of_largest_variance(rng, monkeypatch):

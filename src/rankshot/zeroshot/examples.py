@@ -183,6 +183,7 @@ def fit_class_means(
         # What all rankings have in common does not distinguish classes.
         explained = float(directions[ranked].var(axis=0).sum())
         share, spread = prototypes.explained
+        # β is a square root, so its logarithm varies half as much.
         prior = np.sqrt(share * signal.size)
         usual = prior, prior * 0.5 * np.hypot(spread, signal.spread)
         beta, error = _measure_slope(

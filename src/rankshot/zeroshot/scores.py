@@ -561,6 +561,11 @@ def count_predictions(f: Floats) -> NDArray[np.float64]:
     return np.asarray((first / first.sum(axis=1, keepdims=True)).sum(axis=0))
 
 
+def count_effective(counts: Floats) -> float:
+    """Return Simpson's effective number of classes, given how often each occurs."""
+    return float(counts.sum() ** 2 / (counts @ counts))
+
+
 def score_by_pair_wins(values: Floats, n_items: int) -> NDArray[np.float64]:
     """Return one number per class that orders classes by the pairs they win.
 

@@ -34,6 +34,7 @@ from rankshot.zeroshot.scores import (
     Kind,
     Scores,
     as_scores,
+    count_effective,
     pair_constants,
     standardize_rows,
 )
@@ -219,7 +220,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         self.equality_ = float(self.class_prior == "equal")
         if self.class_prior == "auto" and is_possible:
             share = np.exp(self._refine(*data, prior="equal").log_share).mean(axis=0)
-            self.equality_ = variety(share) ** EQUALITY_POWER
+            self.equality_ = (count_effective(share) / L) ** EQUALITY_POWER
         found = []
         if self.equality_ > 0:
             start = self._refine(*data, prior="balanced").log_share
@@ -353,11 +354,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
 def _standardized_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
     for rows in row_blocks(len(table), table.values.shape[1]):
         yield np.asarray(standardize_rows(table.values[rows], table.kind, n_items))
-
-
-def variety(frequencies: Floats) -> float:
-    """Return the effective number of classes (Simpson's index), as a share of all classes."""
-    return float(1 / (len(frequencies) * (frequencies**2).sum()))
 
 
 def balance(joint: Floats, log_prior: Floats) -> Floats:

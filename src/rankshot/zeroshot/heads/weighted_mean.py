@@ -50,6 +50,7 @@ from rankshot.zeroshot.scores import (
     Scores,
     center_rows,
     class_scores,
+    count_effective,
     count_predictions,
     pair_constants,
     standardize_rows,
@@ -401,11 +402,6 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     rows = rankings.entry_rows
     listed -= np.where(rankings.is_subset, 1 / rankings.n_listed, 0.0)[rows]
     return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
-
-
-def count_effective(counts: Doubles) -> float:
-    """Return Simpson's effective number of classes."""
-    return float(counts.sum() ** 2 / (counts @ counts))
 
 
 def measure_coverage(counts: Doubles) -> Doubles:
