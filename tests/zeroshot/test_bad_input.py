@@ -75,7 +75,7 @@ HEADS = [
     ),
     bad(
         lambda: PR().fit(RANKINGS, ROW * 10).predict(Scores(ROW, ITEMS, "one-vs-rest")),
-        "the reference has multiclass scores, these are one-vs-rest",
+        "the reference has multiclass scores, but these are one-vs-rest",
     ),
     bad(
         lambda: PR().fit(lists(targets=["cat", None])),

@@ -86,10 +86,10 @@ class HeadOptions:
             their mean and standard deviation over these inputs. For --head weighted-mean, and for
             --head probabilistic unless posterior=sum.
         classes
-            Predict new classes only, or new and seen classes together. With new-or-none, and with
-            all-or-none, which needs a reference, an input that belongs to none of these classes is
-            labelled `none of these`. So are, wrongly, about a third of the inputs of new classes. A
-            reference makes it easier to recognise seen classes.
+            What may be predicted: new classes only (new), or new and seen classes (all). With
+            new-or-none and all-or-none, inputs that belong to none of these classes are labelled
+            `none of these`; about a third of the inputs of new classes get this label by mistake.
+            all-or-none needs a reference, and all is more accurate with one.
         examples
             Labelled inputs of new classes, for --head weighted-mean: a table with columns id and
             label, as `rankshot suggest` writes it, with ids that occur in the scores; or scores of
@@ -114,7 +114,7 @@ class HeadOptions:
         twice = ", ".join(sorted(f"--{name}" for name, value in given.items() if value))
         refuse(
             is_saved and twice,
-            f"{head}: is a fitted head, which decides this already; leave out {twice}",
+            f"{head}: is a fitted head, which includes these settings; leave out {twice}",
         )
         refuse(
             settings and (set or head != DEFAULT_HEAD),
@@ -158,11 +158,11 @@ class HeadOptions:
         has_seen = self.plan.classes == "all"
         refuse(
             self.reference is not None and not head.takes_reference and not has_seen,
-            f"--reference is not for --head {head.name} with these settings: leave it out",
+            f"--head {head.name} uses no reference with these settings: leave out --reference",
         )
         refuse(
             self.plan.has_gate and head.semantics is not Rankings,
-            f"--classes is for heads with rankings, not --head {head.name}",
+            f"--head {head.name} uses no rankings, which --classes needs: leave out --classes",
         )
 
     @property
@@ -202,8 +202,8 @@ def _parse_head(name: str, given: list[str]) -> SemanticHead:
         with prefix_errors(f"--set {text}"):
             refuse(
                 "=" not in text or setting not in known,
-                f"give name=value{suggest_name(setting, known)}; the settings of {name} are "
-                f"{', '.join(known)}",
+                f"give a setting as name=value{suggest_name(setting, known)}; the settings of {name} "
+                f"are {', '.join(known)}",
             )
             found[setting] = parse_parameter(kind, setting, value)
     head = kind(**found)
@@ -386,8 +386,8 @@ def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.
     )
     refuse(
         table.kind != scores.kind,
-        f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
-        "reference has scores of the same kind",
+        f"{path}: has {table.kind} scores, but {scores.path} has {scores.kind} scores; a "
+        "reference must have scores of the same kind",
     )
     if scores.n_rows != 0:
         scores = infer_score_type(scores, options.score_type)

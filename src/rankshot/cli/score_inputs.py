@@ -227,7 +227,7 @@ def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collec
         problem = describe_bad_label(label.name, seen, ranked)
         refuse(problem, f"{label.where}: {problem}")
     if unranked := sorted({label.name for label in labels} - set(ranked)):
-        say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
+        say(f"examples: these classes have examples but no ranking: {quote_names(unranked)}")
 
 
 def read_examples(
@@ -299,15 +299,18 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         return table
     refuse(
         path == WORDS,
-        "--evidence words is for `rankshot recognise`, which has the texts; give a table of "
-        "evidence here",
+        "--evidence words needs the texts, which only `rankshot recognise` reads; give a table of "
+        "evidence instead",
     )
     refuse(
         table.n_rows == 0,
-        f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
+        f"{path}: the weight of evidence is estimated from scores; give the scores of the same "
+        "inputs with --seen FILE",
     )
     given = zeroshot.open_scores(path)
-    refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
+    refuse(
+        given.kind == "one-vs-one", f"{path}: evidence needs one column per new class, not per pair"
+    )
     first = next(given.batches())[1].values
     are_shares = guess_score_type(first, given) == PROBABILITIES
     names, read = read_scores(replace(given, score_type=PROBABILITIES if are_shares else LOGITS))

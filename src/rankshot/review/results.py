@@ -89,7 +89,7 @@ class Results:
         if (audit := review.last_audit) is not None:
             interval = f"{audit['low']:.0%} to {audit['high']:.0%}"
             checked = format_count(audit["n_checked"], "check")
-            facts.append(("correct by the last audit", f"{interval} ({checked})"))
+            facts.append(("correct according to the last audit", f"{interval} ({checked})"))
         page = Report(
             "Reviewed predictions",
             lead=LEAD_WITH_MORE.format(EXAMPLES),
