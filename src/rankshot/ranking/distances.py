@@ -11,7 +11,14 @@ from scipy.sparse import csr_array
 
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.matrices import ABSENT, group_by_place, levels, rows_with_tied_choices
+from rankshot.ranking.construction import row_starts
+from rankshot.ranking.matrices import (
+    ABSENT,
+    group_by_place,
+    levels,
+    mark_ranked,
+    rows_with_tied_choices,
+)
 from rankshot.ranking.parts import refuse_partial, require_rankings
 from rankshot.ranking.rankings import Rankings
 
@@ -194,7 +201,7 @@ def _count_pairs(n: int | NDArray[np.number]) -> Floats:
 
 def _count_tied(rankings: Rankings) -> Floats:
     """Return how many pairs of items each ranking ties."""
-    _, size, row = group_by_place(rankings)
+    _, size, row, _ = group_by_place(rankings)
     tied = np.bincount(row, _count_pairs(size), minlength=len(rankings))
     return np.asarray(tied + _count_pairs(rankings.n_items - rankings.n_listed))
 
@@ -311,11 +318,10 @@ class _Groups(NamedTuple):
 
 def _list_groups(rankings: Rankings, k: int) -> _Groups:
     cut = rankings.top(min(k, rankings.n_items))
-    begin, size, row = group_by_place(cut)
-    counts = np.repeat(begin < cut.lengths[row], size)
-    rows, items = cut.entry_rows[counts], cut.codes[counts]
-    n_groups = int(cut.places[counts].max(initial=0)) + 2
-    cells = (rows * n_groups + cut.places[counts], items)
+    ranked = mark_ranked(cut)
+    rows, items, places = cut.entry_rows[ranked], cut.codes[ranked], cut.places[ranked]
+    n_groups = int(places.max(initial=0)) + 2
+    cells = (rows * n_groups + places, items)
     shape = (len(cut) * n_groups, cut.n_items)
     listed = csr_array((np.ones(rows.size, np.float32), cells), shape=shape)
     known = (levels(cut) != ABSENT).astype(np.float32)
@@ -408,7 +414,7 @@ class ListDistances:
     def __init__(self, rankings: Rankings, k: int) -> None:
         cut = rankings.top(k)
         n, C = len(cut), cut.n_items
-        begin, size, row = group_by_place(cut)
+        begin, size, row, _ = group_by_place(cut)
         group, rest = _Zone.of(size, begin, k, C), _Zone.of(C - cut.n_listed, cut.n_listed, k, C)
         lost = np.bincount(row, size * group.lost, n) + (C - cut.n_listed) * rest.lost
         self._constant = k * (rest.passed + rest.lost) - lost / 2 + _count_pairs(C - k)
@@ -458,8 +464,8 @@ class ListDistances:
         times = np.concatenate([np.ones(k), np.arange(k), np.ones(earlier.size)])
         place = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
         is_known = self._keys[place] == keys
-        ends = np.concatenate([[0], np.cumsum(is_known.sum(axis=1))])
-        found = np.broadcast_to(times, keys.shape)[is_known], place[is_known], ends
+        starts = row_starts(is_known.sum(axis=1))
+        found = np.broadcast_to(times, keys.shape)[is_known], place[is_known], starts
         distance = (csr_array(found, shape=(n, self._keys.size)) @ self._amounts).toarray()
         if self._tied.nnz:
             member = np.ones(codes.size), codes.ravel(), np.arange(0, codes.size + 1, k)

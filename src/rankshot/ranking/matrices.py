@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,8 +102,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
     unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
-    left = np.bincount(left_rows, minlength=n)
-    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
+    nth = count_places(row_starts(np.bincount(left_rows, minlength=n)))
     table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
     return table
 
@@ -124,13 +123,58 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
 # ---- Groups of tied items; an item that is not tied is a group of one
 
 
-def group_by_place(
-    rankings: Rankings,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+class Groups(NamedTuple):
+    """Groups of items of equal place, ranking by ranking.
+
+    Attributes
+    ----------
+    begin : ndarray of int
+        How many items of the ranking come before the group.
+    size : ndarray of int
+        How many items the group has.
+    row : ndarray of int
+        The number of the ranking.
+    taken : ndarray of int
+        How many items of the group belong to the first K: some of them in a tie that K cuts, and
+        none in what a subset ranking lists after its first K.
+    """
+
+    begin: NDArray[np.int64]
+    size: NDArray[np.int64]
+    row: NDArray[np.int64]
+    taken: NDArray[np.int64]
+
+    @property
+    def is_cut(self) -> NDArray[np.bool_]:
+        """Whether K cuts the tie."""
+        return np.asarray((self.taken > 0) & (self.taken < self.size))
+
+
+def group_by_place(rankings: Rankings) -> Groups:
     """Return the groups of items of equal place."""
     ends = np.flatnonzero(rankings.lists.group_starts())
-    row = rankings.entry_rows[ends[:-1]]
-    return ends[:-1] - rankings.starts[row], np.diff(ends), row
+    row, size = rankings.entry_rows[ends[:-1]], np.diff(ends)
+    begin = ends[:-1] - rankings.starts[row]
+    return Groups(begin, size, row, np.clip(rankings.lengths[row] - begin, 0, size))
+
+
+def last_shares(rankings: Rankings) -> NDArray[np.float64]:
+    """Return which part of the items at each ranking's K-th place belongs to the first K.
+
+    It is 1 unless K cuts a tie; each of the tied items belongs to the first K with this
+    probability.
+    """
+    groups = group_by_place(rankings)
+    is_last = (groups.taken > 0) & (groups.begin + groups.taken == rankings.lengths[groups.row])
+    return np.asarray(groups.taken[is_last] / groups.size[is_last])
+
+
+def middle_places(rankings: Rankings) -> NDArray[np.float64]:
+    """Return the place of each entry, from 1/2; tied items have the mean of their places."""
+    if not rankings.has_ties:
+        return rankings.places + 0.5
+    groups = group_by_place(rankings)
+    return np.repeat(groups.begin + groups.size / 2, groups.size)
 
 
 def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
@@ -138,16 +182,15 @@ def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]
 
     All items of a group count, unless K cuts it.
     """
-    for begin, size, _ in zip(*group_by_place(ranking), strict=True):
-        taken = min(int(size), int(ranking.lengths[0] - begin))
+    for begin, size, _, taken in zip(*group_by_place(ranking), strict=True):
         if taken > 0:
-            yield ranking.codes[begin : begin + size], taken
+            yield ranking.codes[begin : begin + size], int(taken)
 
 
 def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
     """Return the numbers of the rankings that have a tie within their first K."""
-    begin, size, row = group_by_place(rankings)
-    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
+    groups = group_by_place(rankings)
+    return np.unique(groups.row[(groups.size > 1) & (groups.taken > 0)])
 
 
 def group_ties(values: NDArray[np.number], tolerance: float) -> list[NDArray[np.intp]]:
@@ -162,7 +205,7 @@ def count_ties(rankings: Rankings) -> NDArray[np.float64]:
     """Return the weight of the rankings that list two items at the same place, for each pair."""
     C = rankings.n_items
     table = np.zeros(C * C)
-    begin, size, row = group_by_place(rankings)
+    begin, size, row, _ = group_by_place(rankings)
     first = rankings.starts[row] + begin
     for g in np.unique(size[size > 1]).tolist():
         groups = np.flatnonzero(size == g)
@@ -200,11 +243,11 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
     codes = recode[rankings.codes]
     kept = codes >= 0
-    begin, size, row = group_by_place(rankings)
+    groups = group_by_place(rankings)
+    size, row, taken = groups.size, groups.row, groups.taken
     group = np.repeat(np.arange(row.size), size)
     left = np.bincount(group[kept], minlength=row.size)
-    taken = np.clip(rankings.lengths[row] - begin, 0, size)
-    unclear = (taken > 0) & (taken < size) & (left < size)
+    unclear = groups.is_cut & (left < size)
     counted = np.where(unclear, 0, np.where(taken == size, left, taken))
     # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
     kept &= (counted > 0)[group] | rankings.is_subset[row[group]]

@@ -271,7 +271,7 @@ def require_one_subject(rankings: AnyRankings) -> RankingCounts:
 
 def refuse_partial(rankings: Rankings, why: str) -> None:
     """Raise for the first ranking that compares only some of the items."""
-    partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
+    partial = rankings.n_compared < rankings.n_items
     if partial.any():
         what = describe_ranking(rankings, int(partial.argmax()))
         raise RankshotError(f"{what} compares only a subset of the items: {why}")

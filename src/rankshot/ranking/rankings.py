@@ -385,6 +385,11 @@ class Rankings:
         return self.lists.sizes
 
     @property
+    def n_compared(self) -> NDArray[np.int64]:
+        """The number of items that each ranking compares: all of them, or those of a subset."""
+        return np.where(self.is_subset, self.n_listed, self.n_items)
+
+    @property
     def has_ties(self) -> bool:
         """Whether any ranking has ties."""
         return bool(self.rows_with_ties.any())

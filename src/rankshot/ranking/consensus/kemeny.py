@@ -35,6 +35,7 @@ from rankshot.ranking.matrices import (
     group_ties,
     iterate_blocks,
     last_levels,
+    last_shares,
     levels,
     name_groups,
 )
@@ -375,11 +376,9 @@ def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], flo
     tied with it: two rankings.
     """
     for block in iterate_blocks(rankings, rankings.n_items):
-        for row, last, length, weight in zip(
-            levels(block), last_levels(block), block.lengths, block.weights, strict=True
+        for row, last, share, weight in zip(
+            levels(block), last_levels(block), last_shares(block), block.weights, strict=True
         ):
-            size = int((row == last).sum())
-            share = (length - int(((row < last) & (row != ABSENT)).sum())) / size
             if share < 1:
                 yield np.minimum(row, last), weight * (1 - share)
-            yield row, weight * min(share, 1.0)
+            yield row, weight * share

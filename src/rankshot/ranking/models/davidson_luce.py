@@ -24,7 +24,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
 from rankshot.ranking.construction import count_places
-from rankshot.ranking.matrices import completed_orders, group_by_place
+from rankshot.ranking.matrices import Groups, completed_orders, group_by_place
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel
@@ -296,7 +296,7 @@ class Block(NamedTuple):
 
 def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
     """Yield rankings as sequences of choices, for arrays of ``n_rows`` numbers per item."""
-    width = _count_alternatives(rankings)
+    width = rankings.n_compared
     for m in np.unique(width):
         of_width = np.flatnonzero(width == m)
         for some in row_blocks(of_width.size, int(m) * n_rows, BLOCK_CELLS):
@@ -306,42 +306,37 @@ def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
 def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
     n = len(part)
     codes = part.codes.reshape(n, m) if m < part.n_items else completed_orders(part)
-    begin, size, column = group_by_place(part)
-    kept = _is_choice(part, begin, column)
+    groups = group_by_place(part)
+    begin, size, column, _ = groups
+    kept = _is_choice(part, groups)
     chosen = np.zeros((m, n))
     shares = np.repeat(np.where(kept, 1 / size, 0.0), size)
     chosen[count_places(part.starts), part.entry_rows] = shares
     return Block(codes.T.astype(np.intp), chosen, begin[kept], column[kept], size[kept], rows)
 
 
-def _count_alternatives(rankings: Rankings) -> Ints:
-    return np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
-
-
-def _is_choice(rankings: Rankings, begin: Ints, row: Ints) -> NDArray[np.bool_]:
+def _is_choice(rankings: Rankings, groups: Groups) -> NDArray[np.bool_]:
     """Whether groups of tied items are choices: not those after the first K, nor a last item."""
-    within = begin < rankings.lengths[row]
-    return np.asarray(within & (begin + 1 < _count_alternatives(rankings)[row]))
+    return np.asarray((groups.taken > 0) & (groups.begin + 1 < rankings.n_compared[groups.row]))
 
 
 def count_choices(rankings: Rankings) -> tuple[Ints, Ints]:
     """Return the size of each chosen set, and the number of items that it was chosen from."""
-    begin, size, row = group_by_place(rankings)
-    kept = _is_choice(rankings, begin, row)
-    return size[kept], (_count_alternatives(rankings)[row] - begin)[kept]
+    groups = group_by_place(rankings)
+    kept = _is_choice(rankings, groups)
+    return groups.size[kept], (rankings.n_compared[groups.row] - groups.begin)[kept]
 
 
 def refuse_cut_ties(rankings: Rankings) -> None:
     """Raise for the first ranking with a tie that K cuts."""
-    begin, size, row = group_by_place(rankings)
-    K = rankings.lengths[row]
-    cut = (begin < K) & (begin + size > K)
-    if cut.any():
+    groups = group_by_place(rankings)
+    if (cut := groups.is_cut).any():
         first = int(np.argmax(cut))
+        row = groups.row[first]
         raise RankshotError(
-            f"ranking {row[first]}: K = {K[first]} cuts a tie of {size[first]} items. Where a tie "
-            "is an outcome, its items are chosen together: rank to the end of the tie, or use "
-            "PlackettLuce, where a tie means that the order is unknown"
+            f"ranking {row}: K = {rankings.lengths[row]} cuts a tie of {groups.size[first]} items. "
+            "Where a tie is an outcome, its items are chosen together: rank to the end of the tie, "
+            "or use PlackettLuce, where a tie means that the order is unknown"
         )
 
 
