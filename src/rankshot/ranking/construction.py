@@ -35,6 +35,33 @@ Column = NDArray[Any]
 """One value per ranking, of any type."""
 
 
+class Groups(NamedTuple):
+    """Groups of items of equal place, ranking by ranking; one that is not tied is a group of one.
+
+    Attributes
+    ----------
+    begin : ndarray of int
+        How many items of the ranking come before the group.
+    size : ndarray of int
+        How many items the group has.
+    row : ndarray of int
+        The number of the ranking.
+    taken : ndarray of int
+        How many items of the group belong to the first K: some of them in a tie that K cuts, and
+        none in what a subset ranking lists after its first K.
+    """
+
+    begin: NDArray[np.int64]
+    size: NDArray[np.int64]
+    row: NDArray[np.int64]
+    taken: NDArray[np.int64]
+
+    @property
+    def is_cut(self) -> NDArray[np.bool_]:
+        """Whether K cuts the tie."""
+        return np.asarray((self.taken > 0) & (self.taken < self.size))
+
+
 class Entries(NamedTuple):
     """Lists of different lengths in flat arrays, as `Rankings` stores them.
 
@@ -101,6 +128,13 @@ class Entries(NamedTuple):
         is_first[1:-1] = self.places[1:] != self.places[:-1]
         is_first[self.starts] = True
         return is_first
+
+    def find_groups(self, lengths: NDArray[np.int64]) -> Groups:
+        """Return the groups of tied items; ``lengths`` has K of each row."""
+        ends = np.flatnonzero(self.group_starts())
+        row, size = self.rows[ends[:-1]], np.diff(ends)
+        begin = ends[:-1] - self.starts[row]
+        return Groups(begin, size, row, np.clip(lengths[row] - begin, 0, size))
 
     def sort_ties(self) -> Entries:
         """Put tied items in ascending order, so that equal rankings have equal arrays.

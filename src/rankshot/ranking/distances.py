@@ -14,13 +14,12 @@ from rankshot.core.validation import require_whole_number
 from rankshot.ranking.construction import row_starts
 from rankshot.ranking.matrices import (
     ABSENT,
-    group_by_place,
     levels,
     mark_ranked,
     rows_with_tied_choices,
 )
-from rankshot.ranking.parts import refuse_partial, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.parts import refuse_partial
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -201,7 +200,7 @@ def _count_pairs(n: int | NDArray[np.number]) -> Floats:
 
 def _count_tied(rankings: Rankings) -> Floats:
     """Return how many pairs of items each ranking ties."""
-    _, size, row, _ = group_by_place(rankings)
+    _, size, row, _ = rankings.groups
     tied = np.bincount(row, _count_pairs(size), minlength=len(rankings))
     return np.asarray(tied + _count_pairs(rankings.n_items - rankings.n_listed))
 
@@ -414,7 +413,7 @@ class ListDistances:
     def __init__(self, rankings: Rankings, k: int) -> None:
         cut = rankings.top(k)
         n, C = len(cut), cut.n_items
-        begin, size, row, _ = group_by_place(cut)
+        begin, size, row, _ = cut.groups
         group, rest = _Zone.of(size, begin, k, C), _Zone.of(C - cut.n_listed, cut.n_listed, k, C)
         lost = np.bincount(row, size * group.lost, n) + (C - cut.n_listed) * rest.lost
         self._constant = k * (rest.passed + rest.lost) - lost / 2 + _count_pairs(C - k)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import Entries, count_places, number_rows, row_starts
-from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.parts import AnyRankings, reduce_parts
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 ABSENT = -1
 """The level of an item that a subset ranking does not list."""
@@ -123,48 +123,13 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
 # ---- Groups of tied items; an item that is not tied is a group of one
 
 
-class Groups(NamedTuple):
-    """Groups of items of equal place, ranking by ranking.
-
-    Attributes
-    ----------
-    begin : ndarray of int
-        How many items of the ranking come before the group.
-    size : ndarray of int
-        How many items the group has.
-    row : ndarray of int
-        The number of the ranking.
-    taken : ndarray of int
-        How many items of the group belong to the first K: some of them in a tie that K cuts, and
-        none in what a subset ranking lists after its first K.
-    """
-
-    begin: NDArray[np.int64]
-    size: NDArray[np.int64]
-    row: NDArray[np.int64]
-    taken: NDArray[np.int64]
-
-    @property
-    def is_cut(self) -> NDArray[np.bool_]:
-        """Whether K cuts the tie."""
-        return np.asarray((self.taken > 0) & (self.taken < self.size))
-
-
-def group_by_place(rankings: Rankings) -> Groups:
-    """Return the groups of items of equal place."""
-    ends = np.flatnonzero(rankings.lists.group_starts())
-    row, size = rankings.entry_rows[ends[:-1]], np.diff(ends)
-    begin = ends[:-1] - rankings.starts[row]
-    return Groups(begin, size, row, np.clip(rankings.lengths[row] - begin, 0, size))
-
-
 def last_shares(rankings: Rankings) -> NDArray[np.float64]:
     """Return which part of the items at each ranking's K-th place belongs to the first K.
 
     It is 1 unless K cuts a tie; each of the tied items belongs to the first K with this
     probability.
     """
-    groups = group_by_place(rankings)
+    groups = rankings.groups
     is_last = (groups.taken > 0) & (groups.begin + groups.taken == rankings.lengths[groups.row])
     return np.asarray(groups.taken[is_last] / groups.size[is_last])
 
@@ -173,7 +138,7 @@ def middle_places(rankings: Rankings) -> NDArray[np.float64]:
     """Return the place of each entry, from 1/2; tied items have the mean of their places."""
     if not rankings.has_ties:
         return rankings.places + 0.5
-    groups = group_by_place(rankings)
+    groups = rankings.groups
     return np.repeat(groups.begin + groups.size / 2, groups.size)
 
 
@@ -182,14 +147,14 @@ def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]
 
     All items of a group count, unless K cuts it.
     """
-    for begin, size, _, taken in zip(*group_by_place(ranking), strict=True):
+    for begin, size, _, taken in zip(*ranking.groups, strict=True):
         if taken > 0:
             yield ranking.codes[begin : begin + size], int(taken)
 
 
 def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
     """Return the numbers of the rankings that have a tie within their first K."""
-    groups = group_by_place(rankings)
+    groups = rankings.groups
     return np.unique(groups.row[(groups.size > 1) & (groups.taken > 0)])
 
 
@@ -205,7 +170,7 @@ def count_ties(rankings: Rankings) -> NDArray[np.float64]:
     """Return the weight of the rankings that list two items at the same place, for each pair."""
     C = rankings.n_items
     table = np.zeros(C * C)
-    begin, size, row, _ = group_by_place(rankings)
+    begin, size, row, _ = rankings.groups
     first = rankings.starts[row] + begin
     for g in np.unique(size[size > 1]).tolist():
         groups = np.flatnonzero(size == g)
@@ -243,7 +208,7 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
     codes = recode[rankings.codes]
     kept = codes >= 0
-    groups = group_by_place(rankings)
+    groups = rankings.groups
     size, row, taken = groups.size, groups.row, groups.taken
     group = np.repeat(np.arange(row.size), size)
     left = np.bincount(group[kept], minlength=row.size)

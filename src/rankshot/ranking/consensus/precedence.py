@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from rankshot.ranking.matrices import (
     ABSENT,
-    group_by_place,
     iterate_blocks,
     last_levels,
     last_shares,
@@ -69,7 +68,7 @@ def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
     weight = np.broadcast_to(block.weights[:, None], items.shape)
     if np.any(block.lengths < items.shape[1]):
         # Each of g tied items that K cuts is among the first K with probability m/g.
-        groups = group_by_place(block)
+        groups = block.groups
         share = np.repeat(groups.taken / groups.size, groups.size)
         weight = weight * share.reshape(items.shape)
     one, two = np.triu_indices(items.shape[1], 1)

@@ -23,8 +23,8 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
-from rankshot.ranking.construction import count_places
-from rankshot.ranking.matrices import Groups, completed_orders, group_by_place
+from rankshot.ranking.construction import Groups, count_places
+from rankshot.ranking.matrices import completed_orders
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel
@@ -33,9 +33,8 @@ from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
     require_one_subject,
-    require_rankings,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -306,7 +305,7 @@ def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
 def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
     n = len(part)
     codes = part.codes.reshape(n, m) if m < part.n_items else completed_orders(part)
-    groups = group_by_place(part)
+    groups = part.groups
     begin, size, column, _ = groups
     kept = _is_choice(part, groups)
     chosen = np.zeros((m, n))
@@ -322,14 +321,14 @@ def _is_choice(rankings: Rankings, groups: Groups) -> NDArray[np.bool_]:
 
 def count_choices(rankings: Rankings) -> tuple[Ints, Ints]:
     """Return the size of each chosen set, and the number of items that it was chosen from."""
-    groups = group_by_place(rankings)
+    groups = rankings.groups
     kept = _is_choice(rankings, groups)
     return groups.size[kept], (rankings.n_compared[groups.row] - groups.begin)[kept]
 
 
 def refuse_cut_ties(rankings: Rankings) -> None:
     """Raise for the first ranking with a tie that K cuts."""
-    groups = group_by_place(rankings)
+    groups = rankings.groups
     if (cut := groups.is_cut).any():
         first = int(np.argmax(cut))
         row = groups.row[first]

@@ -14,7 +14,6 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import row_starts
-from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -81,7 +80,7 @@ def without_cut_ties(rankings: Rankings) -> Rankings:
     """End rankings before a tie that K cuts: its items need not have come before the rest."""
     if not rankings.has_ties:
         return rankings
-    groups = group_by_place(rankings)
+    groups = rankings.groups
     whole = np.where(groups.taken == groups.size, groups.size, 0)
     lengths = np.bincount(groups.row, whole, minlength=len(rankings)).astype(np.int64)
     kept = lengths > 0

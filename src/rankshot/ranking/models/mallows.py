@@ -35,7 +35,6 @@ from rankshot.core.validation import (
 from rankshot.ranking.consensus.kemeny import METHODS, kemeny
 from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.construction import count_places
-from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.parts import (
     AnyRankings,
     map_rows,
@@ -289,7 +288,7 @@ class MallowsStatistics:
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
         passed = _count_passed(rankings, rank)
-        groups = group_by_place(rankings)
+        groups = rankings.groups
         begin, size, row, taken = groups
         whole = np.repeat(taken == size, size)
         self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
