@@ -178,6 +178,18 @@ def count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
     return (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))).astype(np.int32)
 
 
+def rank_sorted(values: Column, starts: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the places 0, 1, 2, … of numbers that are sorted in each row; equal ones are tied.
+
+    No row is empty.
+    """
+    is_new = np.zeros(values.size, bool)
+    is_new[1:] = values[1:] != values[:-1]
+    is_new[starts[:-1]] = False
+    number = np.cumsum(is_new, dtype=np.int32)
+    return number - np.repeat(number[starts[:-1]], np.diff(starts))
+
+
 def find_row(starts: NDArray[np.int64], entry: int) -> int:
     """Return the row that owns an entry."""
     return int(np.searchsorted(starts, entry, side="right")) - 1
@@ -566,17 +578,13 @@ def refuse_cells(
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
     """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
-    n, C = values.shape
     order = np.lexsort((values, ~placed))
-    ranked = np.take_along_axis(values, order, axis=1)
-    step = np.zeros((n, C), np.int32)
-    step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    places = np.cumsum(step, axis=1, dtype=np.int32)
     sizes = placed.sum(axis=1)
     starts = row_starts(sizes)
     refuse_empty(starts, describe_row)
-    kept = np.arange(C) < sizes[:, None]
-    return Entries(order[kept].astype(np.int32), places[kept], starts)
+    kept = np.arange(values.shape[1]) < sizes[:, None]
+    ranked = np.take_along_axis(values, order, axis=1)[kept]
+    return Entries(order[kept].astype(np.int32), rank_sorted(ranked, starts), starts)
 
 
 def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:

@@ -294,15 +294,15 @@ def _count_shared(a: Rankings, b: Rankings, k: int) -> Iterator[tuple[slice, sli
     """Yield blocks of rankings of a and of b: their tables N, and how many places both have."""
     width, height = (min(k, int(r.places.max(initial=0)) + 1) + 1 for r in (a, b))
     for rows in row_blocks(len(a), max(a.n_items, width * height)):
-        first = _list_groups(a[rows], k)
+        first = _tabulate_groups(a[rows], k)
         cells = len(first.known) * width * height
         for columns in row_blocks(len(b), max(b.n_items, cells)):
-            second = _list_groups(b[columns], k)
+            second = _tabulate_groups(b[columns], k)
             places = np.minimum(first.places[:, None], second.places)
             yield rows, columns, _count_shared_items(first, second), places
 
 
-class _Groups(NamedTuple):
+class _GroupTables(NamedTuple):
     """Rankings as groups: ``listed`` has one row per ranking and group, ``known`` one per ranking.
 
     Both have one column per item. The rest after the last group is the last group, empty in
@@ -315,7 +315,7 @@ class _Groups(NamedTuple):
     n_groups: int
 
 
-def _list_groups(rankings: Rankings, k: int) -> _Groups:
+def _tabulate_groups(rankings: Rankings, k: int) -> _GroupTables:
     cut = rankings.top(min(k, rankings.n_items))
     ranked = mark_ranked(cut)
     rows, items, places = cut.entry_rows[ranked], cut.codes[ranked], cut.places[ranked]
@@ -324,10 +324,10 @@ def _list_groups(rankings: Rankings, k: int) -> _Groups:
     shape = (len(cut) * n_groups, cut.n_items)
     listed = csr_array((np.ones(rows.size, np.float32), cells), shape=shape)
     known = (levels(cut) != ABSENT).astype(np.float32)
-    return _Groups(listed, known, cut.lengths, n_groups)
+    return _GroupTables(listed, known, cut.lengths, n_groups)
 
 
-def _count_shared_items(a: _Groups, b: _Groups) -> Floats:
+def _count_shared_items(a: _GroupTables, b: _GroupTables) -> Floats:
     """Return N[a, b, g, g']: the items in group g of one ranking and in group g' of the other."""
     shape = (len(a.known), a.n_groups, len(b.known), b.n_groups)
     table = (a.listed @ b.listed.T).toarray().reshape(shape).transpose(0, 2, 1, 3).astype(float)

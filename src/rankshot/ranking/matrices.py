@@ -8,21 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import Entries, count_places, number_rows, row_starts
-from rankshot.ranking.parts import AnyRankings, reduce_parts
+from rankshot.ranking.construction import (
+    Entries,
+    count_places,
+    number_rows,
+    rank_sorted,
+    row_starts,
+)
+from rankshot.ranking.parts import AnyRankings, Some, map_parts, reduce_parts
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 ABSENT = -1
 """The level of an item that a subset ranking does not list."""
-Some = TypeVar("Some", bound=AnyRankings)
-"""Rankings, or rankings in parts: the result is of the same type."""
 NamedOrder = tuple["str | tuple[str, ...]", ...]
 """Names, best first; a tie is a tuple inside the tuple."""
 
@@ -137,7 +140,7 @@ def last_shares(rankings: Rankings) -> NDArray[np.float64]:
 def middle_places(rankings: Rankings) -> NDArray[np.float64]:
     """Return the place of each entry, from 1/2; tied items have the mean of their places."""
     if not rankings.has_ties:
-        return rankings.places + 0.5
+        return np.asarray(rankings.places + 0.5)
     groups = rankings.groups
     return np.repeat(groups.begin + groups.size / 2, groups.size)
 
@@ -216,15 +219,12 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     counted = np.where(unclear, 0, np.where(taken == size, left, taken))
     # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
     kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
-    entry_rows = rankings.entry_rows[kept]
-    sizes = np.bincount(entry_rows, minlength=len(rankings))
+    sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
     lengths = np.bincount(row, counted, minlength=len(rankings)).astype(np.int64)
-    # Places are counted again, so that a group that has been removed leaves no gap.
-    lists = Entries(codes[kept], rankings.places[kept], row_starts(sizes))
-    number = np.cumsum(lists.group_starts(), dtype=np.int32)
-    places = number[:-1] - number[lists.starts[entry_rows]]
     informative = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
-    lists = lists._replace(places=places).sort_ties().take(informative)
+    lists = Entries(codes[kept], rankings.places[kept], row_starts(sizes)).take(informative)
+    # Places are counted again, so that a group that has been removed leaves no gap.
+    lists = lists._replace(places=rank_sorted(lists.places, lists.starts)).sort_ties()
     some = rankings[informative]
     return replace(some, items=names, lengths=lengths[informative], **lists._asdict())
 
@@ -253,9 +253,7 @@ def keep_ranked_items(rankings: Some, is_ranked: NDArray[np.bool_] | None = None
     if is_kept.all() or is_kept.sum() < 2:
         return rankings
     names = tuple(rankings.items[i] for i in np.flatnonzero(is_kept))
-    if isinstance(rankings, Rankings):
-        return cast("Some", _drop_items(rankings, is_kept, names))
-    return cast("Some", rankings.map_parts(_drop_items, is_kept, names, items=names))
+    return map_parts(rankings, _drop_items, is_kept, names, items=names)
 
 
 def _count_ranked(rankings: Rankings) -> NDArray[np.int64]:

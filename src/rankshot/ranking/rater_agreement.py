@@ -21,7 +21,6 @@ from rankshot.ranking.construction import count_places, row_starts
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import (
     NamedOrder,
-    Some,
     count_ties,
     find_ranked_items,
     iterate_blocks,
@@ -34,6 +33,7 @@ from rankshot.ranking.matrices import (
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import (
     AnyRankings,
+    Some,
     add_results,
     count_rankings,
     keep_counted,
@@ -43,7 +43,7 @@ from rankshot.ranking.parts import (
     require_any_rankings,
     require_model,
     require_some,
-    select_target,
+    select_labelled,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -207,13 +207,9 @@ def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
 def prepare_raters(rankings: Some) -> Some:
     """Leave out what does not count, and let all rankings of a rater together count as one."""
     counted = keep_ranked_items(keep_counted(require_any_rankings(rankings)))
-    return cast("Some", _share_weight(counted))
-
-
-def _share_weight(rankings: AnyRankings) -> AnyRankings:
-    totals = reduce_parts(rankings, _weigh_raters)
+    totals = reduce_parts(counted, _weigh_raters)
     other = {rater: weight for rater, weight in totals.items() if weight not in {0, 1}}
-    return map_parts(rankings, _share_part, other) if other else rankings
+    return map_parts(counted, _share_part, other) if other else counted
 
 
 def _weigh_raters(rankings: Rankings) -> Counter[str]:
@@ -475,7 +471,7 @@ def summarize(
     summaries = []
     for target in sorted(found.targets, key=str):
         theirs, few = (
-            some if target is None else map_parts(some, select_target, target)
+            some if target is None else map_parts(some, select_labelled, target)
             for some in (rankings, first)
         )
         fitted = None if is_kemeny else clone(model).fit(few)

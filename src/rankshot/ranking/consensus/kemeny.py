@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from itertools import chain, islice, product
 from math import prod
 from time import monotonic
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ from rankshot.ranking.rankings import Rankings
 MANY_ITEMS = 1000
 """For more items than this, no table of their pairs is made for a score alone."""
 Method = Literal["adjacent", "insertion", "exact"]
-METHODS = ("adjacent", "insertion", "exact")
+METHODS = get_args(Method)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

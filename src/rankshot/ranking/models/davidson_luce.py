@@ -30,7 +30,7 @@ from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.parts import (
-    keep_counted_part,
+    keep_counted,
     merge_copies,
     require_one_subject,
 )
@@ -38,7 +38,8 @@ from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-BLOCK_CELLS = 1 << 18
+CELLS_AT_ONCE = 1 << 18
+"""The cells of the arrays of some rankings: they stay in the cache."""
 SAFE_RANGE = 600.0
 """Sums whose logarithms can differ by more are summed as logarithms."""
 
@@ -209,7 +210,7 @@ class HalfWins(DavidsonLuce):
 def _merge(rankings: Rankings) -> Rankings:
     """Merge equal rankings; refuse ties that K cuts."""
     refuse_cut_ties(rankings)
-    return merge_copies(keep_counted_part(rankings))[0]
+    return merge_copies(keep_counted(rankings))[0]
 
 
 # ---- Polynomials
@@ -278,7 +279,7 @@ class Polynomials:
 # ---- Rankings as sequences of choices
 
 
-class Block(NamedTuple):
+class SetChoices(NamedTuple):
     """Rankings with the same number of alternatives m, one per column."""
 
     codes: Ints
@@ -293,16 +294,16 @@ class Block(NamedTuple):
     """The number of the ranking of each column."""
 
 
-def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
+def lay_out_choices(rankings: Rankings, n_rows: int) -> Iterator[SetChoices]:
     """Yield rankings as sequences of choices, for arrays of ``n_rows`` numbers per item."""
     width = rankings.n_compared
     for m in np.unique(width):
         of_width = np.flatnonzero(width == m)
-        for some in row_blocks(of_width.size, int(m) * n_rows, BLOCK_CELLS):
-            yield _build_block(rankings[of_width[some]], int(m), of_width[some])
+        for some in row_blocks(of_width.size, int(m) * n_rows, CELLS_AT_ONCE):
+            yield _lay_out(rankings[of_width[some]], int(m), of_width[some])
 
 
-def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
+def _lay_out(part: Rankings, m: int, rows: Ints) -> SetChoices:
     n = len(part)
     codes = part.codes.reshape(n, m) if m < part.n_items else completed_orders(part)
     groups = part.groups
@@ -311,7 +312,7 @@ def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
     chosen = np.zeros((m, n))
     shares = np.repeat(np.where(kept, 1 / size, 0.0), size)
     chosen[count_places(part.starts), part.entry_rows] = shares
-    return Block(codes.T.astype(np.intp), chosen, begin[kept], column[kept], size[kept], rows)
+    return SetChoices(codes.T.astype(np.intp), chosen, begin[kept], column[kept], size[kept], rows)
 
 
 def _is_choice(rankings: Rankings, groups: Groups) -> NDArray[np.bool_]:
@@ -351,7 +352,7 @@ def log_prob(rankings: Rankings, sizes: Ints, values: Floats) -> Floats:
     """Return the log-probability of each ranking; sets of other sizes are never chosen."""
     polynomials, (log_worths, gamma) = Polynomials(sizes), _unpack(values, rankings.n_items)
     result = np.zeros(len(rankings))
-    for block in iterate_blocks(rankings, polynomials.n_rows):
+    for block in lay_out_choices(rankings, polynomials.n_rows):
         theta = log_worths[block.codes]
         log_sums = polynomials.add_items(theta)[0][block.place, :, block.column]
         total = np.logaddexp.reduce(log_sums + gamma, axis=1)
@@ -374,7 +375,7 @@ class Likelihood:
         self._polynomials = Polynomials(sizes)
         self._blocks = [
             (block, rankings.weights[block.rows])
-            for block in iterate_blocks(rankings, self._polynomials.n_rows)
+            for block in lay_out_choices(rankings, self._polynomials.n_rows)
         ]
         self.size = self.n_items + sizes.size - 1
         self.observed = np.zeros(self.size)
@@ -444,11 +445,11 @@ class _Passes:
 
     ``log_totals`` are the logarithms of the sums that choices are divided by, ``by_size`` the
     weight of each choice times the probability of each size, and ``expected`` what the model
-    expects of ``Block.chosen``, times the weights.
+    expects of ``SetChoices.chosen``, times the weights.
     """
 
     def __init__(
-        self, polynomials: Polynomials, block: Block, weights: Floats, values: Floats
+        self, polynomials: Polynomials, block: SetChoices, weights: Floats, values: Floats
     ) -> None:
         self._polynomials = polynomials
         log_worths, gamma = _unpack(values, values.size + 1 - polynomials.sizes.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,14 +107,35 @@ def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[s
     return "; ".join(parts)
 
 
+class WorthLikelihood(Protocol):
+    """A log-likelihood of ``size`` parameters: the log-worths of ``n_items``, then others."""
+
+    n_items: int
+    size: int
+
+    def evaluate(self, b: Floats, /) -> Point:
+        """Return the log-likelihood and its gradient."""
+
+    def information(self, b: Floats, /) -> Floats:
+        """Return minus the matrix of second derivatives."""
+
+
 def maximize_worths(
-    likelihood: Any, ridge: Floats, tol: float = 1e-10, max_iter: int = 1000
+    likelihood: WorthLikelihood,
+    ridge: Floats | float,
+    tol: float = 1e-10,
+    max_iter: int = 1000,
+    *,
+    start: Floats | None = None,
 ) -> Optimum:
-    """Maximise a penalised log-likelihood in log-worths and other parameters, from zeros."""
+    """Maximise a penalised log-likelihood.
+
+    The search starts from zeros, or where ``start`` says.
+    """
     return maximize(
         likelihood.evaluate,
         likelihood.information,
-        np.zeros(likelihood.size),
+        np.zeros(likelihood.size) if start is None else start,
         ridge=ridge,
         invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
         tol=tol,
@@ -122,7 +143,7 @@ def maximize_worths(
     )
 
 
-def find_flat(likelihood: Any, values: Floats) -> Floats:
+def find_flat(likelihood: WorthLikelihood, values: Floats) -> Floats:
     """Return the directions in which a log-likelihood has no curvature left, as columns."""
     least = FLAT * likelihood.information(np.zeros_like(values)).trace()
     curvatures, directions = np.linalg.eigh(likelihood.information(values))

@@ -381,7 +381,7 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
     """
     entry_rank = rank[rankings.codes]
     gone = np.empty(rankings.codes.size, np.int64)
-    longest = int(rankings.n_listed.max(initial=1))
+    longest, has_ties = int(rankings.n_listed.max(initial=1)), rankings.has_ties
     for rows in row_blocks(len(rankings), longest):
         block = rankings[rows]
         ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
@@ -394,7 +394,7 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
         places[place, column] = block.places
         counts = np.zeros((longest, len(block)), np.int64)
         for q in range(longest):
-            if rankings.has_ties:
+            if has_ties:
                 counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
             else:
                 counts[q] = (ranks[:q] < ranks[q]).sum(axis=0)
