@@ -178,7 +178,7 @@ class Similarity:
             k=k,
             targets=[self.targets[row] for row in rows],
             sources=self.source,
-            kind=["top" if is_whole else "subset" for is_whole in known[rows].all(axis=1)],
+            kind=np.where(known[rows].all(axis=1), "top", "subset").tolist(),
         )
 
 

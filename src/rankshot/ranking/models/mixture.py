@@ -252,7 +252,8 @@ class RankingMixture(Estimator):
         sample = merge_equal(require_rankings(rankings).with_items(self.items_))
         information = _observed_information(self, sample)
         G, C = self.n_groups, len(self.items_)
-        covariance: Floats = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
+        inverse = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
+        covariance = np.asarray(inverse, np.float64)
         # Shares are a softmax of G numbers.
         change = np.diag(self.weights_) - np.outer(self.weights_, self.weights_)
         shares = np.diag(change @ covariance[:G, :G] @ change)
