@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import RankshotError, format_share, quote_names, short_repr
 from rankshot.core.validation import as_names
 from rankshot.plots.axes import (
     COLOURS,
@@ -37,7 +37,6 @@ from rankshot.zeroshot.metrics import (
     compare_labels,
     count_confusions,
     describe_left_out,
-    format_share,
     reliability,
     require_labels,
 )

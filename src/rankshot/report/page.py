@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankshot import __version__
-from rankshot.core.errors import format_count
+from rankshot.core.errors import format_count, format_share
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
 from rankshot.ranking.distances import compare_common_items
@@ -40,7 +40,7 @@ from rankshot.report.predictions import (
     list_steps,
 )
 from rankshot.zeroshot.explanation import MAX_SHOWN
-from rankshot.zeroshot.metrics import find_lowest_pairs, format_share
+from rankshot.zeroshot.metrics import find_lowest_pairs
 
 
 def render_report(report: Report) -> str:
