@@ -202,8 +202,8 @@ def _parse_head(name: str, given: list[str]) -> SemanticHead:
         with prefix_errors(f"--set {text}"):
             refuse(
                 "=" not in text or setting not in known,
-                f"give a setting as name=value{suggest_name(setting, known)}; the settings of {name} "
-                f"are {', '.join(known)}",
+                f"give a setting as name=value{suggest_name(setting, known)}; the settings of "
+                f"{name} are {', '.join(known)}",
             )
             found[setting] = parse_parameter(kind, setting, value)
     head = kind(**found)
