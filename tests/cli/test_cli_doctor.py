@@ -53,7 +53,7 @@ def test_scores_and_rankings_alone(folder):
     numbers, texts, commands = zip(*read_steps(out), strict=True)
     assert numbers == ("1", "2", "3", "4", "5")
     begins = (
-        "answers of",
+        "answers from",
         "classify all inputs jointly",
         "labels for a few",
         "a reference",

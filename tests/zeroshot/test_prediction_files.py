@@ -103,7 +103,7 @@ def test_only_the_most_probable_classes(tmp_path, ending, rng):
     np.testing.assert_array_equal(
         table.numbers, as_written(-np.sort(-proba, axis=1)[:, :2], ending)
     )
-    with pytest.raises(RankshotError, match="left out if only the most probable classes are"):
+    with pytest.raises(RankshotError, match="not only of the most probable ones"):
         read_predictions(path)
     with open_predictions(path, TARGETS, top=99) as writer:
         writer.write(None, labels, proba)

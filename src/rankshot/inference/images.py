@@ -240,7 +240,7 @@ class Preprocessing:
 
     @classmethod
     def from_config(cls, config: Mapping[str, object], where: str = CONFIG_FILE) -> Preprocessing:
-        """Return the preprocessing that ``config`` describes in the format of transformers.
+        """Return what ``config``, in the format of transformers, read from ``where``, describes.
 
         Raises
         ------

@@ -410,8 +410,8 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
         labels = _list_mapping(content, where)
     if not labels:
         raise RankshotError(
-            f"{where}: contains no labels; expected a file with one label per line, a sequence or a "
-            f"mapping of labels, not {short_repr(content)}"
+            f"{where}: contains no labels; expected a file with one label per line, a sequence or "
+            f"a mapping of labels, not {short_repr(content)}"
         )
     return labels, where
 
