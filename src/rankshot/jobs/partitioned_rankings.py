@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import skip_blank_lines
+from rankshot.core.files import has_pattern, skip_blank_lines
 from rankshot.core.progress import announce_pass
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_whole_number
@@ -31,7 +31,6 @@ from rankshot.jobs.storage import (
     Part,
     StoredFile,
     as_address,
-    has_pattern,
     join_address,
     list_files,
     list_parts,

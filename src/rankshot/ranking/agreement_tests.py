@@ -15,8 +15,8 @@ from rankshot.core.validation import Seed, require_generator, require_number, re
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import ABSENT, levels
-from rankshot.ranking.parts import require_one_subject, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.parts import require_one_subject
+from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
 
 Floats = NDArray[np.float64]

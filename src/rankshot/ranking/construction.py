@@ -102,6 +102,15 @@ class Entries(NamedTuple):
         is_first[self.starts] = True
         return is_first
 
+    def groups(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return where each group of tied items begins in its row, its size, and its row.
+
+        An item that is not tied is a group of one.
+        """
+        ends = np.flatnonzero(self.group_starts())
+        row = self.rows[ends[:-1]]
+        return ends[:-1] - self.starts[row], np.diff(ends), row
+
     def sort_ties(self) -> Entries:
         """Put tied items in ascending order, so that equal rankings have equal arrays.
 

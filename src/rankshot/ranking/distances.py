@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.matrices import ABSENT, group_by_place, levels, rows_with_tied_choices
-from rankshot.ranking.parts import refuse_partial, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.matrices import ABSENT, levels, rows_with_tied_choices
+from rankshot.ranking.parts import refuse_partial
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -194,7 +194,7 @@ def _count_pairs(n: int | NDArray[np.number]) -> Floats:
 
 def _count_tied(rankings: Rankings) -> Floats:
     """Return how many pairs of items each ranking ties."""
-    _, size, row = group_by_place(rankings)
+    _, size, row = rankings.lists.groups()
     tied = np.bincount(row, _count_pairs(size), minlength=len(rankings))
     return np.asarray(tied + _count_pairs(rankings.n_items - rankings.n_listed))
 
@@ -311,7 +311,7 @@ class _Groups(NamedTuple):
 
 def _list_groups(rankings: Rankings, k: int) -> _Groups:
     cut = rankings.top(min(k, rankings.n_items))
-    begin, size, row = group_by_place(cut)
+    begin, size, row = cut.lists.groups()
     counts = np.repeat(begin < cut.lengths[row], size)
     rows, items = cut.entry_rows[counts], cut.codes[counts]
     n_groups = int(cut.places[counts].max(initial=0)) + 2
@@ -408,7 +408,7 @@ class ListDistances:
     def __init__(self, rankings: Rankings, k: int) -> None:
         cut = rankings.top(k)
         n, C = len(cut), cut.n_items
-        begin, size, row = group_by_place(cut)
+        begin, size, row = cut.lists.groups()
         group, rest = _Zone.of(size, begin, k, C), _Zone.of(C - cut.n_listed, cut.n_listed, k, C)
         lost = np.bincount(row, size * group.lost, n) + (C - cut.n_listed) * rest.lost
         self._constant = k * (rest.passed + rest.lost) - lost / 2 + _count_pairs(C - k)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import Entries, count_places, number_rows, row_starts
-from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.parts import AnyRankings, reduce_parts
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 ABSENT = -1
 """The level of an item that a subset ranking does not list."""
@@ -124,21 +124,12 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
 # ---- Groups of tied items; an item that is not tied is a group of one
 
 
-def group_by_place(
-    rankings: Rankings,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the groups of items of equal place."""
-    ends = np.flatnonzero(rankings.lists.group_starts())
-    row = rankings.entry_rows[ends[:-1]]
-    return ends[:-1] - rankings.starts[row], np.diff(ends), row
-
-
 def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
     """Yield, for one ranking, the items of each group within its first K, and how many count.
 
     All items of a group count, unless K cuts it.
     """
-    for begin, size, _ in zip(*group_by_place(ranking), strict=True):
+    for begin, size, _ in zip(*ranking.lists.groups(), strict=True):
         taken = min(int(size), int(ranking.lengths[0] - begin))
         if taken > 0:
             yield ranking.codes[begin : begin + size], taken
@@ -146,7 +137,7 @@ def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]
 
 def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
     """Return the numbers of the rankings that have a tie within their first K."""
-    begin, size, row = group_by_place(rankings)
+    begin, size, row = rankings.lists.groups()
     return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
 
 
@@ -162,7 +153,7 @@ def count_ties(rankings: Rankings) -> NDArray[np.float64]:
     """Return the weight of the rankings that list two items at the same place, for each pair."""
     C = rankings.n_items
     table = np.zeros(C * C)
-    begin, size, row = group_by_place(rankings)
+    begin, size, row = rankings.lists.groups()
     first = rankings.starts[row] + begin
     for g in np.unique(size[size > 1]).tolist():
         groups = np.flatnonzero(size == g)
@@ -200,7 +191,7 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
     codes = recode[rankings.codes]
     kept = codes >= 0
-    begin, size, row = group_by_place(rankings)
+    begin, size, row = rankings.lists.groups()
     group = np.repeat(np.arange(row.size), size)
     left = np.bincount(group[kept], minlength=row.size)
     taken = np.clip(rankings.lengths[row] - begin, 0, size)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.construction import find_first
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -227,21 +227,6 @@ def keep_counted_part(part: Rankings) -> Rankings:
 
 
 # ---- Checks of what a caller passes
-
-
-def require_rankings(value: Rankings) -> Rankings:
-    """Return the value, or raise with a hint how to make `Rankings`."""
-    if isinstance(value, RankingParts):
-        raise RankshotError(
-            "rankings in parts are not accepted here; if they fit in memory, pass "
-            "rankings.compute()"
-        )
-    if not isinstance(value, Rankings):
-        raise RankshotError(
-            f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
-            "from_positions, from_scores, from_votes or read_rankings"
-        )
-    return value
 
 
 def require_any_rankings(value: AnyRankings) -> AnyRankings:

@@ -607,3 +607,14 @@ def _format_ranking(one: Rankings) -> str:
     return f"  {'' if target is None else f'{target}: '}{text}" + (
         f" ({', '.join(remarks)})" if remarks else ""
     )
+
+
+def require_rankings(value: Rankings) -> Rankings:
+    """Return the value, or raise with a hint how to make `Rankings`."""
+    if not isinstance(value, Rankings):
+        raise RankshotError(
+            f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
+            "from_positions, from_scores, from_votes or read_rankings; of rankings in parts that "
+            "fit in memory, pass compute()"
+        )
+    return value

@@ -24,7 +24,6 @@ from rankshot.ranking.matrices import (
     Some,
     count_ties,
     find_ranked_items,
-    group_by_place,
     iterate_blocks,
     keep_ranked_items,
     last_levels,
@@ -284,7 +283,7 @@ def _sum_places(rankings: Rankings) -> _PlaceSums:
 
 def _sum_block(rankings: Rankings) -> _PlaceSums:
     n, ranked = rankings.n_items, mark_ranked(rankings)
-    begin, size, _ = group_by_place(rankings)
+    begin, size, _ = rankings.lists.groups()
     place = np.repeat(begin + size / 2, size)[ranked]
     row = rankings.entry_rows[ranked]
     length = np.bincount(row, minlength=len(rankings))
@@ -316,7 +315,7 @@ def _sum_so_far(values: Floats, first: Ints, row: Ints) -> Floats:
 
 def deviations(rankings: Rankings) -> tuple[Floats, Floats]:
     """Return the place of each entry, and of the items left out, less the mean of its ranking."""
-    begin, size, _ = group_by_place(rankings)
+    begin, size, _ = rankings.lists.groups()
     n_listed = rankings.n_listed
     n_compared = np.where(rankings.is_subset, n_listed, rankings.n_items)
     middle = np.repeat(begin + size / 2, size)

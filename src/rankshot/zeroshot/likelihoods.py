@@ -31,7 +31,6 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.ranking.matrices import (
-    group_by_place,
     iterate_choices,
     listed_orders,
     mark_ranked,
@@ -68,7 +67,7 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
     longest = int(rankings.lengths.max(initial=0))
     place = np.arange(longest)
     weights = np.where(place < rankings.lengths[:, None], (1.0 + place) ** -decay, 0.0)
-    begin, size, row = group_by_place(rankings)
+    begin, size, row = rankings.lists.groups()
     taken = np.minimum(size, rankings.lengths[row] - begin)
     for first, m, r in zip(begin, taken, row, strict=True):
         if m > 1:
@@ -127,7 +126,7 @@ class PlackettLuceScorer:
         self.n_items, self.n_rankings = rankings.n_items, len(rankings)
         stages = stage_weights(rankings, decay)
         self._chance = log_chance(rankings, stages)
-        begin, size, row = group_by_place(rankings)
+        begin, size, row = rankings.lists.groups()
         is_placed = begin < rankings.lengths[row]
         # The items after the first K of a top-K list are the rest. A subset ranking has no rest;
         # the items that it lists after its first K have no weight.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.matrices import ABSENT, group_by_place, iterate_blocks, last_levels, levels
+from rankshot.ranking.matrices import ABSENT, iterate_blocks, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -155,7 +155,7 @@ def _find_places(block: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float
     """
     place = block.places + 0.5
     if block.has_ties:
-        begin, size, _ = group_by_place(block)
+        begin, size, _ = block.lists.groups()
         place = np.repeat(begin + size / 2, size)
     n_listed = block.n_listed
     n_compared = np.where(block.is_subset, n_listed, block.n_items)

@@ -24,7 +24,7 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
 from rankshot.ranking.construction import count_places
-from rankshot.ranking.matrices import completed_orders, group_by_place
+from rankshot.ranking.matrices import completed_orders
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel
@@ -33,9 +33,8 @@ from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
     require_one_subject,
-    require_rankings,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -306,7 +305,7 @@ def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
 def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
     n = len(part)
     codes = part.codes.reshape(n, m) if m < part.n_items else completed_orders(part)
-    begin, size, column = group_by_place(part)
+    begin, size, column = part.lists.groups()
     kept = _is_choice(part, begin, column)
     chosen = np.zeros((m, n))
     shares = np.repeat(np.where(kept, 1 / size, 0.0), size)
@@ -326,14 +325,14 @@ def _is_choice(rankings: Rankings, begin: Ints, row: Ints) -> NDArray[np.bool_]:
 
 def count_choices(rankings: Rankings) -> tuple[Ints, Ints]:
     """Return the size of each chosen set, and the number of items that it was chosen from."""
-    begin, size, row = group_by_place(rankings)
+    begin, size, row = rankings.lists.groups()
     kept = _is_choice(rankings, begin, row)
     return size[kept], (_count_alternatives(rankings)[row] - begin)[kept]
 
 
 def refuse_cut_ties(rankings: Rankings) -> None:
     """Raise for the first ranking with a tie that K cuts."""
-    begin, size, row = group_by_place(rankings)
+    begin, size, row = rankings.lists.groups()
     K = rankings.lengths[row]
     cut = (begin < K) & (begin + size > K)
     if cut.any():

@@ -42,7 +42,6 @@ from rankshot.ranking.parts import (
     merge_copies,
     require_model,
     require_one_subject,
-    require_rankings,
 )
 from rankshot.ranking.ranking_files import (
     SHARED_ARGUMENTS,
@@ -51,7 +50,7 @@ from rankshot.ranking.ranking_files import (
     read_rankings,
     require_arguments,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.votes import read_votes
 
 Floats = NDArray[np.float64]

@@ -34,7 +34,6 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.consensus.kemeny import METHODS, kemeny
 from rankshot.ranking.consensus.precedence import average_order
-from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.parts import (
     AnyRankings,
     map_rows,
@@ -288,7 +287,7 @@ class MallowsStatistics:
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
         passed = _count_passed(rankings, rank)
-        begin, size, row = group_by_place(rankings)
+        begin, size, row = rankings.lists.groups()
         taken = np.clip(rankings.lengths[row] - begin, 0, size)
         whole = np.repeat(taken == size, size)
         self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)

@@ -25,9 +25,8 @@ from rankshot.ranking.parts import (
     keep_counted_part,
     merge_copies,
     require_one_subject,
-    require_rankings,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 SHARED_WEIGHT = 0.01

@@ -26,7 +26,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.construction import row_starts
-from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
+from rankshot.ranking.matrices import completed_orders, listed_orders
 from rankshot.ranking.models.tie_integral import TiedClasses, place_nodes, tied_log_prob
 from rankshot.ranking.rankings import Rankings
 
@@ -102,7 +102,7 @@ def build_stages(
     if is_strict:
         chosen = np.arange(len(order))[:, None] < np.minimum(block.lengths, compared - 1)
         return Stages(order, counts, chosen, has_rest, [], np.zeros(len(block)))
-    begin, width, column = group_by_place(block)
+    begin, width, column = block.lists.groups()
     first = block.starts[column] + begin
     n_before = np.append(0, np.cumsum(counts[block.codes]))
     size = n_before[first + width] - n_before[first]

@@ -15,8 +15,7 @@ from rankshot.ranking.construction import number_labels
 from rankshot.ranking.models.board import adjust_holm
 from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.parts import require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 START = 0.9
