@@ -125,8 +125,8 @@ class WeightedMean(SemanticHead, BaseEstimator):
         How fast the weights of the places decrease: place r has the weight r^-decay.
     temperature : float or None
         T, by which log-posteriors are divided: a larger T makes the probabilities of the classes
-        more equal, but does not change the predictions. By default .7; `Rehearsal` finds a better
-        value.
+        more equal, but does not change the predictions. By default 1 for rankings from similarity
+        tables such as WordNet, and .7 for all others; `Rehearsal` finds a better value.
     evidence_weight : float or None
         The weight of another model's evidence. By default it is found without labels; a rehearsal
         finds a better value.
