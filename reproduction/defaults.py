@@ -668,8 +668,8 @@ values on held-out *seen* classes of four data sets (CIFAR, Animals and intents 
 classifiers each, sounds with a network): {classes} classes that the language-model panel ranked. \
 No label or input of a new class is used. The value in the code is kept unless another value is \
 better by more than two standard errors (over classes or over data sets, whichever is larger) and \
-by .005; all data sets have the same weight. `make defaults FROM=DIRECTORY` writes this page, and a \
-test compares it with the code.
+by .005; all data sets have the same weight. `make defaults FROM=DIRECTORY` writes this page, and \
+a test compares it with the code.
 
 | number | value | tried | not clearly worse than the best | loss against the best | criterion |
 |---|---|---|---|---|---|
