@@ -219,7 +219,7 @@ def test_a_list_that_is_too_short_is_not_an_unknown_name(folder):
     save_answers(folder, rater_1=LISTS | {"truck": LISTS["truck"][:2]})
     message = (
         "no source has a usable list for 'truck', for the reasons above. Correct the answers, "
-        "accept shorter lists with --k, ask again"
+        "or use `rankshot rank`: --k accepts shorter lists"
     )
     check_refused(folder, RANK, {}, message)
     assert "3 usable lists" in run_well(RANK.replace("--k 5", "--k 4"))

@@ -272,11 +272,11 @@ def require_known(
     from rankshot.sources.names import describe_unknown
 
     unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
-    if unknown and missing:
+    if not set(unknown).isdisjoint(chain.from_iterable(missing.values())):
         raise RankshotError(
             f"no source has a usable list for {quote_names(unknown)}, for the reasons above. "
-            "Correct the answers, accept shorter lists with --k, ask again (`rankshot rank "
-            "--follow-up FOLDER` writes the prompts), or leave the class out (--skip-unknown)"
+            "Correct the answers, or use `rankshot rank`: --k accepts shorter lists, --follow-up "
+            "FOLDER asks again, and --skip-unknown leaves the class out"
         )
     if unknown:
         raise RankshotError(
