@@ -222,9 +222,8 @@ def _find_units(rankings: Rankings) -> _Units:
     np.add.at(table, (of_entry, codes), shifts)
     compared[of_entry, codes] = True
     compared[unit[~rankings.is_subset]] = True
-    n_compared = np.where(rankings.is_subset, rankings.n_listed, C)
     one_set = np.ones(n, bool)
-    one_set[unit[n_compared < compared.sum(axis=1)[unit]]] = False
+    one_set[unit[rankings.n_compared < compared.sum(axis=1)[unit]]] = False
     return _Units(rankings, rows, unit, tuple(number), table, compared, one_set)
 
 

@@ -655,7 +655,7 @@ class ItemContributions:
         ]
         self._shape = own.shape[1], rankings.n_items
         self._lacking, self._neutral_share = lacking, neutral_share
-        begin, size, _ = rankings.lists.groups()
+        begin, size, _, _ = rankings.groups
         begin, size, row = np.repeat(begin, size), np.repeat(size, size), rankings.entry_rows
         end = np.minimum(begin + size, rankings.lengths[row])
         (n, L), C, self._own = own.shape, rankings.n_items, own.tocoo()

@@ -394,7 +394,7 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     """
     places = 1.0 + np.arange(rankings.lengths.max(initial=0))
     total = np.append(0.0, np.cumsum(places**-decay))
-    begin, size, row = rankings.lists.groups()
+    begin, size, row, _ = rankings.groups
     last = rankings.lengths[row]
     share = total[np.minimum(begin + size, last)] - total[np.minimum(begin, last)]
     listed = np.repeat(share / total[last] / size, size)
