@@ -329,12 +329,22 @@ def _fit(
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
         for k, (name, value) in enumerate(zip(names, fitted.coef_, strict=True) if names else (), C)
     }
-    what = "vote" if are_votes(rankings) else "ranking"
-    counts = votes, wins, tied, weight, what, n_raters
-    delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
-    worths = fitted.items_, fitted.log_worths_, V[:C, :C], degrees[:C]
-    fields: Any = *worths, *counts, delta, effects, {}
-    return Leaderboard(*fields, **settings)
+    return Leaderboard(
+        items=fitted.items_,
+        log_worths=fitted.log_worths_,
+        covariance=V[:C, :C],
+        degrees=degrees[:C],
+        votes=votes,
+        wins=wins,
+        ties=tied,
+        weight=weight,
+        counted="vote" if are_votes(rankings) else "ranking",
+        n_raters=n_raters,
+        tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
+        effects=effects,
+        thin={},
+        **settings,
+    )
 
 
 class Fitted(NamedTuple):
