@@ -15,7 +15,7 @@ from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings,
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import check_labelled, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.core.errors import format_count, quote_names
+from rankshot.core.errors import format_count, format_share, quote_names
 from rankshot.sources.registry import ANSWERS
 
 if TYPE_CHECKING:
@@ -196,7 +196,6 @@ def _examine_network(
 
 def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
-    from rankshot.core.errors import format_share
     from rankshot.zeroshot.rehearsal import describe_prediction
 
     new = rankings.target_names
@@ -214,7 +213,6 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     """Print which new classes are alike; return which inputs to label."""
     import numpy as np
 
-    from rankshot.core.errors import format_share
     from rankshot.zeroshot.suggestions import choose_diverse
 
     k = min(MAX_PLACES, head.rankings_.n_items)

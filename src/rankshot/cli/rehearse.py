@@ -18,7 +18,7 @@ from rankshot.cli.heads import (
     read_new_rankings,
     rename,
 )
-from rankshot.core.errors import format_count, prefix_errors, quote_names
+from rankshot.core.errors import format_count, format_share, prefix_errors, quote_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,8 +153,6 @@ def _describe_settings(head: Any) -> str:
 
 def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     """Print what was tried, and what was chosen."""
-    from rankshot.core.errors import format_share
-
     rows = [
         [each.what, str(each.accuracy), "chosen" if each.accuracy is rehearsal.accuracy_ else ""]
         for each in rehearsal.trials_

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from rankshot import ranking, zeroshot
-from rankshot.cli.console import refuse, require_packages, say
+from rankshot.cli.console import refuse, require_packages, require_port, say
 from rankshot.cli.heads import (
     HeadOptions,
     add_evidence,
@@ -23,7 +23,6 @@ from rankshot.cli.heads import (
     require_new,
 )
 from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
-from rankshot.cli.survey import LAST_PORT
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import lock_folder
 
@@ -86,7 +85,7 @@ def review(
     from rankshot.review.session import Journal, Review
     from rankshot.web.server import is_loopback, open_port, serve
 
-    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
+    require_port(port)
     token = os.environ.get(TOKEN)
     refuse(
         token is None and not is_loopback(host),
