@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from rankshot import jobs
+from rankshot import core, jobs
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import has_pattern, is_address, name_disk_errors, require_ending
 
@@ -345,10 +345,8 @@ def choose_workers(
 
 def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
     """Tell whether many files are to be read: a folder, a pattern, an address, or on workers."""
-    from rankshot.core.validation import require_whole_number
-
     if workers is not None:
-        require_whole_number("--workers", workers)
+        core.require_whole_number("--workers", workers)
         refuse(scheduler, "give --workers for local processes or --scheduler, not both")
     on_workers = workers is not None or scheduler is not None
     return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)

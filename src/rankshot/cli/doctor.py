@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankshot import inference, ranking, report, zeroshot
+from rankshot import core, inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings, read_rankings_of
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
@@ -165,12 +165,10 @@ def _choose_rows(n: int) -> object:
 
 def _read(table: ScoreTable, truth: Path | None) -> tuple[Any, Any]:
     """Return the classes of inputs or, if they are not given, the ids, and the scores."""
-    from rankshot.core.tables import as_text_array
-
     if truth is not None:
         return read_labelled(table, truth)[::-1]
     ids, scores = table.read()
-    return as_text_array(ids), scores
+    return core.as_text_array(ids), scores
 
 
 # ---- What is found

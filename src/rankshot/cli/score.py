@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rankshot import inference, jobs, zeroshot
+from rankshot import core, inference, jobs, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
@@ -104,11 +104,10 @@ def score(
     progress
         How progress is printed on standard error: text, or json with one JSON object per line.
     """
-    from rankshot.core.validation import require_whole_number
     from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
-    require_whole_number("--batch", batch)
+    core.require_whole_number("--batch", batch)
     is_there = is_dataset(inputs, workers, scheduler) or Path(inputs).exists()
     is_table = bool(Path(output).suffix)
     if is_table:
