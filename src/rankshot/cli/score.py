@@ -104,7 +104,6 @@ def score(
     progress
         How progress is printed on standard error: text, or json with one JSON object per line.
     """
-    from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
     core.require_whole_number("--batch", batch)
@@ -116,16 +115,14 @@ def score(
         refuse(not is_there, f"{inputs}: no such file or folder")
     else:
         workers = choose_workers(workers, scheduler)
-    workers = None if workers == 1 else workers
     plan = open_plan(model, seen, preprocessing, features=not no_features)
-    keep = output if update else None
-    listed = list_inputs(plan, inputs, batch, keep)
-    on_dask = workers is not None or scheduler is not None
+    on_dask = workers not in {None, 1} or scheduler is not None
     with show_parts("scoring", progress, on_dask=on_dask) as show:
         run = jobs.score(
             plan,
-            listed,
+            inputs,
             output,
+            batch_size=batch,
             workers=workers,
             scheduler=scheduler,
             wait_for_workers=wait_for_workers,
