@@ -142,7 +142,7 @@ BAD = {
     "a list that is too short": (
         json.dumps(ORDERS | {"cat": ["leopard", "tiger"]}),
         None,
-        ["'cat': not usable: 2 known names, 5 were asked for"],
+        ["'cat': not usable: 2 known names, 5 were asked for, and at least 3 are needed"],
     ),
     "a class without an answer": (
         json.dumps({name: ORDERS[name] for name in TARGETS[1:]}),
@@ -153,7 +153,7 @@ BAD = {
         json.dumps({name: ORDERS[name] for name in (*TARGETS[1:], "cat")}).partition('x", "sea')[0],
         None,
         ["'cat': not among the items, left out: 'fo' (did you mean 'fox'?)",
-         "'cat': not usable: 2 known names, 5 were asked for"],
+         "'cat': not usable: 2 known names, 5 were asked for, and at least 3 are needed"],
     ),
     "a misspelt item": (
         json.dumps(ORDERS | {"cat": ["leopardd", "tiger", "fox", "sea lion", "rabbit"]}),
@@ -202,6 +202,12 @@ def test_a_misspelt_class_does_not_join_the_list_before_it(text):
         "lists for other names, left out: 'catt' (did you mean 'cat'?)",
         "no answer for 'cat'",
     )
+
+
+def test_half_of_the_names_are_enough():
+    found = read_answers('{"cat": ["fox", "tiger"]}', ["cat"], ITEMS, k=4)
+    assert found.orders == {"cat": ["fox", "tiger"]}
+    assert found.notes == ("'cat': 2 known names, 4 were asked for",)
 
 
 def test_a_name_that_fits_two_items_is_not_guessed():

@@ -339,7 +339,7 @@ def _rank(
             # Names in another language are ranked by the answers alone.
             optional=[DEFAULT_SOURCE] if is_default and has_answers else [],
         )
-        require_known(found, classes)
+        require_known(found, classes, missing)
         with run.replace_rankings(made_from):
             ranking.write_rankings(found, run.rankings)
         print_rankings(found, classes)

@@ -582,8 +582,9 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
         row, path = rows[error.row], table.path
         where = ColumnReader(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
         raise RankshotError(
-            f"{where}{error.problem}; if they were rounded, write more digits; otherwise, give "
-            "the correct score type (one-vs-rest-probabilities for separate yes-no questions)"
+            f"{where}{error.problem}; if they were rounded, write more digits; if some classes "
+            "were left out, divide each row by its sum; otherwise, give the correct score type "
+            "(one-vs-rest-probabilities for separate yes-no questions)"
         ) from None
     evidence = None if table.evidence is None else table.evidence[rows]
     if raw.features is None and evidence is None:
