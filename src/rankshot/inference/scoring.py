@@ -166,7 +166,9 @@ def refuse_skipped(skipped: Iterable[Skipped]) -> None:
 def nothing_scored(name: str, skipped: Sequence[Skipped]) -> RankshotError:
     """Return the error for inputs of which none could be scored."""
     if not skipped:
-        return RankshotError(f"{name}: there are no inputs in it")
+        return RankshotError(
+            f"{name}: contains no inputs; give images, or texts (.csv, .jsonl, .txt)"
+        )
     first = next((one for one in skipped if one.is_input), skipped[0])
     return RankshotError(
         f"{name}: no input could be scored; the first one, {first.id}: {first.reason}"
