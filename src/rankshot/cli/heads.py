@@ -698,4 +698,5 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         )
     if are_shares:
         say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=read[[row_of[name] for name in ids]])
+    evidence = read[[row_of[name] for name in ids]]
+    return replace(table, evidence=evidence, n_rows=len(ids))
