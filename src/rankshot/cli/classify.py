@@ -115,7 +115,7 @@ def classify(
         from rankshot.zeroshot.heads.batch_refinement import refine_batch
 
         n = sum(len(ids) for ids, _ in table.inputs())
-        features = model.n_features_ > len(model.evidence_classes_)
+        features = model.n_features_ > 0
         sample = sample_scores(table, n, features=features)
         model, why = refine_batch(model, sample, batch=batch)
         say(why)

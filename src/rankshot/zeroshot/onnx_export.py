@@ -166,7 +166,7 @@ class _Graph:
         self._inputs: dict[str, object] = {SCORES: scores}
         self._scores = self._xp.asarray(scores)
         self._features: list[Array] = []
-        self._take_features(head.n_features_)
+        self._take_features(head.n_extra_columns_)
         self.metadata: dict[str, str] = {}
         values = 5 * np.random.default_rng(0).standard_normal((16, self._columns), np.float32)
         self._probe: Probe | None = ({SCORES: values}, values, None)
@@ -203,7 +203,7 @@ class _Graph:
         self._scores = self._xp.reshape(scores, (-1, self._columns))
         self._features = [] if layer is None else [self._xp.asarray(outputs[layer])]
         n_evidence = len(self._head.evidence_classes_)
-        self._take_features(self._head.n_features_ if layer is None else n_evidence)
+        self._take_features(self._head.n_extra_columns_ if layer is None else n_evidence)
         self.from_probabilities = self._gives_probabilities(network, chosen)
         if self.from_probabilities:
             scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
@@ -215,7 +215,6 @@ class _Graph:
         The network is run to see whether these are as many.
         """
         n, wanted = len(network.graph.output), self._head.n_features_
-        wanted -= len(self._head.evidence_classes_)
         layer = add_last_layers(network).get(chosen) if wanted else None
         self._probe = _try_network(network, chosen, layer)
         features = None if self._probe is None else self._probe[2]
@@ -243,11 +242,11 @@ class _Graph:
         values = values.reshape(-1, self._columns).astype(np.float32)
         make = Scores.from_probabilities if self.from_probabilities else Scores
         scores = make(values, head.items_, self._kind)
-        if head.n_features_:
+        if head.n_extra_columns_:
             shape = len(scores), self.n_features
             given = np.random.default_rng(1).standard_normal(shape, np.float32)
             inputs = inputs | ({FEATURES: given} if self.n_features else {})
-            own = [] if self.n_features == head.n_features_ else [cast("Any", features)]
+            own = [] if self.n_features == head.n_extra_columns_ else [cast("Any", features)]
             scores = scores._with_columns(np.hstack([*own, given]), head)
         found = _open_session(model).run([PROBABILITIES], inputs)[0]
         return float(np.abs(found - head.predict_proba(scores)).max())
@@ -278,10 +277,10 @@ class _Graph:
         xp, head = self._xp, self._head
         constants = {
             name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
-            for name, array in head._full_constants(self._kind, np.dtype(np.float32)).items()
+            for name, array in head._constants(self._kind, np.dtype(np.float32), xp).items()
         }
         f = xp.concat([self._scores, *self._features], axis=1)
-        log_posterior = head._full_formula(f, self._kind, constants, xp, None)
+        log_posterior = head._log_posterior(f, self._kind, constants, xp, None)
         log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
         outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
         model = self._spox.build(

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import (
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
     log_softmax,
@@ -197,16 +198,12 @@ class BatchRefinement(BaseHead, BaseEstimator):
         table = as_scores(scores, self.items_)
         self._kind = table.kind
         n, L = len(table), len(self.classes_)
-        # One input per class shows nothing of the variance within classes.
-        self.fell_back_ = n < 2 * L
+        problem = describe_small_batch(n, L)
+        self.fell_back_ = bool(problem)
         self._has_examples = examples is not None and not self.fell_back_
         self._prepare()
         if self.fell_back_:
-            warnings.warn(
-                f"a batch of {n} inputs is too small to estimate {L} classes: the predictions "
-                "of the head are kept",
-                stacklevel=2,
-            )
+            warnings.warn(problem, stacklevel=2)
             return self
         head_log_proba = np.asarray(self._base.predict_log_proba(table), np.float64)
         data = self._standardize(table), head_log_proba, *self._standardize_examples(examples)
@@ -322,25 +319,15 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 1.0 if self.fell_back_ else self.calibration_temperature_
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants = with_prefix("head", self._base._full_constants(kind, dtype))
-        return constants | pair_constants(len(self.items_), kind) | self._own_constants()
-
-    def _own_constants(self) -> Constants:
-        """Return what the head's predictions are refined by: linear functions of the scores."""
-        temperature = {"temperature_of_head": np.array(self._base.temperature_)}
+    def _constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
+        constants = with_prefix("head", self._base._constants(kind, dtype, xp))
+        constants["temperature_of_head"] = np.array(self._base.temperature_)
         if self.fell_back_:
-            return temperature
-        return temperature | {
-            "center": self._center,
-            "slopes": self._slopes,
-            "offsets": self._offsets,
-        }
+            return constants
+        linear = {"center": self._center, "slopes": self._slopes, "offsets": self._offsets}
+        return constants | linear | pair_constants(len(self.items_), kind, xp)
 
-    def _log_posterior(self, values: NDArray[np.floating], kind: Kind) -> Floats:
-        return np.asarray(self._formula(values, kind, self._own_constants(), np, None).T)
-
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+    def _log_posterior(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         if kind != self._kind:
             raise RankshotError(f"fitted to {self._kind} scores, but these are {kind}")
         by_head = self._base._evaluate(f, kind, c, xp, lost)
@@ -399,6 +386,17 @@ def calibrating_temperature(log_proba: Floats, accuracy: float) -> float:
     return float(np.exp(-min(0.0, find_log_factor(log_proba, accuracy, (-20.0, 0.0)))))
 
 
+def describe_small_batch(n: int, n_classes: int) -> str:
+    """Return why n inputs are too few to learn from them, or an empty text."""
+    # One input per class shows nothing of the variance within classes.
+    if n >= 2 * n_classes:
+        return ""
+    return (
+        f"a batch of {n} inputs is too small to estimate {n_classes} classes: the predictions of "
+        "the head are kept"
+    )
+
+
 def refine_batch(
     head: BaseHead,
     scores: Scores,
@@ -421,11 +419,9 @@ def refine_batch(
             f"batch: inputs are classified one at a time; {LEAST_PER_CLASS * L} or more inputs "
             f"({LEAST_PER_CLASS} per class) are classified jointly"
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        refined = BatchRefinement(head).fit(scores, examples)
-    if refined.fell_back_:
-        return head, f"batch: inputs are classified one at a time, since {caught[-1].message}"
+    if problem := describe_small_batch(n, L):
+        return head, f"batch: inputs are classified one at a time, since {problem}"
+    refined = BatchRefinement(head).fit(scores, examples)
     n_changed = n - round(refined.agreement_ * n)
     absent = refined.classes_[refined.frequencies_ * n < 1].tolist()
     return refined, (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from rankshot.core.arrays import (
     CACHED_CELLS,
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
     row_blocks,
@@ -171,11 +172,13 @@ class WeightedMean(SemanticHead, BaseEstimator):
     """
 
     name = "weighted-mean"
+    takes_reference = True
     weighs_sources = True
     _learned = (
-        *("rankings_", "source_weights_", "weights_", "reference_", "coverage_", "_factor"),
-        *("_slopes", "_offsets"),
+        *("rankings_", "source_weights_", "weights_", "coverage_"),
+        *("_factor", "_slopes", "_offsets"),
     )
+    _records: ClassVar[Mapping[str, type]] = {"reference_": Reference}
 
     def __init__(
         self,
@@ -193,11 +196,6 @@ class WeightedMean(SemanticHead, BaseEstimator):
         self.evidence_weight = evidence_weight
         self.source_weights = source_weights
         self.example_prior = example_prior
-
-    @property
-    def takes_reference(self) -> bool:
-        """Whether `fit` can use a reference."""
-        return True
 
     def require_parameters(self) -> None:
         """Raise for a parameter with a wrong value."""
@@ -234,10 +232,6 @@ class WeightedMean(SemanticHead, BaseEstimator):
         self.missing_ = _find_missing(self.rankings_, self.source_weights_ or {})
         usual = self.reference_
         self._target_std: Any = 1.0 if usual is None else usual.target_std[:, None]
-        # Cast once: there are many blocks of scores.
-        self._cast: dict[np.dtype[np.floating], Floats] = {
-            np.dtype(dtype): self._slopes.astype(dtype) for dtype in (np.float32, np.float64)
-        }
 
     def _prototypes(self) -> Prototypes:
         directions = self.weights_ - self.weights_.mean(axis=1, keepdims=True)
@@ -328,20 +322,17 @@ class WeightedMean(SemanticHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return TEMPERATURE
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants: Constants = {"slopes": self._cast[dtype].T, "offsets": self._offsets}
-        return constants | pair_constants(len(self.items_), kind)
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
+        # In single precision if the scores are.
+        slopes = self._slopes.astype(dtype, copy=False).T
+        own = {"slopes": slopes, "offsets": self._offsets}
+        return own | pair_constants(len(self.items_), kind, xp)
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         if self.reference_ is not None:
             self.reference_.require_kind(kind)
         scores, std = center_rows(class_scores(f, kind, len(self.items_), c, xp), xp)
         return scores @ c["slopes"] / std + c["offsets"]
-
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        # In single precision if the scores are.
-        c = self._constants("multiclass", values.dtype)
-        return np.ascontiguousarray(self._formula(values, kind, c, np, None).T)
 
     def _block_rows(self, kind: Kind) -> int:
         # A matrix product is slower in blocks of a few rows.
