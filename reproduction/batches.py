@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import log_loss
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_share
 from rankshot.core.files import replace_file
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import expected_calibration_error, format_share
+from rankshot.zeroshot.metrics import expected_calibration_error
 from rankshot.zeroshot.scores import Scores
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.result_tables import ResultTable, Value, format_markdown

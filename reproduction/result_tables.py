@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import RankshotError, format_share, short_repr
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.metrics import Interval
 
 
 class OursAndPaper(NamedTuple):

@@ -9,9 +9,10 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.errors import format_share
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Bootstrap, Interval, format_share
+from rankshot.zeroshot.metrics import Bootstrap, Interval
 from reproduction.benchmark import find_unranked_targets
 from reproduction.classifiers import LEAST_SQUARES, AnnounceStep
 from reproduction.evaluator import (

@@ -8,9 +8,10 @@ from itertools import permutations
 
 import numpy as np
 
+from rankshot.core.errors import format_share
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import format_share, mean_class_accuracy
+from rankshot.zeroshot.metrics import mean_class_accuracy
 from reproduction.benchmark import Task, find_unranked_targets
 from reproduction.classifiers import AnnounceStep
 from reproduction.evaluator import Configuration, Evaluator

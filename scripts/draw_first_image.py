@@ -71,8 +71,9 @@ def describe(folder, found, seconds):
     n_correct = sum(card["correct"] for card in cards)
     (row,) = (i for i, one in enumerate(rows) if photos.labels[one] == EXPLAINED)
     why = rankshot.explain(found.head, photos.scores[rows][row : row + 1])[0]
-    listed = [(name, value) for name, value in why.items if name in why.listed]
-    longest = max(value for _, value in listed)
+    evidence = dict(why.items)
+    longest = max(evidence[name] for name in why.listed)
+    order = photos.rankings.select(target=EXPLAINED).orders()[0]
     values = photos.scores.values[rows][row]
     place = {
         name: 1 + int((values > values[photos.scores.items.index(name)]).sum())
@@ -81,7 +82,7 @@ def describe(folder, found, seconds):
     return {
         "cards": cards,
         "explained": cards[row],
-        "bars": [(name, 100 * value / longest, place[name]) for name, value in listed],
+        "bars": [(name, 100 * evidence[name] / longest, place[name]) for name in order],
         "correct": f"{n_correct} of {len(cards)} correct",
         "seconds": f"{seconds:.0f} s",
     }

@@ -6,7 +6,7 @@
 - leaderboard.png: the plot of the command in README.md
 - survey.png: a question half answered, on a phone and on a desktop
 - researcher.png: the researcher's page of a survey with simulated answers
-- review.png: the page that checks and corrects predictions
+- review.png, review-phone.png: the page that checks and corrects predictions
 - images of the gallery, copied from docs/gallery: build the site first, with ``make docs``
 
 The pages are shown by the system's Chromium, as in the tests, and served as in the tests. Each file
@@ -48,6 +48,8 @@ COPIED = {"groups": "rankings/images/sphx_glr_02_groups_of_raters_001.png"}
 """Images of the gallery that the guide shows."""
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 900, "height": 600}
 TOKEN = "0123456789abcdef"
+WRONG = "0160.png"
+"""A truck that is predicted to be an automobile."""
 
 
 def main() -> None:
@@ -120,22 +122,23 @@ def take_review(browser):
         replace(scores, features=data.new[rows]), rankshot.zeroshot.Plan(), load_panel()
     )
     ids = [f"{row:04}.png" for row in rows]
-    with TemporaryDirectory() as folder, open_page(browser, {"width": 1280, "height": 800}) as page:
+    with TemporaryDirectory() as folder:
         place = Path(folder, "photos")
         place.mkdir()
         for name, pixels in zip(ids, images, strict=True):
             Image.fromarray(pixels).save(place / name)
         with serve_review(Path(folder), learner, ids, place) as served:
-            page.goto(served.url)
-            page.locator(".card").nth(1).click()
-            # A few cards that are seen, and some more, so that much changes.
-            shown = page.locator(".card").evaluate_all("all => all.map(card => card.dataset.row)")
-            chosen = [int(row) for row in [*shown[:5], *shown[20::3]]]
-            served.review.set_labels({row: str(truth[row]) for row in chosen})
-            page.get_by_text("changed").wait_for()
-            page.locator(".card").nth(6).click()
-            page.wait_for_timeout(500)
-            save("review", photograph(page))
+            served.review.set_labels({row: str(truth[row]) for row in range(0, len(ids), 4)})
+            served.review.learn()
+            for name, size in {"review": (1280, 744), "review-phone": (390, 760)}.items():
+                viewport = dict(zip(("width", "height"), size, strict=True))
+                with open_page(browser, viewport) as page:
+                    page.goto(served.url)
+                    page.locator(".card", has_text=WRONG).click()
+                    if name == "review":
+                        page.evaluate("scrollTo(0, 0)")
+                    page.wait_for_load_state("networkidle")
+                    save(name, photograph(page))
 
 
 # ---- The survey

@@ -60,7 +60,7 @@ for row in range(5):
 # --------------------------------
 #
 # These are the four lists for "tire_pressure". The four raters agree on what comes first. Each is
-# one call of a language model that saw only the names of the intents.
+# one call to a language model that saw only the names of the intents.
 
 rs.plots.RankingsDisplay.from_rankings(data.panel, "tire_pressure", k=6)
 plt.show()
@@ -112,11 +112,11 @@ def count(labels):
     return ", ".join(f"{name} ({n})" for name, n in Counter(labels.tolist()).most_common(3))
 
 
-print(f"{worst}: {shares[worst]:.0%} correct; the others are called {count(found[is_lost])}")
-print(f"for these, the pipeline says {count(said[is_lost])}")
+print(f"{worst}: {shares[worst]:.0%} correct; the others are predicted as {count(found[is_lost])}")
+print(f"the pipeline itself predicts {count(said[is_lost])}")
 
 # %%
-# These requests ask for the interest of a bank account. The pipeline sees the word "account" and
+# These requests ask about the interest on a bank account. The pipeline sees the word "account" and
 # predicts "balance". The raters ranked it among the first for "routing"; for "interest_rate" they
 # thought of other rates. Raters who see no requests cannot know such words.
 #

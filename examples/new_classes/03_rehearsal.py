@@ -15,7 +15,7 @@ labels.
 # -------------
 #
 # It needs labelled inputs of seen classes, and rankings of some *seen* classes by the same raters
-# that rank the new ones. Here six calls of a language model have ranked 20 seen classes.
+# that rank the new ones. Here six calls to a language model ranked 20 seen classes.
 # The rehearsal trains the classifier twice: without the 20 classes, and then with all of them.
 
 # sphinx_gallery_thumbnail_number = 2

@@ -79,7 +79,7 @@ print(", ".join(f"{name} {p:.0%}" for name, p in airplane.alternatives))
 # mean of the contributions over these images shows what they have in common.
 
 wrong = np.flatnonzero((data.new_label == "ship") & (found == "airplane"))
-print(f"{len(wrong)} of {np.sum(data.new_label == 'ship')} ships were called airplanes")
+print(f"{len(wrong)} of {np.sum(data.new_label == 'ship')} ships were classified as airplanes")
 
 totals = dict.fromkeys(data.seen_classes, 0.0)
 for explanation in rs.explain(head, scores[wrong], target="airplane", against="ship"):
@@ -105,7 +105,7 @@ for name in ("airplane", "ship"):
     plt.show()
 
 # %%
-# All raters put "rocket" first for airplane: both are long, and in front of the sky. The classifier
+# All raters put "rocket" first for airplane: both are long shapes against the sky. The classifier
 # sees rockets in many ships as well. Would the head be better without the rocket?
 
 shorter = rs.Rankings.from_orders(
@@ -122,7 +122,7 @@ for name, answers in (("with rocket", found), ("without rocket", without)):
 
 # %%
 # The explanation was correct: without the rocket, more ships are recognised. But as many airplanes
-# are lost, and the overall accuracy is the same. These seen classes do not contain what
+# are lost, and the overall accuracy is the same. The scores of these seen classes do not show what
 # distinguishes a ship from an airplane. An explanation shows such a limit; it does not remove it.
 # (A change that was made because of these images must be measured on others.)
 #

@@ -111,7 +111,7 @@ classes = np.array(json.loads(session.get_modelmeta().custom_metadata_map["class
 features = data.new.astype(np.float32)
 proba, numbers = session.run(["probabilities", "label"], {"features": features})
 print(f"classes: {', '.join(classes)}")
-print(f"the same answers as torch: {np.mean(classes[numbers] == labels):.2%}")
+print(f"the same predictions as torch: {np.mean(classes[numbers] == labels):.2%}")
 
 # %%
 # The probabilities are those of the head in Python, up to rounding:
@@ -164,8 +164,8 @@ ax.grid(alpha=0.3, which="both")
 plt.show()
 
 # %%
-# What a GPU gains
-# ----------------
+# How much faster is a GPU?
+# -------------------------
 #
 # The head is small compared with most networks. A GPU helps if the scores are already on it and if
 # there are many inputs. Measured with scores of 200,000 inputs and 100 seen classes, for

@@ -13,8 +13,8 @@ recognised from lists of similar activities. The signals are simulated.
 # ---------------------------
 #
 # Each input is four seconds of an accelerometer with three axes. It becomes a row of a table: the
-# mean and the standard deviation of each axis, and the power of the vertical axis in eight bands of
-# frequencies. Every recording has its own speed, strength and angle.
+# mean and the standard deviation of each axis, and the power of the vertical axis in eight
+# frequency bands. Every recording has its own speed, strength and angle.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -114,7 +114,7 @@ rs.plots.ConfusionDisplay.from_predictions(y_new, found)
 plt.show()
 
 # %%
-# Why is a recording called jogging? The contributions of the seen activities add up to the
+# Why was a recording classified as jogging? The contributions of the seen activities add up to the
 # decision:
 
 row = int(np.flatnonzero((y_new == "jogging") & (found == "jogging"))[0])

@@ -12,9 +12,9 @@ of the other predictions are correct.
 # A review
 # --------
 #
-# The classifier knows the 100 classes of CIFAR-100; the new classes are those of CIFAR-10, known by
-# the rankings of a panel. Every decision is a line of a file, so nothing is lost if the process
-# ends.
+# The classifier knows the 100 classes of CIFAR-100; the new classes are those of CIFAR-10,
+# described by the rankings of a panel. Every decision is a line of a file, so nothing is lost if
+# the process ends.
 
 import tempfile
 from pathlib import Path
@@ -54,7 +54,7 @@ for _ in range(6):
     review.set_labels({int(row): str(truth[row]) for row in useful})
     review.learn()
     change = review.changes
-    print(f"{change.n:,} predictions changed, most: {change.before} -> {change.after}")
+    print(f"{change.n:,} predictions changed, most often {change.before} -> {change.after}")
 print(f"accuracy: {accuracies[0]:.0%} without labels, {accuracies[3]:.0%} with 30 labels")
 
 # %%
@@ -76,7 +76,7 @@ for _ in range(200):
     found.append((audit["n_correct"] / audit["n_checked"], audit["low"], audit["high"]))
 print(f"{found[-1][0]:.0%} correct, between {found[-1][1]:.0%} and {found[-1][2]:.0%}")
 print(f"{audit['more']:,} more checks would halve the interval")
-print(f"in truth: {share:.0%} of {len(left):,} inputs")
+print(f"actually correct: {share:.0%} of {len(left):,} inputs")
 
 # %%
 # When the audit is closed, the checked inputs become labelled examples, from which the head learns.

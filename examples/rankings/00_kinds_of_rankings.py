@@ -91,10 +91,10 @@ for kind, rankings in read.items():
     order = rs.kemeny(rankings, method="exact").order
     print(f"{kind:<7} Kemeny: {' > '.join(name[-1] for name in order)}")
 lost = ballots.weights[ballots.lengths == 1].sum()
-print(f"{lost:,.0f} of {ballots.weights.sum():,.0f} ballots say nothing as rankings of a subset")
+print(f"as subset rankings, {lost:,.0f} of {ballots.weights.sum():,.0f} ballots compare nothing")
 
 # %%
-# From the same ballots, candidate 1 falls from the second place to the fourth. So ask how the
+# From the same ballots, candidate 1 falls from second place to fourth. So ask how the
 # lists were made:
 #
 # =====================================================  ============

@@ -58,9 +58,9 @@ rs.plots.RankingsDisplay.from_rankings(apply_rules(ballots))
 
 # %%
 # All rules agree on the last three places. They disagree on the winner. The rules based on
-# majorities choose candidate 3, who beats each other candidate in a duel (a Condorcet winner). The
-# majority over candidate 1 is small. Each row of the plot shows how often a candidate was put
-# before each other one, in percent:
+# majorities choose candidate 3, who beats every other candidate head-to-head (a Condorcet winner).
+# The majority over candidate 1 is small. Each row of the plot shows how often a candidate was put
+# before each of the others, in percent:
 
 print("Condorcet winner:", rs.ranking.condorcet_winner(ballots))
 rs.plots.PrecedenceDisplay.from_rankings(ballots)
@@ -107,7 +107,7 @@ axes[0].set_ylabel("share of the ballots")
 plt.show()
 
 # %%
-# No single order shows this: candidate 3 is most often the first, and nearly as often the last.
+# No single order shows this: candidate 3 is most often first, and nearly as often last.
 # Diaconis (1989), who made these data known, concluded that there were two groups of voters, one
 # for the candidates 1 and 3, the other for 4 and 5.
 # :ref:`sphx_glr_gallery_rankings_02_groups_of_raters.py` finds them. Kendall's W measures how much

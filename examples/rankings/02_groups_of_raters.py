@@ -69,9 +69,9 @@ clear = np.maximum(membership, 1 - membership) > 0.9
 print(f"{np.average(clear, weights=complete.weights):.0%} of the ballots are clear")
 
 # %%
-# The duels between two candidates show the difference best. Every ballot is weighted by its
-# probability of belonging to the group. Numbers are percentages of the group's ballots that put the
-# row's candidate before the column's:
+# Head-to-head comparisons of two candidates show the difference best. Every ballot is weighted by
+# its probability of belonging to the group. Numbers are percentages of the group's ballots that put
+# the row's candidate before the column's:
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for g, ax in enumerate(axes):

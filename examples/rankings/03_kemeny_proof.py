@@ -82,10 +82,10 @@ for i, j, k in permutations(range(8), 3):
 
 # %%
 # Every order must go against one majority of a cycle. This is the idea of the proof. A linear
-# program has one variable for each "i before j" and a constraint for each three items: i before j,
-# j before k and k before i cannot all be true. Its optimum is a bound for all orders. rankshot adds
-# only constraints that are violated, and raises the bound until it meets the score of an order.
-# Then this order is proved to be optimal.
+# program has one variable for each "i before j" and a constraint for each triple of items: i before
+# j, j before k and k before i cannot all be true. Its optimum is a bound for all orders. rankshot
+# adds only constraints that are violated, and raises the bound until it meets the score of an
+# order. Then this order is proved to be optimal.
 #
 # In the plot, the rows are sorted by average place. Each cell is the percentage of raters who put
 # the animal of the row before that of the column.
@@ -129,8 +129,8 @@ print(" > ".join(results["exact"].order[:6]), "> …")
 
 # %%
 # **Summary.** Use ``method="exact"`` and read ``optimal``. For hundreds of items with many cycles
-# the proof may take long: set ``time_limit``. Then ``score`` and ``bound`` still show how far from
-# the optimum the order can be. An optimal order need not be the only one.
+# the proof may take a long time: set ``time_limit``. Then ``score`` and ``bound`` still show how
+# far from the optimum the order can be. An optimal order need not be the only one.
 #
 # **Where to go next.** :doc:`Rankings and their models </guide/ranking>` has the definitions for
 # top-K lists, ties and weights. :ref:`sphx_glr_gallery_rankings_01_election.py` compares rules.

@@ -58,7 +58,7 @@ for first, second in [board.items[0:2], board.items[2:4]]:
 
 # %%
 # Ranks have intervals as well. The crosses are the true ranks,
-# which only a simulation knows:
+# which are known only in a simulation:
 
 true_rank = np.array([models.index(name) + 1 for name in board.items])
 low, high = board.rank_intervals.T

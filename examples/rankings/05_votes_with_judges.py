@@ -11,7 +11,8 @@ votes are simulated, so that the truth is known.
 # A table of votes
 # ----------------
 # Six models, eight judges, 2,400 votes. Five judges are language models, which prefer long answers;
-# three are people. The longest answers come from a mediocre model, ``verbose``.
+# three are people. The longest answers come from a mediocre model, ``verbose``. (The lengths are
+# standardised: 0 is the mean.)
 
 import csv
 import tempfile
@@ -82,27 +83,34 @@ plt.show()
 # %%
 # Which judge differs?
 # --------------------
-# One model per judge gives one order per judge. Kendall's W measures how well these orders agree,
-# and a correlation how well each judge agrees with the others:
+# :func:`~rankshot.ranking.rater_reliability` compares the votes of each judge with a model of all
+# other votes. *Agreement* is the share of votes for the item that the others prefer, and *expected*
+# is this share for a judge like the others. *Reliability* is 1 for such a judge and 0.5 for random
+# votes:
 
 votes = rs.Rankings.from_votes(path)
-orders = [rs.PlackettLuce().fit(votes.select(rater=judge)).mode_ for judge in judges]
-test = rs.agreement(rs.Rankings.from_orders(orders, items=models, raters=judges), random_state=0)
-print(f"Kendall's W {test.concordance:.2f}, p = {test.p_value:.3f}")
-for judge, correlation in zip(test.raters, test.correlations, strict=True):
-    print(f"{judge:<10}{correlation:5.2f}")
+reliabilities = rs.ranking.rater_reliability(votes)
+print("judge     agreement  expected  reliability  p-value")
+for one in reliabilities:
+    print(f"{one.rater:<9}{one.agreement:10.2f}{one.expected:10.2f}", end="")
+    print(f"{one.reliability:13.2f}{one.p_value:9.2g}")
 
 _, ax = plt.subplots(figsize=(5.6, 2.8), layout="constrained")
-colours = ["C1" if judge == "llm 5" else "C0" for judge in test.raters]
-ax.bar(test.raters, test.correlations, color=colours)
-ax.set_ylabel("correlation with\nthe other judges")
+colours = ["C1" if one.p_value < 0.05 else "C0" for one in reliabilities]
+ax.bar(
+    [one.rater for one in reliabilities], [one.reliability for one in reliabilities], color=colours
+)
+ax.axhline(0.5, color="0.5", linewidth=1)
+ax.set(ylabel="reliability", ylim=(0, 1.05))
 ax.tick_params(axis="x", rotation=30)
 plt.show()
 
 # %%
-# The judge ``llm 5`` votes at random, as its correlation shows. Without that judge:
+# The judge ``llm 5`` votes at random: its reliability is close to the line at 0.5. Without that
+# judge, and corrected for length and position:
 
-print(rs.leaderboard(votes[votes.raters != "llm 5"]))
+kept = [dict(zip(header, row, strict=True)) for row in rows if row[3] != "llm 5"]
+print(rs.leaderboard(kept, covariates=["length", "position"]))
 folder.cleanup()
 
 # %%

@@ -10,7 +10,7 @@ is drawn and draw it; with ``ax=`` they draw on existing axes.
 # Rankings side by side
 # ---------------------
 # :class:`~rankshot.plots.RankingsDisplay`: one column per ranking, the best item first. Items that
-# most columns list have a colour.
+# occur in most columns are coloured.
 
 import matplotlib.pyplot as plt
 

@@ -42,9 +42,9 @@ frog = rs.Rankings.from_orders(orders, items=load_panel().items, sources=shown)
 rs.plots.RankingsDisplay.from_rankings(frog, k=6)
 
 # %%
-# The sources disagree about what resembles a frog. WordNet knows relatives, and ties 17 classes in
-# the third place. The Wikipedia text is small, and its list is noisy. Both questions of the panel
-# begin with lizard and turtle.
+# The sources disagree about what resembles a frog. WordNet knows relatives, and 17 classes tie for
+# third place. The Wikipedia text is small, and its list is noisy. Both questions of the panel begin
+# with lizard and turtle.
 #
 # Rehearsal: hold out seen classes
 # --------------------------------

@@ -117,7 +117,8 @@ print(f"{len(rankings)} rankings, of {len(rankings.rater_names)} raters")
 rs.plots.RankingsDisplay.from_rankings(rankings, "cat", k=8)
 
 # %%
-# Kendall's W is 1 if all raters agree. Random lists would have 1/4 here, since there are four.
+# Kendall's W is 1 if all raters agree. For random lists it would be 1/4 on average, since there are
+# four raters.
 
 for target, some in rankings.by_target().items():
     order = rs.kemeny(some, method="exact").order[:4]

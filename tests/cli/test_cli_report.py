@@ -131,7 +131,7 @@ def headings(text):
     return re.findall(r"<h2[^>]*>(.*?)</h2>", text.partition("<main>")[2])
 
 
-RESULTS = ["Confusions", "Calibration", "Classes"]
+RESULTS = ["Confusions", "Classes", "Calibration"]
 RANKINGS = ["Similar classes", "Consensus"]
 END = "About this report"
 
@@ -167,7 +167,8 @@ def test_examples_are_not_test_inputs(folder):
         assert f" of {n} inputs correct; report" in out
         assert f" of {n} inputs of 3 new classes" in page(folder)
         assert "no training example" not in page(folder)
-        assert "and by a few labelled examples" in page(folder)
+        assert "and by a few labelled examples. Examples do not count as test" in page(folder)
+        assert "2 examples left out" in page(folder)
     run_well(REPORT)
     assert "no training example" in page(folder)
     (folder / "truth.csv").write_text("".join(["id,label\n", *rows]))

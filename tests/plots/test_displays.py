@@ -167,7 +167,7 @@ def test_discs_are_the_bins_and_their_numbers(rng):
     )
     error = np.average([abs(c - a) for c, a in wanted], weights=counts)
     label = display.ax_.get_legend().get_texts()[1].get_text()
-    assert label == f"head, calibration error {error:.3f}".replace("0.", ".")
+    assert label == f"head, calibration error {error:.1%}"
     assert_inside(display)
 
 

@@ -65,8 +65,8 @@ SECTIONS = {
     "predictions": "overview",
     "images": "gallery",
     "confusions": "evaluation",
-    "calibration": "evaluation",
     "classes": "evaluation",
+    "calibration": "evaluation",
     "explanations": "explanations",
     "similar_classes": "similar",
     "consensus": "consensuses",
@@ -89,12 +89,12 @@ def test_every_number_and_name_is_on_the_page(full):
     wanted = """
         Ten new classes|Recognises all.|Rankings of seen classes.|Test images|10,000
         31.1% (95% interval 30.2–32.1%)|44.5% (95% interval 43.0–46.1%)|n/a|Accuracy on CIFAR.
-        leopard|tiger = lion|fox|.712|.234|Intervals are Wilson's.
-        .456|.567|Only the first 1,000 of 1,234 classes were compared.
+        leopard|tiger = lion|fox|71.2%|23.4%|Intervals are Wilson's.
+        54.4%|43.3%|Only the first 1,000 of 1,234 classes were compared.
         50.0%|70.0%|51|27|24|33|77|1,234|56
-        mean over classes60.0%
+        mean accuracy of a class60.0%
         dogcat|26.5%|30.0%|23.5%
-        .110|110|102|1,000|50–100%
+        11.0%|110|102|1,000|50–100%
         17 places
         image 17|62.3%|✗ wrong|The true class is dog|×3.6|÷1.5|×1.4|21.4%|7.1%
         Why cat rather than the average class
@@ -142,6 +142,15 @@ def test_an_explanation_has_eight_bars_and_the_rest():
     rest = np.exp(sum(value for name, value in items[8:] if name in listed))
     assert own["note"] == f"6 others, together ×{rest:.1f}."
     assert "seen8" not in str(why)
+
+
+def test_an_explanation_names_what_contributes_besides_the_rankings():
+    why = replace(EXAMPLE.explanation, examples=0.7, batch=-0.05, by_rankings=("dog", 0.456))
+    page = Walker(render_report(Report("t", explanations=(EXAMPLE._replace(explanation=why),))))
+    for text in ("labelled examples", "×2.0", "other inputs of the batch", "÷1.05"):
+        assert text in page.text
+    assert "By this input alone: dog 45.6%." in page.text
+    assert "evidence" not in [bar.name for bar in format_explanations([EXAMPLE])[0][1][-1]["bars"]]
 
 
 def test_nothing_is_loaded_and_all_is_named_for_those_who_cannot_see(full):

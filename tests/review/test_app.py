@@ -13,6 +13,7 @@ from small_review import SEEN, TOKEN, make_scores, open_review
 import rankshot as rs
 from asgi import URLENCODED, Client
 from rankshot.review.app import create_app
+from rankshot.review.audit import Checked, confidence_sequence
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.results import Results
 
@@ -215,6 +216,15 @@ def test_files_to_take_away(served, tmp_path):
     scores = make_scores(40)[0]
     assert head.predict(scores).tolist() == served.review.predicted.labels.tolist()
     report = served.client.get("/files/report.html").text
-    assert "Reviewed predictions" in report
+    assert "40 predictions of 4 new classes" in report
+    assert "the accuracy is not known" in report
+    served.client.post_json("/api/audit", {"action": "open"})
+    first = served.review.audit.next_row
+    label = str(served.review.predicted.labels[first])
+    served.client.post_json("/api/audit", {"action": "check", "row": first, "label": label})
+    served.client.post_json("/api/audit", {"action": "close"})
+    low, high = confidence_sequence(Checked(1, 1, 37))
+    interval = f"100.0% (95% interval {100 * low:.1f}–{100 * high:.1f}%)"
+    assert interval in served.client.get("/files/report.html").text
     explained = served.client.read("/api/explanation/10")["text"]
     assert any(name in explained for name in SEEN)

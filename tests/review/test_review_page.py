@@ -46,7 +46,7 @@ def open_page(browser, served):
     contexts, wrong = [], []
 
     def open_new_page(**options):
-        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         context.set_default_timeout(120_000)
         contexts.append(context)
         page = context.new_page()
@@ -198,6 +198,32 @@ def test_an_audit(open_page, served):
     page.get_by_role("button", name="Close the audit, and learn from it").click()
     page.get_by_text("The last audit:").wait_for()
     assert len(served.review.labels) == 5
+
+
+COVERED = """
+    const panel = document.querySelector('aside').getBoundingClientRect();
+    return [panel.height / innerHeight, document.documentElement.scrollWidth - innerWidth];
+"""
+
+
+def test_on_a_phone_the_panel_leaves_room_and_errors_are_seen(open_page, served):
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
+    covered, sideways = page.evaluate(f"(() => {{{COVERED}}})()")
+    assert covered < 1 / 3
+    assert sideways <= 0
+    # A card that has the focus is not under the panel.
+    page.locator(".card").first.tap()
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+        card = page.locator(".card:focus").bounding_box()
+        assert card["y"] + card["height"] <= page.locator("aside").bounding_box()["y"]
+    page.route("**/api/labels", lambda route: route.fulfill(status=422, json={"error": "full"}))
+    page.get_by_role("button", name="Correct", exact=True).tap()
+    error = page.get_by_text("Not saved: full")
+    error.wait_for()
+    assert page.evaluate("scrollY") > 0
+    assert error.bounding_box()["y"] >= 0
+    check(page)
 
 
 def test_accessibility(open_page, served):

@@ -20,7 +20,7 @@ import typer
 
 from rankshot import jobs
 from rankshot.core.errors import RankshotError
-from rankshot.core.files import name_disk_errors, require_ending
+from rankshot.core.files import has_pattern, is_address, name_disk_errors, require_ending
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -340,7 +340,6 @@ def choose_workers(
 def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
     """Tell whether many files are to be read: a folder, a pattern, an address, or on workers."""
     from rankshot.core.validation import require_whole_number
-    from rankshot.jobs.storage import has_pattern, is_address
 
     if workers is not None:
         require_whole_number("--workers", workers)

@@ -51,8 +51,9 @@ def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> N
 
 def _write_comparison(page: Path) -> None:
     """Compare all methods, print the accuracies and write the report."""
+    from rankshot.core.errors import format_share
     from rankshot.report.demo import demo_report, run_demo
-    from rankshot.zeroshot.metrics import accuracy, format_share
+    from rankshot.zeroshot.metrics import accuracy
 
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)

@@ -197,7 +197,7 @@ def _examine_network(
 
 def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
-    from rankshot.zeroshot.metrics import format_share
+    from rankshot.core.errors import format_share
     from rankshot.zeroshot.rehearsal import describe_prediction
 
     new = rankings.target_names
@@ -215,7 +215,7 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     """Print which new classes are alike; return which inputs to label."""
     import numpy as np
 
-    from rankshot.zeroshot.metrics import format_share
+    from rankshot.core.errors import format_share
     from rankshot.zeroshot.suggestions import choose_diverse
 
     k = min(MAX_PLACES, head.rankings_.n_items)

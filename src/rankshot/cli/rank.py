@@ -447,15 +447,16 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
 
 def print_rankings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     """Print a table of each class's first seen classes, with one row per source."""
-    from rankshot.ranking.matrices import iterate_choices
 
     def format_first(target: str, source: str) -> str:
         these = rankings[(rankings.targets == target) & (rankings.sources == source)]
         if not len(these):
             return "-"
         others = f" ({format_count(len(these) - 1, 'more rater')})" if len(these) > 1 else ""
-        ties = [[rankings.items[i] for i in codes] for codes, _ in iterate_choices(these[0])]
-        return format_order(ties, most=SHOWN) + others
+        first = these[0]
+        # A subset ranking also has items after its first K, all in one tie.
+        n_places = int(first.places[first.lengths[0] - 1]) + 1
+        return format_order(first.orders()[0][:n_places], most=SHOWN) + others
 
     names = rankings.source_names
     # One column per source would leave too little width for each.

@@ -155,7 +155,7 @@ def _describe_settings(head: Any) -> str:
 
 def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     """Print what was tried, and what was chosen."""
-    from rankshot.zeroshot.metrics import format_share
+    from rankshot.core.errors import format_share
 
     rows = [
         [each.what, str(each.accuracy), "chosen" if each.accuracy is rehearsal.accuracy_ else ""]

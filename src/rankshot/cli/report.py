@@ -147,9 +147,9 @@ def report(
     has_rankings = options.rankings is not None or options.fitted is not None
     _check_options(options, scores, has_rankings=has_rankings)
     predicted = zeroshot.read_predictions(predictions)
-    labels = None
+    labels, left_out = None, ""
     if truth is not None:
-        predicted, labels = _read_labels(truth, predicted, _find_examples(options))
+        predicted, labels, left_out = _read_labels(truth, predicted, _find_examples(options))
     ids = [str(name) for name in predicted.ids]
     outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
     with prefix_errors(predictions):
@@ -183,7 +183,7 @@ def report(
     fitted_to = {} if options.fitted is None else options.fitted.provenance_.get("files", {})
     known = {"examples": EXAMPLES, "evidence": EVIDENCE}
     if more := [text for what, text in known.items() if what in {**options.files, **fitted_to}]:
-        page = replace(page, lead=LEAD_WITH_MORE.format(" and ".join(more)))
+        page = replace(page, lead=LEAD_WITH_MORE.format(" and ".join(more)) + left_out)
     page = replace(
         page,
         verdict=pages.write_verdict(found, _find_predicted(options), kind),
@@ -242,8 +242,8 @@ def _find_examples(options: HeadOptions) -> set[str]:
 
 def _read_labels(
     path: Path, predicted: Predictions, examples: Collection[str]
-) -> tuple[Predictions, NDArray[np.str_]]:
-    """Return the predictions of labelled inputs that are not ``examples``, and their labels."""
+) -> tuple[Predictions, NDArray[np.str_], str]:
+    """Return predictions and labels of inputs that are not ``examples``, and a remark on these."""
     import numpy as np
 
     labels = zeroshot.read_truth(path, predicted.ids.tolist(), partial=True).astype(str)
@@ -252,10 +252,14 @@ def _read_labels(
     refuse(
         not len(rows), f"{path}: has labels of examples only, which cannot be used to test the head"
     )
+    remark = ""
     if len(rows) < len(labels):
         n = format_count(len(labels), "input")
         used = format_count(int((is_example & (labels != "")).sum()), "example")
-        without = f", without {used} that the head was fitted to" if is_example.any() else ""
+        without = ""
+        if is_example.any():
+            without = f", without {used} that the head was fitted to"
+            remark = f" Examples do not count as test inputs: {used} left out."
         say(f"{path}: labels of {len(rows):,} of the {n}{without}; only these are reported")
         chosen = {name: getattr(predicted, name)[rows] for name in ("ids", "labels", "proba")}
         predicted, labels = replace(predicted, **chosen), labels[rows]
@@ -266,7 +270,7 @@ def _read_labels(
             f"{path}: the true class {name!r} of input {predicted.ids[row]!r} is none of the "
             f"predicted classes{suggest_name(name, classes)}: {quote_names(classes)}"
         )
-    return predicted, labels
+    return predicted, labels, remark
 
 
 def _find_predicted(options: HeadOptions) -> Interval | None:
@@ -332,14 +336,14 @@ def _add_rankings(
             consensus = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
     # Without scores, it is not known how the predictions were made.
-    described = [] if model is None else [("head", type(model.innermost).__name__)]
+    described = [] if model is None else [("method", model.innermost.name)]
     return replace(
         page,
         consensuses=pages.summarize_rankings(rankings, consensus, compared),
         similar=pages.find_similar_classes(
             consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
         ),
-        settings=(("k", f"{k} places of each ranking"), *described),
+        settings=(*described, ("places of each ranking", f"the first {k}")),
     )
 
 

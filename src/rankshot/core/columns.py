@@ -366,8 +366,9 @@ class RowChecks:
         told = [*odd, *(text for _, text in sorted(self._told))]
         if not self.kept.any():
             raise RankshotError(f"{self._table}: no row can be read; the first: {told[0]}")
-        n_odd = int((~self.kept).sum()) + len(odd)
-        warn_of_skipped(n_odd, self.kept.size + len(odd), told)
+        if told:
+            n_odd = int((~self.kept).sum()) + len(odd)
+            warn_of_skipped(n_odd, self.kept.size + len(odd), told)
         return np.flatnonzero(self.kept)
 
 
@@ -390,12 +391,11 @@ def find_readable(rows: Any, read: Callable[[Any], Any]) -> tuple[list[Any], lis
 
 def warn_of_skipped(n_odd: int, n: int, told: Sequence[str]) -> None:
     """Warn that some of n rows were skipped; ``told`` says what is wrong with the first."""
-    if n_odd:
-        warnings.warn(
-            f"{format_count(n_odd, 'row')} of {n:,} skipped: {'; '.join(told[:PROBLEMS_SHOWN])}"
-            f"{' …' if n_odd > PROBLEMS_SHOWN else ''}",
-            stacklevel=5,
-        )
+    warnings.warn(
+        f"{format_count(n_odd, 'row')} of {n:,} skipped: {'; '.join(told[:PROBLEMS_SHOWN])}"
+        f"{' …' if n_odd > PROBLEMS_SHOWN else ''}",
+        stacklevel=5,
+    )
 
 
 def _read_arrow_columns(path: Path, places: list[int], *, numbers: bool) -> Any:

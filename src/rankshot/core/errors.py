@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from difflib import get_close_matches
+from math import isnan
 from reprlib import Repr
 from typing import TYPE_CHECKING
 
@@ -117,3 +118,18 @@ def format_count(number: int, what: str) -> str:
     """Return a number with its noun: 1 ranking, 2 rankings, 3 classes."""
     plural = "es" if what.endswith("s") else "s"
     return f"{number:,} {what}" + ("" if number == 1 else plural)
+
+
+def format_share(share: float) -> str:
+    """Return a share as ``.445``, with three digits and no zero before the point.
+
+    Examples
+    --------
+    >>> from rankshot.core.errors import format_share
+    >>> [format_share(share) for share in (0.4451, 1, -1e-17, -0.05, float("nan"))]
+    ['.445', '1.000', '.000', '-.050', 'n/a']
+    """
+    if isnan(share):
+        return "n/a"
+    text = f"{share:.3f}".replace("-0.000", "0.000")
+    return text.replace("0.", ".", 1) if abs(share) < 1 else text

@@ -23,11 +23,25 @@ MAX_LINE = 2**26
 """Bytes in a line: three million numbers with all their digits."""
 
 
+PATTERN = re.compile(r"[*?\[]")
+"""What makes the name of a file a pattern."""
+
+
 class NamedFile(Protocol):
     """A path, or what opens and prints like one, such as an address in an object store."""
 
     def open(self, mode: Any = ..., /) -> Any:
         """Return a context that opens the file."""
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address such as ``s3://bucket/scores``, not a path."""
+    return "://" in text or "::" in text
+
+
+def has_pattern(text: str) -> bool:
+    """Return whether a text is a pattern such as ``scores/*.parquet``, not the name of a file."""
+    return PATTERN.search(text) is not None and (is_address(text) or not Path(text).exists())
 
 
 def require_ending(path: Path, endings: Collection[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.errors import RankshotError, format_count, format_share
 from rankshot.core.validation import as_names
 from rankshot.inference.images import Preprocessing
 from rankshot.inference.scoring import Classes, ScoredInputs, check_scores, score
@@ -28,7 +28,7 @@ from rankshot.zeroshot.heads.base import (
 )
 from rankshot.zeroshot.heads.batch_refinement import refine_batch
 from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
-from rankshot.zeroshot.metrics import Interval, format_share
+from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.plan import Plan
 from rankshot.zeroshot.rehearsal import (
     LEAST_CLASSES,

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, RowError, format_count, short_repr
+from rankshot.core.errors import RankshotError, RowError, format_count, format_share, short_repr
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.images import (
@@ -32,7 +32,7 @@ from rankshot.inference.inputs import Input, Skipped, open_inputs
 from rankshot.inference.model import Model, fingerprint, join_lines, open_model
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.metrics import Interval, format_share, wilson_interval
+from rankshot.zeroshot.metrics import Interval, wilson_interval
 from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Scores,

@@ -22,7 +22,7 @@ from threading import Lock
 from typing import Any, ClassVar, Protocol
 
 from rankshot.core.errors import OutputError, RankshotError, quote_names
-from rankshot.core.files import DISK_ERRORS
+from rankshot.core.files import DISK_ERRORS, has_pattern
 from rankshot.core.tables import open_csv_writer
 from rankshot.inference.inputs import Skipped
 from rankshot.inference.model import fingerprint
@@ -33,7 +33,6 @@ from rankshot.jobs.storage import (
     fetch_part,
     find_version,
     follow_links,
-    has_pattern,
     is_visible,
     join_address,
     list_files,

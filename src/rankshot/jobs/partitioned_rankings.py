@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import skip_blank_lines
+from rankshot.core.files import has_pattern, skip_blank_lines
 from rankshot.core.progress import announce_pass
 from rankshot.core.tables import open_parquet
 from rankshot.core.validation import as_names, require_whole_number
@@ -31,14 +31,19 @@ from rankshot.jobs.storage import (
     Part,
     StoredFile,
     as_address,
-    has_pattern,
     join_address,
     list_files,
     list_parts,
     new_part,
     remove_partial_files,
 )
-from rankshot.ranking.parts import Combine, RankingParts, add_results, no_rankings
+from rankshot.ranking.parts import (
+    Combine,
+    RankingParts,
+    add_results,
+    no_rankings,
+    select_labelled,
+)
 from rankshot.ranking.ranking_files import (
     GROUP_ENTRIES,
     JSONL_ENDINGS,
@@ -197,7 +202,7 @@ class PartitionedRankings(RankingParts):
 
         Whether there are any is known only when the parts are read.
         """
-        return self.map_parts(_select, target, source, rater)
+        return self.map_parts(select_labelled, target, source, rater)
 
     def prepare(self, build: Callable[..., object], *arguments: object) -> Callable[..., Any]:
         """Return a function that adds up what is asked of built parts, which are kept if they fit.
@@ -332,14 +337,6 @@ def _compute_rows(
 
 def _or_no_rows(rows: NDArray[np.float64] | None) -> NDArray[np.float64]:
     return np.empty(0) if rows is None else rows
-
-
-def _select(part: Rankings, target: str | None, source: str | None, rater: str | None) -> Rankings:
-    keep = np.ones(len(part), bool)
-    for labels, wanted in ((part.targets, target), (part.sources, source), (part.raters, rater)):
-        if wanted is not None:
-            keep &= labels == wanted
-    return part[keep]
 
 
 # -------------------------------------------------------------------- reading

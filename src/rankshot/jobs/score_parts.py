@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, cast
 from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, format_count
+from rankshot.core.files import has_pattern, is_address
 from rankshot.core.tables import ID, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.inference.images import Preprocessing
@@ -66,8 +67,6 @@ from rankshot.jobs.storage import (
     compute_checksum,
     fetch_part,
     find_version,
-    has_pattern,
-    is_address,
     join_address,
     list_parts,
     read_footer,

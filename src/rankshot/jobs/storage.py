@@ -23,7 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import OutputError, RankshotError, quote_names
-from rankshot.core.files import DISK_ERRORS, TEMPORARY, replace_path
+from rankshot.core.files import (
+    DISK_ERRORS,
+    PATTERN,
+    TEMPORARY,
+    has_pattern,
+    is_address,
+    replace_path,
+)
 from rankshot.core.tables import ID, TABLE_ENDINGS, open_parquet
 from rankshot.core.validation import require_module
 
@@ -37,7 +44,6 @@ _VERSION_KEYS = (
     *("ETag", "etag", "md5Hash", "generation"),
     *("mtime", "LastModified", "last_modified", "modification_time", "modificationTime", "created"),
 )
-_PATTERN = re.compile(r"[*?\[]")
 
 
 class Record(NamedTuple):
@@ -102,16 +108,6 @@ class _Place(NamedTuple):
     @property
     def is_local(self) -> bool:
         return bool(self.kinds & {"file", "local"})
-
-
-def is_address(text: str) -> bool:
-    """Return whether a text is an address such as ``s3://bucket/scores``, not a path."""
-    return "://" in text or "::" in text
-
-
-def has_pattern(text: str) -> bool:
-    """Return whether a text is a pattern such as ``scores/*.parquet``, not the name of a file."""
-    return _PATTERN.search(text) is not None and (is_address(text) or not Path(text).exists())
 
 
 def as_address(text: str | Path) -> str:
@@ -199,7 +195,7 @@ def _find_files(place: _Place, address: str) -> tuple[str, Mapping[str, Mapping[
     files, path, _ = place
     with _as_os_error(address):
         if has_pattern(address):
-            folder = _PATTERN.split(path, maxsplit=1)[0].rpartition("/")[0]
+            folder = PATTERN.split(path, maxsplit=1)[0].rpartition("/")[0]
             found = files.glob(path, detail=True)
             return folder, {name: info for name, info in found.items() if info["type"] == "file"}
         try:

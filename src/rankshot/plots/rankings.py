@@ -27,8 +27,8 @@ from rankshot.plots.axes import (
 )
 from rankshot.ranking.consensus.precedence import precedence, sort_by_average
 from rankshot.ranking.models.board import Leaderboard
-from rankshot.ranking.parts import AnyRankings, require_any_rankings, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.parts import AnyRankings, require_any_rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

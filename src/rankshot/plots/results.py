@@ -37,7 +37,6 @@ from rankshot.zeroshot.metrics import (
     compare_labels,
     count_confusions,
     describe_left_out,
-    format_share,
     reliability,
     require_labels,
 )
@@ -82,7 +81,7 @@ class ReliabilityDisplay(Display):
     >>> display = rs.plots.ReliabilityDisplay.from_predictions(
     ...     ["cat", "dog", "dog"], proba, ["cat", "dog"], n_bins=2, name="my head")
     >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    ['calibrated', 'my head, calibration error .133']
+    ['calibrated', 'my head, calibration error 13.3%']
     """
 
     reliability: Reliability
@@ -129,7 +128,7 @@ class ReliabilityDisplay(Display):
         used = bins.count > 0
         x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
         style = choose_style(number)
-        label = f"calibration error {format_share(bins.expected_calibration_error)}"
+        label = f"calibration error {bins.expected_calibration_error:.1%}"
         if self.name is not None:
             label = f"{shorten(self.name)}, {label}"
         line = {"color": style["color"], "linestyle": style["linestyle"]}
@@ -149,6 +148,8 @@ class ReliabilityDisplay(Display):
                 color=style["color"],
             )
         ax.set(xlim=(-0.02, 1.05), ylim=(-0.08, 1.08), xlabel="confidence", ylabel="accuracy")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter("{x:.0%}")
         ax.set_aspect("equal")
         ax.grid(color=GRID)
         ax.set_axisbelow(True)

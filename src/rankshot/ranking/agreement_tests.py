@@ -15,8 +15,8 @@ from rankshot.core.validation import Seed, require_generator, require_number, re
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.matrices import ABSENT, levels
-from rankshot.ranking.parts import require_one_subject, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.parts import require_one_subject
+from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.rater_agreement import Blocks, arrange_blocks, deviations, prepare_raters
 
 Floats = NDArray[np.float64]
@@ -222,9 +222,8 @@ def _find_units(rankings: Rankings) -> _Units:
     np.add.at(table, (of_entry, codes), shifts)
     compared[of_entry, codes] = True
     compared[unit[~rankings.is_subset]] = True
-    n_compared = np.where(rankings.is_subset, rankings.n_listed, C)
     one_set = np.ones(n, bool)
-    one_set[unit[n_compared < compared.sum(axis=1)[unit]]] = False
+    one_set[unit[rankings.n_compared < compared.sum(axis=1)[unit]]] = False
     return _Units(rankings, rows, unit, tuple(number), table, compared, one_set)
 
 

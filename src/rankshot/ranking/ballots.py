@@ -24,7 +24,7 @@ from rankshot.ranking.construction import (
     find_first,
     number_items,
     number_rows,
-    row_starts,
+    rank_sorted,
     validate_columns,
 )
 from rankshot.ranking.rankings import Rankings
@@ -447,21 +447,17 @@ def _read_long(
         if not rows.size:
             raise RankshotError(f"{table}: {value!r} is empty in all rows")
         rows = rows[np.lexsort((sign * numbers[rows], begin[rows]))]
-        starts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
+        firsts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
+        starts = np.append(firsts, rows.size)
         names, codes = number_items(
             items.labels, items.codes[rows], known, lambda i: table.where(int(rows[i]))
         )
-        sizes = np.diff(np.append(starts, rows.size))
-        step = np.diff(numbers[rows], prepend=np.nan) != 0
-        step[starts] = False
-        run = np.cumsum(step)
-        places = (run - np.repeat(run[starts], sizes)).astype(np.int32)
-        firsts = rows[starts]
-        entries = Entries(codes, places, row_starts(sizes)).sort_ties()
+        entries = Entries(codes, rank_sorted(numbers[rows], starts), starts).sort_ties()
+        sizes = entries.sizes
         is_partial = layout == "scores" and bool(np.any(sizes < len(names)))
         columns = validate_columns(
-            firsts.size, kind="subset" if is_partial else kind, **describe(firsts)
+            sizes.size, kind="subset" if is_partial else kind, **describe(rows[firsts])
         )
-        return Rankings(names, *entries, entries.sizes, *columns)
+        return Rankings(names, *entries, sizes, *columns)
 
     return build

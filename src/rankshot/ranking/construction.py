@@ -35,6 +35,33 @@ Column = NDArray[Any]
 """One value per ranking, of any type."""
 
 
+class Groups(NamedTuple):
+    """Groups of items of equal place, ranking by ranking; one that is not tied is a group of one.
+
+    Attributes
+    ----------
+    begin : ndarray of int
+        How many items of the ranking come before the group.
+    size : ndarray of int
+        How many items the group has.
+    row : ndarray of int
+        The number of the ranking.
+    taken : ndarray of int
+        How many items of the group belong to the first K: some of them in a tie that K cuts, and
+        none in what a subset ranking lists after its first K.
+    """
+
+    begin: NDArray[np.int64]
+    size: NDArray[np.int64]
+    row: NDArray[np.int64]
+    taken: NDArray[np.int64]
+
+    @property
+    def is_cut(self) -> NDArray[np.bool_]:
+        """Whether K cuts the tie."""
+        return np.asarray((self.taken > 0) & (self.taken < self.size))
+
+
 class Entries(NamedTuple):
     """Lists of different lengths in flat arrays, as `Rankings` stores them.
 
@@ -102,6 +129,13 @@ class Entries(NamedTuple):
         is_first[self.starts] = True
         return is_first
 
+    def find_groups(self, lengths: NDArray[np.int64]) -> Groups:
+        """Return the groups of tied items; ``lengths`` has K of each row."""
+        ends = np.flatnonzero(self.group_starts())
+        row, size = self.rows[ends[:-1]], np.diff(ends)
+        begin = ends[:-1] - self.starts[row]
+        return Groups(begin, size, row, np.clip(lengths[row] - begin, 0, size))
+
     def sort_ties(self) -> Entries:
         """Put tied items in ascending order, so that equal rankings have equal arrays.
 
@@ -142,6 +176,18 @@ def row_starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 def count_places(starts: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return 0, 1, 2, … inside each row."""
     return (np.arange(starts[-1]) - np.repeat(starts[:-1], np.diff(starts))).astype(np.int32)
+
+
+def rank_sorted(values: Column, starts: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the places 0, 1, 2, … of numbers that are sorted in each row; equal ones are tied.
+
+    No row is empty.
+    """
+    is_new = np.zeros(values.size, bool)
+    is_new[1:] = values[1:] != values[:-1]
+    is_new[starts[:-1]] = False
+    number = np.cumsum(is_new, dtype=np.int32)
+    return number - np.repeat(number[starts[:-1]], np.diff(starts))
 
 
 def find_row(starts: NDArray[np.int64], entry: int) -> int:
@@ -532,17 +578,13 @@ def refuse_cells(
 
 def encode_positions(values: NDArray[np.float64], placed: NDArray[np.bool_]) -> Entries:
     """Sort each row of numbers, smallest first, equal ones tied; list only ``placed`` cells."""
-    n, C = values.shape
     order = np.lexsort((values, ~placed))
-    ranked = np.take_along_axis(values, order, axis=1)
-    step = np.zeros((n, C), np.int32)
-    step[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
-    places = np.cumsum(step, axis=1, dtype=np.int32)
     sizes = placed.sum(axis=1)
     starts = row_starts(sizes)
     refuse_empty(starts, describe_row)
-    kept = np.arange(C) < sizes[:, None]
-    return Entries(order[kept].astype(np.int32), places[kept], starts)
+    kept = np.arange(values.shape[1]) < sizes[:, None]
+    ranked = np.take_along_axis(values, order, axis=1)[kept]
+    return Entries(order[kept].astype(np.int32), rank_sorted(ranked, starts), starts)
 
 
 def encode_item_numbers(lists: ArrayLike, items: tuple[str, ...], *, trusted: bool) -> Entries:

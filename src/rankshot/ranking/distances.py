@@ -11,9 +11,15 @@ from scipy.sparse import csr_array
 
 from rankshot.core.arrays import BLOCK_CELLS, row_blocks
 from rankshot.core.validation import require_whole_number
-from rankshot.ranking.matrices import ABSENT, group_by_place, levels, rows_with_tied_choices
-from rankshot.ranking.parts import refuse_partial, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.construction import row_starts
+from rankshot.ranking.matrices import (
+    ABSENT,
+    levels,
+    mark_ranked,
+    rows_with_tied_choices,
+)
+from rankshot.ranking.parts import refuse_partial
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -194,7 +200,7 @@ def _count_pairs(n: int | NDArray[np.number]) -> Floats:
 
 def _count_tied(rankings: Rankings) -> Floats:
     """Return how many pairs of items each ranking ties."""
-    _, size, row = group_by_place(rankings)
+    _, size, row, _ = rankings.groups
     tied = np.bincount(row, _count_pairs(size), minlength=len(rankings))
     return np.asarray(tied + _count_pairs(rankings.n_items - rankings.n_listed))
 
@@ -288,15 +294,15 @@ def _count_shared(a: Rankings, b: Rankings, k: int) -> Iterator[tuple[slice, sli
     """Yield blocks of rankings of a and of b: their tables N, and how many places both have."""
     width, height = (min(k, int(r.places.max(initial=0)) + 1) + 1 for r in (a, b))
     for rows in row_blocks(len(a), max(a.n_items, width * height)):
-        first = _list_groups(a[rows], k)
+        first = _tabulate_groups(a[rows], k)
         cells = len(first.known) * width * height
         for columns in row_blocks(len(b), max(b.n_items, cells)):
-            second = _list_groups(b[columns], k)
+            second = _tabulate_groups(b[columns], k)
             places = np.minimum(first.places[:, None], second.places)
             yield rows, columns, _count_shared_items(first, second), places
 
 
-class _Groups(NamedTuple):
+class _GroupTables(NamedTuple):
     """Rankings as groups: ``listed`` has one row per ranking and group, ``known`` one per ranking.
 
     Both have one column per item. The rest after the last group is the last group, empty in
@@ -309,20 +315,19 @@ class _Groups(NamedTuple):
     n_groups: int
 
 
-def _list_groups(rankings: Rankings, k: int) -> _Groups:
+def _tabulate_groups(rankings: Rankings, k: int) -> _GroupTables:
     cut = rankings.top(min(k, rankings.n_items))
-    begin, size, row = group_by_place(cut)
-    counts = np.repeat(begin < cut.lengths[row], size)
-    rows, items = cut.entry_rows[counts], cut.codes[counts]
-    n_groups = int(cut.places[counts].max(initial=0)) + 2
-    cells = (rows * n_groups + cut.places[counts], items)
+    ranked = mark_ranked(cut)
+    rows, items, places = cut.entry_rows[ranked], cut.codes[ranked], cut.places[ranked]
+    n_groups = int(places.max(initial=0)) + 2
+    cells = (rows * n_groups + places, items)
     shape = (len(cut) * n_groups, cut.n_items)
     listed = csr_array((np.ones(rows.size, np.float32), cells), shape=shape)
     known = (levels(cut) != ABSENT).astype(np.float32)
-    return _Groups(listed, known, cut.lengths, n_groups)
+    return _GroupTables(listed, known, cut.lengths, n_groups)
 
 
-def _count_shared_items(a: _Groups, b: _Groups) -> Floats:
+def _count_shared_items(a: _GroupTables, b: _GroupTables) -> Floats:
     """Return N[a, b, g, g']: the items in group g of one ranking and in group g' of the other."""
     shape = (len(a.known), a.n_groups, len(b.known), b.n_groups)
     table = (a.listed @ b.listed.T).toarray().reshape(shape).transpose(0, 2, 1, 3).astype(float)
@@ -408,7 +413,7 @@ class ListDistances:
     def __init__(self, rankings: Rankings, k: int) -> None:
         cut = rankings.top(k)
         n, C = len(cut), cut.n_items
-        begin, size, row = group_by_place(cut)
+        begin, size, row, _ = cut.groups
         group, rest = _Zone.of(size, begin, k, C), _Zone.of(C - cut.n_listed, cut.n_listed, k, C)
         lost = np.bincount(row, size * group.lost, n) + (C - cut.n_listed) * rest.lost
         self._constant = k * (rest.passed + rest.lost) - lost / 2 + _count_pairs(C - k)
@@ -458,8 +463,8 @@ class ListDistances:
         times = np.concatenate([np.ones(k), np.arange(k), np.ones(earlier.size)])
         place = np.minimum(np.searchsorted(self._keys, keys), self._keys.size - 1)
         is_known = self._keys[place] == keys
-        ends = np.concatenate([[0], np.cumsum(is_known.sum(axis=1))])
-        found = np.broadcast_to(times, keys.shape)[is_known], place[is_known], ends
+        starts = row_starts(is_known.sum(axis=1))
+        found = np.broadcast_to(times, keys.shape)[is_known], place[is_known], starts
         distance = (csr_array(found, shape=(n, self._keys.size)) @ self._amounts).toarray()
         if self._tied.nnz:
             member = np.ones(codes.size), codes.ravel(), np.arange(0, codes.size + 1, k)

@@ -8,21 +8,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
-from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import Entries, count_places, number_rows, row_starts
-from rankshot.ranking.parts import AnyRankings, reduce_parts, require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.construction import (
+    Entries,
+    count_places,
+    number_rows,
+    rank_sorted,
+    row_starts,
+)
+from rankshot.ranking.parts import AnyRankings, Some, map_parts, reduce_parts
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 ABSENT = -1
 """The level of an item that a subset ranking does not list."""
-Some = TypeVar("Some", bound=AnyRankings)
-"""Rankings, or rankings in parts: the result is of the same type."""
 NamedOrder = tuple["str | tuple[str, ...]", ...]
 """Names, best first; a tie is a tuple inside the tuple."""
 
@@ -102,8 +105,7 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
     unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
-    left = np.bincount(left_rows, minlength=n)
-    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
+    nth = count_places(row_starts(np.bincount(left_rows, minlength=n)))
     table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
     return table
 
@@ -124,13 +126,23 @@ def listed_orders(rankings: Rankings, spare: int = 0) -> NDArray[np.int32]:
 # ---- Groups of tied items; an item that is not tied is a group of one
 
 
-def group_by_place(
-    rankings: Rankings,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the groups of items of equal place."""
-    ends = np.flatnonzero(rankings.lists.group_starts())
-    row = rankings.entry_rows[ends[:-1]]
-    return ends[:-1] - rankings.starts[row], np.diff(ends), row
+def last_shares(rankings: Rankings) -> NDArray[np.float64]:
+    """Return which part of the items at each ranking's K-th place belongs to the first K.
+
+    It is 1 unless K cuts a tie; each of the tied items belongs to the first K with this
+    probability.
+    """
+    groups = rankings.groups
+    is_last = (groups.taken > 0) & (groups.begin + groups.taken == rankings.lengths[groups.row])
+    return np.asarray(groups.taken[is_last] / groups.size[is_last])
+
+
+def middle_places(rankings: Rankings) -> NDArray[np.float64]:
+    """Return the place of each entry, from 1/2; tied items have the mean of their places."""
+    if not rankings.has_ties:
+        return np.asarray(rankings.places + 0.5)
+    groups = rankings.groups
+    return np.repeat(groups.begin + groups.size / 2, groups.size)
 
 
 def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]]:
@@ -138,16 +150,15 @@ def iterate_choices(ranking: Rankings) -> Iterator[tuple[NDArray[np.int32], int]
 
     All items of a group count, unless K cuts it.
     """
-    for begin, size, _ in zip(*group_by_place(ranking), strict=True):
-        taken = min(int(size), int(ranking.lengths[0] - begin))
+    for begin, size, _, taken in zip(*ranking.groups, strict=True):
         if taken > 0:
-            yield ranking.codes[begin : begin + size], taken
+            yield ranking.codes[begin : begin + size], int(taken)
 
 
 def rows_with_tied_choices(rankings: Rankings) -> NDArray[np.int64]:
     """Return the numbers of the rankings that have a tie within their first K."""
-    begin, size, row = group_by_place(rankings)
-    return np.unique(row[(size > 1) & (begin < rankings.lengths[row])])
+    groups = rankings.groups
+    return np.unique(groups.row[(groups.size > 1) & (groups.taken > 0)])
 
 
 def group_ties(values: NDArray[np.number], tolerance: float) -> list[NDArray[np.intp]]:
@@ -162,7 +173,7 @@ def count_ties(rankings: Rankings) -> NDArray[np.float64]:
     """Return the weight of the rankings that list two items at the same place, for each pair."""
     C = rankings.n_items
     table = np.zeros(C * C)
-    begin, size, row = group_by_place(rankings)
+    begin, size, row, _ = rankings.groups
     first = rankings.starts[row] + begin
     for g in np.unique(size[size > 1]).tolist():
         groups = np.flatnonzero(size == g)
@@ -200,23 +211,20 @@ def restrict_items(rankings: Rankings, items: Iterable[object]) -> Rankings:
     recode = np.array([code.get(name, -1) for name in rankings.items], np.int32)
     codes = recode[rankings.codes]
     kept = codes >= 0
-    begin, size, row = group_by_place(rankings)
+    groups = rankings.groups
+    size, row, taken = groups.size, groups.row, groups.taken
     group = np.repeat(np.arange(row.size), size)
     left = np.bincount(group[kept], minlength=row.size)
-    taken = np.clip(rankings.lengths[row] - begin, 0, size)
-    unclear = (taken > 0) & (taken < size) & (left < size)
+    unclear = groups.is_cut & (left < size)
     counted = np.where(unclear, 0, np.where(taken == size, left, taken))
     # Beyond the cut a top-K list names nothing; a subset ranking keeps its later items.
     kept &= (counted > 0)[group] | rankings.is_subset[row[group]]
-    entry_rows = rankings.entry_rows[kept]
-    sizes = np.bincount(entry_rows, minlength=len(rankings))
+    sizes = np.bincount(rankings.entry_rows[kept], minlength=len(rankings))
     lengths = np.bincount(row, counted, minlength=len(rankings)).astype(np.int64)
-    # Places are counted again, so that a group that has been removed leaves no gap.
-    lists = Entries(codes[kept], rankings.places[kept], row_starts(sizes))
-    number = np.cumsum(lists.group_starts(), dtype=np.int32)
-    places = number[:-1] - number[lists.starts[entry_rows]]
     informative = np.flatnonzero((lengths > 0) & ((sizes > 1) | ~rankings.is_subset))
-    lists = lists._replace(places=places).sort_ties().take(informative)
+    lists = Entries(codes[kept], rankings.places[kept], row_starts(sizes)).take(informative)
+    # Places are counted again, so that a group that has been removed leaves no gap.
+    lists = lists._replace(places=rank_sorted(lists.places, lists.starts)).sort_ties()
     some = rankings[informative]
     return replace(some, items=names, lengths=lengths[informative], **lists._asdict())
 
@@ -245,9 +253,7 @@ def keep_ranked_items(rankings: Some, is_ranked: NDArray[np.bool_] | None = None
     if is_kept.all() or is_kept.sum() < 2:
         return rankings
     names = tuple(rankings.items[i] for i in np.flatnonzero(is_kept))
-    if isinstance(rankings, Rankings):
-        return cast("Some", _drop_items(rankings, is_kept, names))
-    return cast("Some", rankings.map_parts(_drop_items, is_kept, names, items=names))
+    return map_parts(rankings, _drop_items, is_kept, names, items=names)
 
 
 def _count_ranked(rankings: Rankings) -> NDArray[np.int64]:

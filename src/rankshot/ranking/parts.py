@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_whole_number
 from rankshot.ranking.construction import find_first
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -74,7 +74,7 @@ class RankingParts(ABC):
     def by_target(self) -> dict[str, RankingParts]:
         """Return the rankings of each target, sorted by name; one pass finds the names."""
         names = count_rankings(self).target_names
-        return {name: self.map_parts(select_target, name) for name in names}
+        return {name: self.map_parts(select_labelled, name) for name in names}
 
     def top(self, k: int) -> RankingParts:
         """Keep the first ``k`` items of each ranking, as `Rankings.top` does."""
@@ -82,6 +82,8 @@ class RankingParts(ABC):
 
 
 AnyRankings = Rankings | RankingParts
+Some = TypeVar("Some", bound=AnyRankings)
+"""Rankings, or rankings in parts: the result is of the same type."""
 
 
 def reduce_parts(
@@ -99,12 +101,18 @@ def reduce_parts(
 
 
 def map_parts(
-    rankings: AnyRankings, function: Callable[..., Rankings], *arguments: object
-) -> AnyRankings:
-    """Return ``function(rankings, *arguments)``, of each part if there are several."""
+    rankings: Some,
+    function: Callable[..., Rankings],
+    *arguments: object,
+    items: tuple[str, ...] | None = None,
+) -> Some:
+    """Return ``function(rankings, *arguments)``, of each part if there are several.
+
+    ``items`` are given if they change.
+    """
     if isinstance(rankings, Rankings):
-        return function(rankings, *arguments)
-    return rankings.map_parts(function, *arguments)
+        return cast("Some", function(rankings, *arguments))
+    return cast("Some", rankings.map_parts(function, *arguments, items=items))
 
 
 def map_rows(rankings: AnyRankings, function: Callable[..., Any], *arguments: object) -> Any:
@@ -114,13 +122,12 @@ def map_rows(rankings: AnyRankings, function: Callable[..., Any], *arguments: ob
     return rankings.map_rows(function, *arguments)
 
 
-def with_items(rankings: AnyRankings, items: tuple[str, ...]) -> AnyRankings:
+def with_items(rankings: Some, items: tuple[str, ...]) -> Some:
     """Return the same rankings with the items numbered in another order."""
-    if isinstance(rankings, Rankings):
-        return rankings.with_items(items)
-    # Other items are refused here, and not by a worker.
-    no_rankings(rankings.items).with_items(items)
-    return rankings.map_parts(Rankings.with_items, items, items=items)
+    if isinstance(rankings, RankingParts):
+        # Other items are refused here, and not by a worker.
+        no_rankings(rankings.items).with_items(items)
+    return map_parts(rankings, Rankings.with_items, items, items=items)
 
 
 def _build_and_ask(
@@ -201,14 +208,25 @@ def _count_part(part: Rankings) -> RankingCounts:
     )
 
 
-def select_target(rankings: Rankings, target: str) -> Rankings:
-    """Keep the rankings of one target, of which there may be none."""
-    return rankings[rankings.targets == target]
+def select_labelled(
+    part: Rankings, target: str | None, source: str | None = None, rater: str | None = None
+) -> Rankings:
+    """Keep the rankings with these labels, of which a part may have none; None is any label."""
+    keep = np.ones(len(part), bool)
+    for labels, wanted in ((part.targets, target), (part.sources, source), (part.raters, rater)):
+        if wanted is not None:
+            keep &= labels == wanted
+    return part[keep]
 
 
-def keep_counted(rankings: AnyRankings) -> AnyRankings:
+def keep_counted(rankings: Some) -> Some:
     """Leave out rankings of weight 0."""
-    return map_parts(rankings, keep_counted_part)
+    return map_parts(rankings, _keep_counted)
+
+
+def _keep_counted(part: Rankings) -> Rankings:
+    """Leave out rankings of weight 0; without a copy if there are none."""
+    return part if np.all(part.weights > 0) else part[part.weights > 0]
 
 
 def merge_copies(rankings: Rankings) -> tuple[Rankings, NDArray[np.intp]]:
@@ -221,32 +239,14 @@ def merge_copies(rankings: Rankings) -> tuple[Rankings, NDArray[np.intp]]:
     return replace(rankings[first], weights=weights), number
 
 
-def keep_counted_part(part: Rankings) -> Rankings:
-    """Leave out rankings of weight 0; without a copy if there are none."""
-    return part if np.all(part.weights > 0) else part[part.weights > 0]
-
-
 # ---- Checks of what a caller passes
 
 
-def require_rankings(value: Rankings) -> Rankings:
-    """Return the value, or raise with a hint how to make `Rankings`."""
-    if isinstance(value, RankingParts):
-        raise RankshotError(
-            "rankings in parts are not accepted here; if they fit in memory, pass "
-            "rankings.compute()"
-        )
-    if not isinstance(value, Rankings):
-        raise RankshotError(
-            f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
-            "from_positions, from_scores, from_votes or read_rankings"
-        )
-    return value
-
-
-def require_any_rankings(value: AnyRankings) -> AnyRankings:
+def require_any_rankings(value: Some) -> Some:
     """Return the value if it is `Rankings`, or rankings in parts."""
-    return value if isinstance(value, RankingParts) else require_rankings(value)
+    if not isinstance(value, RankingParts):
+        require_rankings(value)
+    return value
 
 
 def require_some(rankings: AnyRankings) -> RankingCounts:
@@ -271,7 +271,7 @@ def require_one_subject(rankings: AnyRankings) -> RankingCounts:
 
 def refuse_partial(rankings: Rankings, why: str) -> None:
     """Raise for the first ranking that compares only some of the items."""
-    partial = rankings.is_subset & (rankings.n_listed < rankings.n_items)
+    partial = rankings.n_compared < rankings.n_items
     if partial.any():
         what = describe_ranking(rankings, int(partial.argmax()))
         raise RankshotError(f"{what} compares only a subset of the items: {why}")

@@ -46,9 +46,8 @@ from rankshot.ranking.construction import (
     validate_columns,
     validate_entries,
 )
-from rankshot.ranking.parts import require_rankings
 from rankshot.ranking.preflib import PREFLIB_ENDINGS, read_preflib, write_preflib
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.votes import is_votes, read_votes
 
 LINES_AT_ONCE = 20_000
@@ -331,7 +330,8 @@ def parse_jsonl(
             parts.append(rankings)
     if told and not parts:
         raise RankshotError(f"{path}: no line can be read; the first: {told[0]}")
-    warn_of_skipped(len(told), n, told)
+    if told:
+        warn_of_skipped(len(told), n, told)
     return join_portions(parts, names, path)
 
 

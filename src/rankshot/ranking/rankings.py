@@ -25,6 +25,7 @@ from rankshot.ranking import construction
 from rankshot.ranking.construction import (
     Column,
     Entries,
+    Groups,
     Kind,
     Labels,
     Order,
@@ -385,6 +386,11 @@ class Rankings:
         return self.lists.sizes
 
     @property
+    def n_compared(self) -> NDArray[np.int64]:
+        """The number of items that each ranking compares: all of them, or those of a subset."""
+        return np.where(self.is_subset, self.n_listed, self.n_items)
+
+    @property
     def has_ties(self) -> bool:
         """Whether any ranking has ties."""
         return bool(self.rows_with_ties.any())
@@ -413,6 +419,11 @@ class Rankings:
     def lists(self) -> Entries:
         """The items and places of all rankings, as ragged rows."""
         return Entries(self.codes, self.places, self.starts)
+
+    @property
+    def groups(self) -> Groups:
+        """The groups of tied items of all rankings; an item that is not tied is a group of one."""
+        return self.lists.find_groups(self.lengths)
 
     @property
     def entry_rows(self) -> NDArray[np.int64]:
@@ -607,3 +618,14 @@ def _format_ranking(one: Rankings) -> str:
     return f"  {'' if target is None else f'{target}: '}{text}" + (
         f" ({', '.join(remarks)})" if remarks else ""
     )
+
+
+def require_rankings(value: Rankings) -> Rankings:
+    """Return the value, or raise with a hint how to make `Rankings`."""
+    if not isinstance(value, Rankings):
+        raise RankshotError(
+            f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
+            "from_positions, from_scores, from_votes or read_rankings; of rankings in parts that "
+            "fit in memory, pass compute()"
+        )
+    return value

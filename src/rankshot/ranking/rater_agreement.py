@@ -17,23 +17,23 @@ from rankshot.core.estimators import clone
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.ranking.consensus.kemeny import count_open_pairs, find_order
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import count_places
+from rankshot.ranking.construction import count_places, row_starts
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.matrices import (
     NamedOrder,
-    Some,
     count_ties,
     find_ranked_items,
-    group_by_place,
     iterate_blocks,
     keep_ranked_items,
     last_levels,
     mark_ranked,
+    middle_places,
     restrict_items,
 )
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import (
     AnyRankings,
+    Some,
     add_results,
     count_rankings,
     keep_counted,
@@ -43,7 +43,7 @@ from rankshot.ranking.parts import (
     require_any_rankings,
     require_model,
     require_some,
-    select_target,
+    select_labelled,
 )
 from rankshot.ranking.rankings import Rankings
 
@@ -207,13 +207,9 @@ def arrange_blocks(rankings: AnyRankings) -> Blocks | str:
 def prepare_raters(rankings: Some) -> Some:
     """Leave out what does not count, and let all rankings of a rater together count as one."""
     counted = keep_ranked_items(keep_counted(require_any_rankings(rankings)))
-    return cast("Some", _share_weight(counted))
-
-
-def _share_weight(rankings: AnyRankings) -> AnyRankings:
-    totals = reduce_parts(rankings, _weigh_raters)
+    totals = reduce_parts(counted, _weigh_raters)
     other = {rater: weight for rater, weight in totals.items() if weight not in {0, 1}}
-    return map_parts(rankings, _share_part, other) if other else rankings
+    return map_parts(counted, _share_part, other) if other else counted
 
 
 def _weigh_raters(rankings: Rankings) -> Counter[str]:
@@ -236,7 +232,7 @@ def _find_raters(rankings: Rankings) -> frozenset[str | None]:
 
 
 def _count_partial(rankings: Rankings) -> int:
-    return int((rankings.is_subset & (rankings.n_listed < rankings.n_items)).sum())
+    return int((rankings.n_compared < rankings.n_items).sum())
 
 
 # ---- Rankings of all items
@@ -284,16 +280,13 @@ def _sum_places(rankings: Rankings) -> _PlaceSums:
 
 def _sum_block(rankings: Rankings) -> _PlaceSums:
     n, ranked = rankings.n_items, mark_ranked(rankings)
-    begin, size, _ = group_by_place(rankings)
-    place = np.repeat(begin + size / 2, size)[ranked]
-    row = rankings.entry_rows[ranked]
-    length = np.bincount(row, minlength=len(rankings))
-    first = np.cumsum(length) - length
-    nth = np.arange(row.size) - first[row]
+    place, row = middle_places(rankings)[ranked], rankings.entry_rows[ranked]
+    starts = row_starts(np.bincount(row, minlength=len(rankings)))
+    nth, first = count_places(starts), starts[:-1]
     weight = rankings.weights[row]
     total, squares = (_sum_so_far(values, first, row) for values in (place, place**2))
     every = np.array([weight, weight * total, weight * total**2, weight * squares])
-    last = first + length - 1
+    last = starts[1:] - 1
     return _PlaceSums(
         np.array([np.bincount(nth[last], each[last], minlength=n) for each in every]),
         np.array([np.bincount(nth, each, minlength=n) for each in every]),
@@ -316,13 +309,8 @@ def _sum_so_far(values: Floats, first: Ints, row: Ints) -> Floats:
 
 def deviations(rankings: Rankings) -> tuple[Floats, Floats]:
     """Return the place of each entry, and of the items left out, less the mean of its ranking."""
-    begin, size, _ = group_by_place(rankings)
-    n_listed = rankings.n_listed
-    n_compared = np.where(rankings.is_subset, n_listed, rankings.n_items)
-    middle = np.repeat(begin + size / 2, size)
-    return middle - n_compared[rankings.entry_rows] / 2, np.where(
-        rankings.is_subset, 0, n_listed / 2
-    )
+    of_rest = np.where(rankings.is_subset, 0, rankings.n_listed / 2)
+    return middle_places(rankings) - rankings.n_compared[rankings.entry_rows] / 2, of_rest
 
 
 def sum_deviations(rankings: Rankings, rank: Ints | None = None) -> Floats:
@@ -343,8 +331,7 @@ def sum_deviations(rankings: Rankings, rank: Ints | None = None) -> Floats:
 def _sum_blocks(rankings: Rankings) -> tuple[Floats, float]:
     """Return minus the covariance of the totals off the diagonal, and how much is compared."""
     of_entries, of_rest = deviations(rankings)
-    n = rankings.n_items
-    n_compared = np.where(rankings.is_subset, rankings.n_listed, n)
+    n_compared = rankings.n_compared
     of_listed = np.bincount(rankings.entry_rows, of_entries**2, minlength=len(rankings))
     squares = of_listed + (n_compared - rankings.n_listed) * of_rest**2
     share = rankings.weights * squares / np.maximum(n_compared - 1, 1) / n_compared
@@ -484,7 +471,7 @@ def summarize(
     summaries = []
     for target in sorted(found.targets, key=str):
         theirs, few = (
-            some if target is None else map_parts(some, select_target, target)
+            some if target is None else map_parts(some, select_labelled, target)
             for some in (rankings, first)
         )
         fitted = None if is_kemeny else clone(model).fit(few)

@@ -84,7 +84,8 @@ class PredictionOverview(NamedTuple):
     """Predictions without true classes: how many inputs got each class; see `count_predictions`.
 
     The confidence of a prediction is the largest probability of its input. ``confidences`` has the
-    lower end, the upper end and the number of inputs of each bin.
+    lower end, the upper end and the number of inputs of each bin. ``audited`` is the accuracy that
+    an audit of randomly drawn inputs has estimated, if there was one.
     """
 
     classes: tuple[str, ...]
@@ -92,6 +93,7 @@ class PredictionOverview(NamedTuple):
     n_inputs: int
     median_confidence: float
     confidences: tuple[tuple[float, float, int], ...]
+    audited: Interval | None = None
 
 
 class SimilarClasses(NamedTuple):

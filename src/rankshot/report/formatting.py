@@ -71,15 +71,17 @@ def format_interval(interval: Interval) -> str:
 def format_factor(log_factor: float) -> str:
     """Return a contribution, the logarithm of a factor of the odds, as this factor.
 
-    A factor of more than 1,000 is rounded to a power of ten.
+    A factor of more than 1,000 is rounded to a power of ten; one near 1 has two digits.
 
     Examples
     --------
     >>> from rankshot.report.formatting import format_factor
-    >>> format_factor(0.7), format_factor(-0.7), format_factor(27.5)
-    ('×2.0', '÷2.0', '×10¹²')
+    >>> format_factor(0.7), format_factor(-0.7), format_factor(0.02), format_factor(27.5)
+    ('×2.0', '÷2.0', '×1.02', '×10¹²')
     """
     sign, size = "÷" if log_factor < 0 else "×", abs(log_factor)
+    if size < 0.1:
+        return f"{sign}{math.exp(size):.2f}"
     if size < math.log(1000):
         return f"{sign}{math.exp(size):.1f}"
     return f"{sign}10{f'{size / math.log(10):.0f}'.translate(SUPERSCRIPTS)}"

@@ -40,7 +40,7 @@ from rankshot.report.predictions import (
     list_steps,
 )
 from rankshot.zeroshot.explanation import MAX_SHOWN
-from rankshot.zeroshot.metrics import find_lowest_pairs, format_share
+from rankshot.zeroshot.metrics import find_lowest_pairs
 
 
 def render_report(report: Report) -> str:
@@ -66,8 +66,8 @@ def render_report(report: Report) -> str:
         ("predictions", format_overview, report.overview),
         ("images", format_gallery, report.gallery),
         ("confusions", format_confusions, evaluation),
-        ("calibration", format_calibration, evaluation),
         ("classes", format_classes, evaluation),
+        ("calibration", format_calibration, evaluation),
         ("explanations", format_explanations, report.explanations),
         ("similar_classes", format_similar_classes, report.similar),
         ("consensus", format_consensus, report.consensuses),
@@ -169,14 +169,14 @@ def _format_alternatives(one: ExplainedInput) -> list[Bar]:
 
 
 def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
-    """Return the contributions of seen classes, with one scale, and those of the sources."""
+    """Return the contributions of seen classes, with one scale, of the sources, and of others."""
     why = one.explanation
     groups = why.group_items()
     longest = max((abs(value) for group in groups for _, value in group.shown), default=0.0)
     tables: list[dict[str, object]] = []
     for group in groups:
         heading = shorten(group.heading, 160)
-        caption = f"{heading[:1].upper()}{heading[1:]}, together {format_factor(group.total)}"
+        caption = f"{_capitalise(heading)}, together {format_factor(group.total)}"
         total = sum(value for _, value in group.rest)
         others = format_count(len(group.rest), "other")
         note = f"{others}, together {format_factor(total)}." if group.rest else ""
@@ -189,7 +189,15 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
         note = f"{rest:,} others would give less." if rest else ""
         caption = "What each source or rater alone would give"
         tables.append({"caption": caption, "bars": bars, "note": note})
+    if why.additions:
+        bars = make_bars(sort_largest_first(why.additions), format_factor)
+        note = shorten(f"{_capitalise(why.without_additions)}.", 160)
+        tables.append({"caption": "Besides the rankings", "bars": bars, "note": note})
     return tables
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 # ---- Consensus of each class, and similar classes
@@ -256,9 +264,9 @@ def _format_summary(summary: TargetSummary) -> dict[str, object]:
         "target": summary.target or "(all)",
         "places": list(zip(numbers, groups[:MAX_PLACES], strict=False)),
         "more_places": max(len(groups) - MAX_PLACES, 0),
-        "concordance": "" if W is None else format_share(W),
+        "concordance": "" if W is None else format_percent(W),
         "concordance_length": W or 0.0,
-        "mean_distance": "" if distance is None else format_share(distance),
+        "mean_distance": "" if distance is None else format_percent(distance),
     }
 
 
@@ -310,5 +318,5 @@ def format_similar_classes(found: SimilarClasses) -> dict[str, object]:
     note = ""
     if found.n_compared < found.n_classes:
         note = f"Only the first {found.n_compared:,} of {found.n_classes:,} classes were compared."
-    pairs = [PairLine(a, b, format_share(far), "", far) for a, b, far in found.pairs]
+    pairs = [PairLine(a, b, format_percent(1 - far), "", 1 - far) for a, b, far in found.pairs]
     return {"pairs": pairs, "k": found.k, "note": note}

@@ -223,8 +223,11 @@ def write_verdict(
     if predicted is not None:
         before = f" The rehearsal on seen classes had predicted {format_interval(predicted)}."
     if isinstance(found, PredictionOverview):
-        unknown = "The true classes are not given, so the accuracy is not known."
-        return f"{format_count(found.n_inputs, 'prediction')} of {classes}. {unknown}{before}"
+        known = "The true classes are not given, so the accuracy is not known."
+        if found.audited is not None:
+            correct = format_interval(found.audited)
+            known = f"A random sample was checked: {correct} of the predictions are correct."
+        return f"{format_count(found.n_inputs, 'prediction')} of {classes}. {known}{before}"
     n = sum(found.n_inputs)
     return (
         f"{round(found.accuracy.estimate * n):,} of {format_count(n, 'input')} of {classes} were "
@@ -257,6 +260,8 @@ def list_findings(found: Evaluation) -> list[str]:
 def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
     """Return what to do next."""
     if isinstance(found, PredictionOverview):
+        if found.audited is not None:
+            return ["Label more inputs to increase the accuracy, and check another random sample."]
         return ["Check some predictions that are drawn at random, to learn the accuracy."]
     weak = [line for line in _find_weak_classes(found) if line.times]
     if not np.any(found.confusion - np.diag(np.diag(found.confusion))):
@@ -284,10 +289,13 @@ def _find_weak_classes(found: Evaluation) -> list[ClassLine]:
 def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
     """Return labels and values of the cards below the verdict."""
     if isinstance(found, PredictionOverview):
-        return [("median confidence", format_percent(found.median_confidence))]
+        return [("median probability", format_percent(found.median_confidence))]
     return [
-        ("mean over classes", format_percent(found.mean_class_accuracy.estimate)),
-        ("calibration error", format_percent(found.calibration.expected_calibration_error)),
+        ("mean accuracy of a class", format_percent(found.mean_class_accuracy.estimate)),
+        (
+            "mean error of the probabilities",
+            format_percent(found.calibration.expected_calibration_error),
+        ),
     ]
 
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.report.contents import EXAMPLES, LEAD_WITH_MORE, Report
 from rankshot.report.images import Outcomes, build_gallery, read_images
 from rankshot.report.page import render_report, write_page
-from rankshot.report.predictions import count_predictions
+from rankshot.report.predictions import count_predictions, write_verdict
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
 from rankshot.zeroshot.files.predictions import open_predictions
 from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.metrics import Interval
 
 LABELS, HEAD, PREDICTIONS, REPORT = "labels.csv", "head.rankshot", "predictions.csv", "report.html"
 BLOCK = 10_000
@@ -85,16 +85,18 @@ class Results:
         classes = tuple(predicted.head.classes_.tolist())
         proba = predicted.head.predict_proba(review.learner.scores)
         outcomes = Outcomes(predicted.labels, proba, None, classes)
+        overview = count_predictions(predicted.labels, proba, classes)
         facts = [("labelled by people", f"{len(review.labels):,}")]
-        if (audit := review.last_audit) is not None:
-            interval = f"{audit['low']:.0%} to {audit['high']:.0%}"
-            checked = format_count(audit["n_checked"], "check")
-            facts.append(("correct by the last audit", f"{interval} ({checked})"))
+        if (audit := review.last_audit) and audit["n_checked"]:
+            share = audit["n_correct"] / audit["n_checked"]
+            overview = overview._replace(audited=Interval(share, audit["low"], audit["high"]))
+            facts.append(("checked in the last audit", f"{audit['n_checked']:,}"))
         page = Report(
             "Reviewed predictions",
+            verdict=write_verdict(overview),
             lead=LEAD_WITH_MORE.format(EXAMPLES),
             facts=tuple(facts),
-            overview=count_predictions(predicted.labels, proba, classes),
+            overview=overview,
         )
         folder, values = self._inputs.folder, self._inputs.values
         files = {row: file for row, file in enumerate(values) if isinstance(file, Path)}

@@ -20,7 +20,6 @@ from rankshot.core.tables import (
     read_table,
 )
 from rankshot.core.validation import as_names
-from rankshot.ranking.construction import Kind, encode_positions, validate_columns
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -173,14 +172,14 @@ class Similarity:
             raise RankshotError(
                 f"{self.source} has no similarities for the targets {quote_names(self.targets)}"
             )
-        known = known[rows]
-        entries = encode_positions(-self.values[rows], placed=known)
-        n_known = known.sum(axis=1).tolist()
-        kinds: list[Kind] = ["top" if n == len(self.items) else "subset" for n in n_known]
-        targets = [self.targets[row] for row in rows]
-        columns = validate_columns(rows.size, targets, self.source, kind=kinds)
-        rankings = Rankings(self.items, *entries, entries.sizes, *columns)
-        return rankings if k is None else rankings.top(k)
+        return Rankings.from_scores(
+            self.values[rows],
+            items=self.items,
+            k=k,
+            targets=[self.targets[row] for row in rows],
+            sources=self.source,
+            kind=np.where(known[rows].all(axis=1), "top", "subset").tolist(),
+        )
 
 
 # ---- Means of several tables

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, short_repr
+from rankshot.ranking.construction import row_starts
 
 Ints = NDArray[np.int64]
 CATEGORIES = (
@@ -44,11 +45,12 @@ class Nouns:
         plurals = arrays["plurals"].tobytes().decode().split("\n")
         self._irregular: dict[str, str] = dict(line.split(" ") for line in plurals)
         self._number = {lemma: i for i, lemma in enumerate(lemmas)}
-        self._sense_starts = _find_starts(arrays["n_senses"])
+        n_senses = arrays["n_senses"].astype(np.int64)
+        self._sense_starts = row_starts(n_senses)
         self._senses = arrays["senses"].astype(np.int64)
         self._sense_counts = arrays["sense_counts"].astype(np.int64)
         self._capitals = np.unpackbits(arrays["sense_capitals"].astype(np.uint8)).astype(bool)
-        self._parent_starts = _find_starts(arrays["n_parents"])
+        self._parent_starts = row_starts(arrays["n_parents"].astype(np.int64))
         self._parents = arrays["parents"].astype(np.int64)
         self._categories = arrays["categories"].astype(np.int64)
         totals = arrays["totals"].astype(np.float64)
@@ -65,9 +67,9 @@ class Nouns:
         """The number of synsets that every synset has at or below it."""
         self.word_counts: Ints = np.bincount(self._senses)
         """The number of words of every synset."""
-        words = np.repeat(np.arange(len(lemmas)), arrays["n_senses"].astype(np.int64))
+        words = np.repeat(np.arange(len(lemmas)), n_senses)
         self._words = words[np.argsort(self._senses, kind="stable")]
-        self._word_starts = _find_starts(self.word_counts)
+        self._word_starts = row_starts(self.word_counts)
         first_words = self._word_starts[:-1] + arrays["first_words"].astype(np.int64)
         self._first_lemmas = self._words[first_words]
         self._ancestors: dict[int, dict[int, int]] = {}
@@ -190,11 +192,6 @@ def load_nouns() -> Nouns:
         np.load(path, allow_pickle=False) as arrays,
     ):
         return Nouns(dict(arrays))
-
-
-def _find_starts(lengths: NDArray[np.generic]) -> Ints:
-    """Return where each list starts in the concatenation, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
 
 
 def is_sense(text: object) -> bool:

@@ -10,8 +10,7 @@ from math import comb
 from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.ranking.consensus.precedence import average_order
-from rankshot.ranking.parts import require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.sources.wordnet import WordNet
 from rankshot.survey.answers import group_by
 from rankshot.survey.study import DEFAULT_PROMPT, MOST_ITEMS, TITLE_PLACEHOLDER, Question, Study

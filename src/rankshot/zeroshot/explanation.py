@@ -103,9 +103,8 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [", ".join(f"{name} {p:.1%}" for name, p in self.alternatives)]
-        if self.by_rankings is not None:
-            what = "the rankings" if self.batch is None else "this input"
-            lines.append("by {} alone: {} {:.1%}".format(what, *self.by_rankings))
+        if self.without_additions:
+            lines.append(self.without_additions)
         if self.gate:
             total = sum(term for _, term in self.gate)
             lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
@@ -120,14 +119,26 @@ class Explanation:
             lines += ["  sources and raters:", *_print(self.sources[:MAX_SHOWN])]
             if (rest := len(self.sources) - MAX_SHOWN) > 0:
                 lines.append(f"    and {rest} more")
-        for what, added in (
-            ("labelled examples", self.examples),
-            ("evidence", self.evidence),
-            ("other inputs of the batch", self.batch),
-        ):
-            if added is not None:
-                lines.append(f"  {what}: {added:+.2f}")
+        lines += [f"  {what}: {added:+.2f}" for what, added in self.additions]
         return "\n".join(lines)
+
+    @property
+    def additions(self) -> Contributions:
+        """What contributes besides the rankings: examples, evidence, and the batch."""
+        added = {
+            "labelled examples": self.examples,
+            "evidence": self.evidence,
+            "other inputs of the batch": self.batch,
+        }
+        return tuple((what, value) for what, value in added.items() if value is not None)
+
+    @property
+    def without_additions(self) -> str:
+        """The most probable class by the rankings, or by the input, alone; or an empty text."""
+        if self.by_rankings is None:
+            return ""
+        what = "the rankings" if self.batch is None else "this input"
+        return "by {} alone: {} {:.1%}".format(what, *self.by_rankings)
 
     def group_items(self) -> list[ContributionGroup]:
         """Return the contributions in groups: of classes in the rankings of the target, of others.

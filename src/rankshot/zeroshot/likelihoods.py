@@ -32,7 +32,6 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.ranking.matrices import (
-    group_by_place,
     iterate_choices,
     listed_orders,
     mark_ranked,
@@ -69,8 +68,7 @@ def stage_weights(rankings: Rankings, decay: float) -> NDArray[np.float64]:
     longest = int(rankings.lengths.max(initial=0))
     place = np.arange(longest)
     weights = np.where(place < rankings.lengths[:, None], (1.0 + place) ** -decay, 0.0)
-    begin, size, row = group_by_place(rankings)
-    taken = np.minimum(size, rankings.lengths[row] - begin)
+    begin, _, row, taken = rankings.groups
     for first, m, r in zip(begin, taken, row, strict=True):
         if m > 1:
             weights[r, first : first + m] = weights[r, first : first + m].mean()
@@ -82,8 +80,7 @@ def log_chance(rankings: Rankings, weights: NDArray[np.float64]) -> NDArray[np.f
 
     At each place, one of the remaining items is chosen uniformly.
     """
-    compared = np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
-    left = compared[:, None] - np.arange(weights.shape[1])
+    left = rankings.n_compared[:, None] - np.arange(weights.shape[1])
     return -np.asarray((weights * np.log(np.maximum(left, 1))).sum(axis=1))
 
 
@@ -128,8 +125,8 @@ class PlackettLuceScorer:
         self.n_items, self.n_rankings = rankings.n_items, len(rankings)
         stages = stage_weights(rankings, decay)
         self._chance = log_chance(rankings, stages)
-        begin, size, row = group_by_place(rankings)
-        is_placed = begin < rankings.lengths[row]
+        begin, size, row, taken = rankings.groups
+        is_placed = taken > 0
         # The items after the first K of a top-K list are the rest. A subset ranking has no rest;
         # the items that it lists after its first K have no weight.
         self._order = listed_orders(rankings).T.astype(np.int64)
@@ -152,7 +149,6 @@ class PlackettLuceScorer:
         self._kept: Constants | None = None
         self._is_weighted = (self._weights != 1).any(axis=1).tolist()
         tied = is_placed & (size > 1)
-        taken = np.minimum(size, rankings.lengths[row] - begin)
         keys = np.column_stack([begin, size, taken])[tied]
         self._ties = [
             self._gather_ties(row[tied][(keys == key).all(axis=1)], key.tolist(), stages)

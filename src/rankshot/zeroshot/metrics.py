@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import isnan, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from scipy.special import ndtri
 from sklearn.metrics import confusion_matrix
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import RankshotError, format_share, quote_names, short_repr, suggest_name
 from rankshot.core.validation import Seed, as_name, as_names, require_number, require_whole_number
 
 __all__ = [
@@ -207,21 +207,6 @@ class Interval(NamedTuple):
     def __str__(self) -> str:
         estimate, low, high = map(format_share, self)
         return f"{estimate} [{low}, {high}]"
-
-
-def format_share(share: float) -> str:
-    """Return a share as ``.445``, with three digits and no zero before the point.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import format_share
-    >>> [format_share(share) for share in (0.4451, 1, -1e-17, -0.05, float("nan"))]
-    ['.445', '1.000', '.000', '-.050', 'n/a']
-    """
-    if isnan(share):
-        return "n/a"
-    text = f"{share:.3f}".replace("-0.000", "0.000")
-    return text.replace("0.", ".", 1) if abs(share) < 1 else text
 
 
 def wilson_interval(correct: float, n: float) -> Interval:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.errors import (
     RankshotError,
     format_count,
+    format_share,
     quote_names,
     short_repr,
     suggest_name,
@@ -398,7 +399,7 @@ def describe_prediction(
         if predicted is not None:
             text = (
                 f"predicted mean accuracy of the {classes}, each input alone, with 95% interval: "
-                f"{predicted} (random guessing: {metrics.format_share(1 / n_new)})"
+                f"{predicted} (random guessing: {format_share(1 / n_new)})"
             )
         lines.append(text)
         lines += _describe_sources_alone(rehearsal, new)

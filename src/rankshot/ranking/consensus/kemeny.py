@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from itertools import chain, islice, product
 from math import prod
 from time import monotonic
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from rankshot.ranking.matrices import (
     group_ties,
     iterate_blocks,
     last_levels,
+    last_shares,
     levels,
     name_groups,
 )
@@ -44,7 +45,7 @@ from rankshot.ranking.rankings import Rankings
 MANY_ITEMS = 1000
 """For more items than this, no table of their pairs is made for a score alone."""
 Method = Literal["adjacent", "insertion", "exact"]
-METHODS = ("adjacent", "insertion", "exact")
+METHODS = get_args(Method)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -375,11 +376,9 @@ def _levels_of_each(rankings: Rankings) -> Iterator[tuple[NDArray[np.int32], flo
     tied with it: two rankings.
     """
     for block in iterate_blocks(rankings, rankings.n_items):
-        for row, last, length, weight in zip(
-            levels(block), last_levels(block), block.lengths, block.weights, strict=True
+        for row, last, share, weight in zip(
+            levels(block), last_levels(block), last_shares(block), block.weights, strict=True
         ):
-            size = int((row == last).sum())
-            share = (length - int(((row < last) & (row != ABSENT)).sum())) / size
             if share < 1:
                 yield np.minimum(row, last), weight * (1 - share)
-            yield row, weight * min(share, 1.0)
+            yield row, weight * share

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.ranking.matrices import ABSENT, group_by_place, iterate_blocks, last_levels, levels
+from rankshot.ranking.matrices import (
+    ABSENT,
+    iterate_blocks,
+    last_levels,
+    last_shares,
+    levels,
+    middle_places,
+)
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -58,13 +65,12 @@ def _count_in_lists(block: Rankings) -> NDArray[np.float64]:
     C, n = block.n_items, len(block)
     items = block.codes.reshape(n, -1).astype(np.int64)
     places = block.places.reshape(n, -1)
-    weight = np.broadcast_to(block.weights[:, None], items.shape).copy()
+    weight = np.broadcast_to(block.weights[:, None], items.shape)
     if np.any(block.lengths < items.shape[1]):
         # Each of g tied items that K cuts is among the first K with probability m/g.
-        last = last_levels(block)[:, None]
-        tied = places == last
-        taken = block.lengths - (places < last).sum(axis=1)
-        weight *= np.where(tied, (taken / tied.sum(axis=1))[:, None], 1.0)
+        groups = block.groups
+        share = np.repeat(groups.taken / groups.size, groups.size)
+        weight = weight * share.reshape(items.shape)
     one, two = np.triu_indices(items.shape[1], 1)
     top = ~block.is_subset[:, None]
     after = (places[:, one] < places[:, two]) - 1.0 * top
@@ -81,8 +87,7 @@ def _count_in_tables(
     block: Rankings, among: NDArray[np.integer] | slice = slice(None)
 ) -> NDArray[np.float64]:
     """Compare the levels of items, whole columns of rankings at a time."""
-    every = levels(block)
-    table = every[:, among]
+    table = levels(block)[:, among]
     C = table.shape[1]
     # Bytes, and rankings along the fast axis, make this fast.
     by_item = np.ascontiguousarray(table.T.astype(np.uint8 if block.n_items < 255 else np.uint32))
@@ -98,7 +103,7 @@ def _count_in_tables(
             if present is not None:
                 before &= present
             W[i] = before.astype(weights.dtype) @ weights
-    return W - _count_excess(block, every, table)
+    return W - _count_excess(block, table)
 
 
 def _exact_in_float32(block: Rankings) -> bool:
@@ -106,22 +111,18 @@ def _exact_in_float32(block: Rankings) -> bool:
     return bool(np.all(block.weights == np.rint(block.weights)) and block.weights.sum() < 2**24)
 
 
-def _count_excess(
-    block: Rankings, every: NDArray[np.int32], table: NDArray[np.int32]
-) -> NDArray[np.float64] | float:
+def _count_excess(block: Rankings, table: NDArray[np.int32]) -> NDArray[np.float64] | float:
     """Return the excess of counting a cut tie as a whole one: (1 - m/g) for each pair.
 
-    ``every`` has the levels of all items, ``table`` those of the items compared.
+    ``table`` has the levels of the items that are compared.
     """
-    last = last_levels(block)[:, None]
-    size = (every == last).sum(axis=1)
-    taken = block.lengths - ((every < last) & (every != ABSENT)).sum(axis=1)
-    cut = np.flatnonzero(taken < size)
+    missing = 1 - last_shares(block)
+    cut = np.flatnonzero(missing)
     if cut.size == 0:
         return 0.0
-    excess = block.weights[cut] * (1 - taken[cut] / size[cut])
-    tied = (table[cut] == last[cut]) * excess[:, None]
-    result: NDArray[np.float64] = tied.T @ (table[cut] > last[cut])
+    last = last_levels(block)[cut, None]
+    tied = (table[cut] == last) * (block.weights * missing)[cut, None]
+    result: NDArray[np.float64] = tied.T @ (table[cut] > last)
     return result
 
 
@@ -153,14 +154,9 @@ def _find_places(block: Rankings) -> tuple[NDArray[np.float64], NDArray[np.float
     They are fractions of the number of items compared: the first place of C is 1/2 of C. Items
     that share a place have the mean of the places that they take.
     """
-    place = block.places + 0.5
-    if block.has_ties:
-        begin, size, _ = group_by_place(block)
-        place = np.repeat(begin + size / 2, size)
-    n_listed = block.n_listed
-    n_compared = np.where(block.is_subset, n_listed, block.n_items)
-    left_out = (n_listed + n_compared) / 2 / n_compared
-    return place / n_compared[block.entry_rows], left_out
+    n_compared = block.n_compared
+    left_out = (block.n_listed + n_compared) / 2 / n_compared
+    return middle_places(block) / n_compared[block.entry_rows], left_out
 
 
 def _sum_places(

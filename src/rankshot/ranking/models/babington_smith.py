@@ -30,10 +30,9 @@ from rankshot.ranking.matrices import completed_orders, iterate_choices
 from rankshot.ranking.parts import (
     refuse_partial,
     require_one_subject,
-    require_rankings,
     require_sample_length,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

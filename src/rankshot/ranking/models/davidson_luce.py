@@ -23,23 +23,23 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
-from rankshot.ranking.construction import count_places
-from rankshot.ranking.matrices import completed_orders, group_by_place
+from rankshot.ranking.construction import Groups, count_places
+from rankshot.ranking.matrices import completed_orders
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.parts import (
-    keep_counted_part,
+    keep_counted,
     merge_copies,
     require_one_subject,
-    require_rankings,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-BLOCK_CELLS = 1 << 18
+CELLS_AT_ONCE = 1 << 18
+"""The cells of the arrays of some rankings: they stay in the cache."""
 SAFE_RANGE = 600.0
 """Sums whose logarithms can differ by more are summed as logarithms."""
 
@@ -210,7 +210,7 @@ class HalfWins(DavidsonLuce):
 def _merge(rankings: Rankings) -> Rankings:
     """Merge equal rankings; refuse ties that K cuts."""
     refuse_cut_ties(rankings)
-    return merge_copies(keep_counted_part(rankings))[0]
+    return merge_copies(keep_counted(rankings))[0]
 
 
 # ---- Polynomials
@@ -279,7 +279,7 @@ class Polynomials:
 # ---- Rankings as sequences of choices
 
 
-class Block(NamedTuple):
+class SetChoices(NamedTuple):
     """Rankings with the same number of alternatives m, one per column."""
 
     codes: Ints
@@ -294,54 +294,49 @@ class Block(NamedTuple):
     """The number of the ranking of each column."""
 
 
-def iterate_blocks(rankings: Rankings, n_rows: int) -> Iterator[Block]:
+def lay_out_choices(rankings: Rankings, n_rows: int) -> Iterator[SetChoices]:
     """Yield rankings as sequences of choices, for arrays of ``n_rows`` numbers per item."""
-    width = _count_alternatives(rankings)
+    width = rankings.n_compared
     for m in np.unique(width):
         of_width = np.flatnonzero(width == m)
-        for some in row_blocks(of_width.size, int(m) * n_rows, BLOCK_CELLS):
-            yield _build_block(rankings[of_width[some]], int(m), of_width[some])
+        for some in row_blocks(of_width.size, int(m) * n_rows, CELLS_AT_ONCE):
+            yield _lay_out(rankings[of_width[some]], int(m), of_width[some])
 
 
-def _build_block(part: Rankings, m: int, rows: Ints) -> Block:
+def _lay_out(part: Rankings, m: int, rows: Ints) -> SetChoices:
     n = len(part)
     codes = part.codes.reshape(n, m) if m < part.n_items else completed_orders(part)
-    begin, size, column = group_by_place(part)
-    kept = _is_choice(part, begin, column)
+    groups = part.groups
+    begin, size, column, _ = groups
+    kept = _is_choice(part, groups)
     chosen = np.zeros((m, n))
     shares = np.repeat(np.where(kept, 1 / size, 0.0), size)
     chosen[count_places(part.starts), part.entry_rows] = shares
-    return Block(codes.T.astype(np.intp), chosen, begin[kept], column[kept], size[kept], rows)
+    return SetChoices(codes.T.astype(np.intp), chosen, begin[kept], column[kept], size[kept], rows)
 
 
-def _count_alternatives(rankings: Rankings) -> Ints:
-    return np.where(rankings.is_subset, rankings.n_listed, rankings.n_items)
-
-
-def _is_choice(rankings: Rankings, begin: Ints, row: Ints) -> NDArray[np.bool_]:
+def _is_choice(rankings: Rankings, groups: Groups) -> NDArray[np.bool_]:
     """Whether groups of tied items are choices: not those after the first K, nor a last item."""
-    within = begin < rankings.lengths[row]
-    return np.asarray(within & (begin + 1 < _count_alternatives(rankings)[row]))
+    return np.asarray((groups.taken > 0) & (groups.begin + 1 < rankings.n_compared[groups.row]))
 
 
 def count_choices(rankings: Rankings) -> tuple[Ints, Ints]:
     """Return the size of each chosen set, and the number of items that it was chosen from."""
-    begin, size, row = group_by_place(rankings)
-    kept = _is_choice(rankings, begin, row)
-    return size[kept], (_count_alternatives(rankings)[row] - begin)[kept]
+    groups = rankings.groups
+    kept = _is_choice(rankings, groups)
+    return groups.size[kept], (rankings.n_compared[groups.row] - groups.begin)[kept]
 
 
 def refuse_cut_ties(rankings: Rankings) -> None:
     """Raise for the first ranking with a tie that K cuts."""
-    begin, size, row = group_by_place(rankings)
-    K = rankings.lengths[row]
-    cut = (begin < K) & (begin + size > K)
-    if cut.any():
+    groups = rankings.groups
+    if (cut := groups.is_cut).any():
         first = int(np.argmax(cut))
+        row = groups.row[first]
         raise RankshotError(
-            f"ranking {row[first]}: K = {K[first]} cuts a tie of {size[first]} items. Where a tie "
-            "is an outcome, its items are chosen together: rank to the end of the tie, or use "
-            "PlackettLuce, where a tie means that the order is unknown"
+            f"ranking {row}: K = {rankings.lengths[row]} cuts a tie of {groups.size[first]} items. "
+            "Where a tie is an outcome, its items are chosen together: rank to the end of the tie, "
+            "or use PlackettLuce, where a tie means that the order is unknown"
         )
 
 
@@ -357,7 +352,7 @@ def log_prob(rankings: Rankings, sizes: Ints, values: Floats) -> Floats:
     """Return the log-probability of each ranking; sets of other sizes are never chosen."""
     polynomials, (log_worths, gamma) = Polynomials(sizes), _unpack(values, rankings.n_items)
     result = np.zeros(len(rankings))
-    for block in iterate_blocks(rankings, polynomials.n_rows):
+    for block in lay_out_choices(rankings, polynomials.n_rows):
         theta = log_worths[block.codes]
         log_sums = polynomials.add_items(theta)[0][block.place, :, block.column]
         total = np.logaddexp.reduce(log_sums + gamma, axis=1)
@@ -380,7 +375,7 @@ class Likelihood:
         self._polynomials = Polynomials(sizes)
         self._blocks = [
             (block, rankings.weights[block.rows])
-            for block in iterate_blocks(rankings, self._polynomials.n_rows)
+            for block in lay_out_choices(rankings, self._polynomials.n_rows)
         ]
         self.size = self.n_items + sizes.size - 1
         self.observed = np.zeros(self.size)
@@ -450,11 +445,11 @@ class _Passes:
 
     ``log_totals`` are the logarithms of the sums that choices are divided by, ``by_size`` the
     weight of each choice times the probability of each size, and ``expected`` what the model
-    expects of ``Block.chosen``, times the weights.
+    expects of ``SetChoices.chosen``, times the weights.
     """
 
     def __init__(
-        self, polynomials: Polynomials, block: Block, weights: Floats, values: Floats
+        self, polynomials: Polynomials, block: SetChoices, weights: Floats, values: Floats
     ) -> None:
         self._polynomials = polynomials
         log_worths, gamma = _unpack(values, values.size + 1 - polynomials.sizes.size)

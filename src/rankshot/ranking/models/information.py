@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.newton import Optimum, Point, maximize
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.construction import row_starts
-from rankshot.ranking.matrices import ABSENT, last_levels, levels
 from rankshot.ranking.parts import AnyRankings, reduce_parts
 from rankshot.ranking.rankings import Rankings
 
@@ -81,11 +80,9 @@ def without_cut_ties(rankings: Rankings) -> Rankings:
     """End rankings before a tie that K cuts: its items need not have come before the rest."""
     if not rankings.has_ties:
         return rankings
-    table = levels(rankings)
-    last = last_levels(rankings)[:, None]
-    sure = ((table < last) & (table != ABSENT)).sum(axis=1)
-    whole = sure + (table == last).sum(axis=1) <= rankings.lengths
-    lengths = np.where(whole, rankings.lengths, sure)
+    groups = rankings.groups
+    whole = np.where(groups.taken == groups.size, groups.size, 0)
+    lengths = np.bincount(groups.row, whole, minlength=len(rankings)).astype(np.int64)
     kept = lengths > 0
     return rankings[kept].top(lengths[kept])
 
@@ -110,14 +107,35 @@ def _describe_groups(before: csr_array, label: NDArray[np.int32], items: tuple[s
     return "; ".join(parts)
 
 
+class WorthLikelihood(Protocol):
+    """A log-likelihood of ``size`` parameters: the log-worths of ``n_items``, then others."""
+
+    n_items: int
+    size: int
+
+    def evaluate(self, b: Floats, /) -> Point:
+        """Return the log-likelihood and its gradient."""
+
+    def information(self, b: Floats, /) -> Floats:
+        """Return minus the matrix of second derivatives."""
+
+
 def maximize_worths(
-    likelihood: Any, ridge: Floats, tol: float = 1e-10, max_iter: int = 1000
+    likelihood: WorthLikelihood,
+    ridge: Floats | float,
+    tol: float = 1e-10,
+    max_iter: int = 1000,
+    *,
+    start: Floats | None = None,
 ) -> Optimum:
-    """Maximise a penalised log-likelihood in log-worths and other parameters, from zeros."""
+    """Maximise a penalised log-likelihood.
+
+    The search starts from zeros, or where ``start`` says.
+    """
     return maximize(
         likelihood.evaluate,
         likelihood.information,
-        np.zeros(likelihood.size),
+        np.zeros(likelihood.size) if start is None else start,
         ridge=ridge,
         invariant=(np.arange(likelihood.size) < likelihood.n_items).astype(float),
         tol=tol,
@@ -125,7 +143,7 @@ def maximize_worths(
     )
 
 
-def find_flat(likelihood: Any, values: Floats) -> Floats:
+def find_flat(likelihood: WorthLikelihood, values: Floats) -> Floats:
     """Return the directions in which a log-likelihood has no curvature left, as columns."""
     least = FLAT * likelihood.information(np.zeros_like(values)).trace()
     curvatures, directions = np.linalg.eigh(likelihood.information(values))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,6 @@ from rankshot.ranking.parts import (
     merge_copies,
     require_model,
     require_one_subject,
-    require_rankings,
 )
 from rankshot.ranking.ranking_files import (
     SHARED_ARGUMENTS,
@@ -51,7 +50,7 @@ from rankshot.ranking.ranking_files import (
     read_rankings,
     require_arguments,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.ranking.votes import read_votes
 
 Floats = NDArray[np.float64]
@@ -59,7 +58,6 @@ Ties = Literal["outcome", "half", "ignore"]
 Scale = Literal["log-worth", "elo"]
 Names = tuple[str, ...]
 Settings = dict[str, Any]
-TIES = ("outcome", "half", "ignore")
 FEW_VOTES = 10
 """Items with fewer votes are listed separately, unless they have a tenth of the median."""
 
@@ -165,11 +163,11 @@ def leaderboard(
     """
     require_number("level", level, above=0, below=1)
     require_whole_number("n_draws", n_draws, least=2)
-    require_choice("scale", scale, ("log-worth", "elo"))
+    require_choice("scale", scale, get_args(Scale))
     if min_votes is not None:
         require_number("min_votes", min_votes, least=0)
     if ties is not None:
-        require_choice("ties", ties, TIES)
+        require_choice("ties", ties, get_args(Ties))
     names = (covariates,) if isinstance(covariates, str) else tuple(covariates)
     if names and model is not None:
         raise RankshotError("covariates and model cannot be combined: pass only one of them")

@@ -34,7 +34,7 @@ from rankshot.core.validation import (
 )
 from rankshot.ranking.consensus.kemeny import METHODS, kemeny
 from rankshot.ranking.consensus.precedence import average_order
-from rankshot.ranking.matrices import group_by_place
+from rankshot.ranking.construction import count_places
 from rankshot.ranking.parts import (
     AnyRankings,
     map_rows,
@@ -288,17 +288,16 @@ class MallowsStatistics:
         self.n_items = rankings.n_items
         self.lengths = rankings.lengths
         passed = _count_passed(rankings, rank)
-        begin, size, row = group_by_place(rankings)
-        taken = np.clip(rankings.lengths[row] - begin, 0, size)
+        groups = rankings.groups
+        begin, size, row, taken = groups
         whole = np.repeat(taken == size, size)
         self.distance = np.bincount(rankings.entry_rows[whole], passed[whole], minlength=n)
         tied = (size > 1) & (taken > 0)
         self.tied_taken, self.tied_row = taken[tied], row[tied]
         self.log_ways = np.bincount(row, gammaln(size + 1) - gammaln(size - taken + 1), minlength=n)
         self.cuts: list[tuple[Ints, CutTies]] = []
-        cut = (taken > 0) & (taken < size)
-        for g, m in np.unique(np.column_stack([size, taken])[cut], axis=0).tolist():
-            these = np.flatnonzero(cut & (size == g) & (taken == m))
+        for g, m in np.unique(np.column_stack([size, taken])[groups.is_cut], axis=0).tolist():
+            these = np.flatnonzero((size == g) & (taken == m))
             entries = (rankings.starts[row[these]] + begin[these])[:, None] + np.arange(g)
             by_centre = np.argsort(rank[rankings.codes[entries]], axis=1)
             sorted_entries = np.take_along_axis(entries, by_centre, axis=1)
@@ -382,12 +381,12 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
     """
     entry_rank = rank[rankings.codes]
     gone = np.empty(rankings.codes.size, np.int64)
-    longest = int(rankings.n_listed.max(initial=1))
+    longest, has_ties = int(rankings.n_listed.max(initial=1)), rankings.has_ties
     for rows in row_blocks(len(rankings), longest):
         block = rankings[rows]
         ends = slice(rankings.starts[rows.start], rankings.starts[rows.stop])
         column = block.entry_rows
-        place = np.arange(column.size) - block.starts[column]
+        place = count_places(block.starts)
         # One column per ranking, filled up with items that the centre places last.
         ranks = np.full((longest, len(block)), rankings.n_items, np.int32)
         ranks[place, column] = entry_rank[ends]
@@ -395,7 +394,7 @@ def _count_passed(rankings: Rankings, rank: Ints) -> Ints:
         places[place, column] = block.places
         counts = np.zeros((longest, len(block)), np.int64)
         for q in range(longest):
-            if rankings.has_ties:
+            if has_ties:
                 counts[q] = ((ranks < ranks[q]) & (places <= places[q])).sum(axis=0)
             else:
                 counts[q] = (ranks[:q] < ranks[q]).sum(axis=0)

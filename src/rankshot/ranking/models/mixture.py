@@ -21,13 +21,13 @@ from rankshot.ranking.matrices import alike_items
 from rankshot.ranking.models.mallows import Mallows, MallowsStatistics
 from rankshot.ranking.models.plackett_luce import Likelihood, PlackettLuce
 from rankshot.ranking.models.plackett_luce_stages import find_gradients
+from rankshot.ranking.models.robust_errors import centre
 from rankshot.ranking.parts import (
-    keep_counted_part,
+    keep_counted,
     merge_copies,
     require_one_subject,
-    require_rankings,
 )
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 SHARED_WEIGHT = 0.01
@@ -222,7 +222,7 @@ class RankingMixture(Estimator):
 
     def _log_joint_of_units(self, rankings: Rankings) -> tuple[Floats, NDArray[np.intp]]:
         """Return log w_g P(all rankings of a rater; group g), and the rater of each ranking."""
-        unit, exponents, _ = find_units(rankings)
+        unit, exponents, _ = assign_units(rankings)
         log_probs = log_probs_of(self.models_, rankings)
         # A ranking of weight 0 says nothing, even if it is impossible.
         log_probs *= np.where(exponents > 0, exponents, 1.0)[:, None]
@@ -252,13 +252,13 @@ class RankingMixture(Estimator):
         sample = merge_equal(require_rankings(rankings).with_items(self.items_))
         information = _observed_information(self, sample)
         G, C = self.n_groups, len(self.items_)
-        covariance = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
-        # Shares are a softmax of G numbers; log-worths are centred.
+        inverse = np.linalg.pinv(information, hermitian=True, rcond=1e-12)
+        covariance = np.asarray(inverse, np.float64)
+        # Shares are a softmax of G numbers.
         change = np.diag(self.weights_) - np.outer(self.weights_, self.weights_)
         shares = np.diag(change @ covariance[:G, :G] @ change)
-        centre = np.eye(C) - 1 / C
         blocks = [covariance[G + g * C :, G + g * C :][:C, :C] for g in range(G)]
-        worths = [np.diag(centre @ block @ centre) for block in blocks]
+        worths = [np.diag(centre(block)) for block in blocks]
         return np.sqrt(np.maximum(shares, 0)), np.sqrt(worths)
 
 
@@ -553,7 +553,7 @@ def _scores(model: PlackettLuce, rankings: Rankings) -> Floats:
 # ---- Raters, or single rankings, as units that are grouped or drawn
 
 
-def find_units(rankings: Rankings) -> tuple[NDArray[np.intp], Floats, Floats]:
+def assign_units(rankings: Rankings) -> tuple[NDArray[np.intp], Floats, Floats]:
     """Return the units of rankings: raters with all of theirs, or each ranking."""
     rater, weights = number_labels(rankings.raters), rankings.weights
     owned, n_raters = rater > 0, int(rater.max(initial=0))
@@ -588,9 +588,9 @@ class Sample(NamedTuple):
 
 def merge_equal(rankings: Rankings) -> Sample:
     """Merge equal rankings, and equal units that have one ranking each."""
-    rankings = keep_counted_part(rankings)
+    rankings = keep_counted(rankings)
     rankings = replace(rankings, targets=np.full(len(rankings), None, object))
-    unit, exponents, counts = find_units(rankings)
+    unit, exponents, counts = assign_units(rankings)
     merged, number = merge_copies(rankings)
     # Units with a single ranking that counts once are equal if their rankings are.
     single = (np.bincount(unit)[unit] == 1) & (exponents == 1)
@@ -706,11 +706,11 @@ def choose_n_groups(
     """
     require_whole_number("most", most)
     rng = require_generator(random_state)
-    counted = keep_counted_part(require_rankings(rankings))
+    counted = keep_counted(require_rankings(rankings))
     mixtures = [
         # A copy, so that each number of groups has the same random numbers.
         clone(RankingMixture(model, n_groups, n_starts=n_starts, random_state=rng)).fit(rankings)
-        for n_groups in range(1, min(most, _most_groups(find_units(counted)[2])) + 1)
+        for n_groups in range(1, min(most, _most_groups(assign_units(counted)[2])) + 1)
     ]
     bic = np.array([mixture.bic_ for mixture in mixtures])
     best = int(np.argmin(bic))

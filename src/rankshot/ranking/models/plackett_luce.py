@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,6 @@ from rankshot.ranking.parts import (
     AnyRankings,
     RankingParts,
     keep_counted,
-    keep_counted_part,
     map_parts,
     map_rows,
     merge_copies,
@@ -567,7 +566,7 @@ class Likelihood:
     def __init__(
         self, rankings: Rankings, class_of: NDArray[np.intp] | None = None, n_kept: int = 1
     ) -> None:
-        rankings = keep_counted_part(rankings)
+        rankings = keep_counted(rankings)
         # Sums at log-worths that are used again, as far as they take little memory.
         n_kept = min(n_kept, KEPT_ENTRIES // max(rankings.codes.size, 1))
         self.counts: NDArray[np.int64] = np.ones(rankings.n_items, np.int64)
@@ -653,4 +652,4 @@ def build_likelihood(rankings: AnyRankings, class_of: NDArray[np.intp] | None = 
     if isinstance(rankings, Rankings):
         return Likelihood(rankings, class_of)
     every = np.arange(rankings.n_items) if class_of is None else class_of
-    return PartsLikelihood(cast("RankingParts", keep_counted(rankings)), every)
+    return PartsLikelihood(keep_counted(rankings), every)

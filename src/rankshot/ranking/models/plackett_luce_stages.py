@@ -26,7 +26,7 @@ from scipy.special import gammaln, logsumexp, softmax
 
 from rankshot.core.arrays import BLOCK_CELLS, CACHED_CELLS, row_blocks
 from rankshot.ranking.construction import row_starts
-from rankshot.ranking.matrices import completed_orders, group_by_place, listed_orders
+from rankshot.ranking.matrices import completed_orders, listed_orders
 from rankshot.ranking.models.tie_integral import TiedClasses, place_nodes, tied_log_prob
 from rankshot.ranking.rankings import Rankings
 
@@ -98,11 +98,10 @@ def build_stages(
         # A tie at the end of a list is followed by one more row, for the rest.
         table = listed_orders(block, spare=int(not is_strict and has_rest.any()))
     order = np.ascontiguousarray(table.T, dtype=np.intp)
-    compared = np.where(block.is_subset, block.n_listed, C)
     if is_strict:
-        chosen = np.arange(len(order))[:, None] < np.minimum(block.lengths, compared - 1)
+        chosen = np.arange(len(order))[:, None] < np.minimum(block.lengths, block.n_compared - 1)
         return Stages(order, counts, chosen, has_rest, [], np.zeros(len(block)))
-    begin, width, column = group_by_place(block)
+    begin, width, column, _ = block.groups
     first = block.starts[column] + begin
     n_before = np.append(0, np.cumsum(counts[block.codes]))
     size = n_before[first + width] - n_before[first]
@@ -112,7 +111,7 @@ def build_stages(
         values[counted] for values in (begin, width, column, size, placed)
     )
     end = begin + width
-    has_later = end < compared[column]
+    has_later = end < block.n_compared[column]
     single, tied = (size == 1) & has_later, (size > 1) & has_later
     chosen = np.zeros(order.shape, bool)
     chosen[begin[single], column[single]] = True

@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from rankshot.core.errors import RankshotError
-from rankshot.core.newton import maximize
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.models.board import adjust_holm
+from rankshot.ranking.models.information import maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.parts import require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
 START = 0.9
@@ -151,9 +150,7 @@ def _fit_crowd(
         wins = np.bincount(number, np.append(w * as_drawn, w * (1 - as_drawn))).astype(float)
         ones = np.ones(pair.size)
         likelihood = PairLikelihood(*np.divmod(pair, C), ones, wins, C, has_ties=False)
-        theta = maximize(
-            likelihood.evaluate, likelihood.information, theta, ridge=ridge, invariant=np.ones(C)
-        ).parameters
+        theta = maximize_worths(likelihood, ridge, start=theta).parameters
         new = np.bincount(g, w * as_drawn) / n
         change, eta = float(np.abs(new - eta).max()), new
         if change < CONVERGED:

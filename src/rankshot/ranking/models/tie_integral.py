@@ -82,7 +82,7 @@ def _choose_rule(
     if needed <= MOST_LAGUERRE and taken <= LAGUERRE_TAKEN:
         return _integrate_by_laguerre, np.log(_laguerre(needed, taken)[0])
     lowest = _lowest(log_total, taken, np.log(tolerance))
-    return _integrate_by_octaves, _octaves(taken, lowest, tolerance)
+    return _integrate_by_octaves, tie_nodes(taken, tolerance, lowest)
 
 
 @lru_cache
@@ -139,21 +139,20 @@ def ring_by_octaves(rates: Floats, x: Floats) -> Floats:
     return rung
 
 
-def _octaves(taken: int, lowest: float, tolerance: float) -> Floats:
-    """Return nodes from ``lowest`` upwards, in whole octaves."""
+def tie_nodes(taken: int, tolerance: float, lowest: float | None = None) -> Floats:
+    """Return nodes of the trapezoidal rule, in whole octaves from ``lowest`` upwards.
+
+    Without ``lowest``, they suit groups of any rates.
+    """
     # To the right, the integrand is at most exp((m + 1) x - e^x).
     highest = np.log(gammainccinv(taken + 1, tolerance))
+    lowest = float(np.log(tolerance)) if lowest is None else lowest
     return _fill_octaves(lowest, highest, _nodes_per_octave(taken, tolerance))
 
 
 def _fill_octaves(lowest: float, highest: float, octave: int) -> Floats:
     n_octaves = int(np.ceil((highest - lowest) / np.log(2)))
     return np.asarray(lowest + np.arange(n_octaves * octave) * np.log(2) / octave)
-
-
-def tie_nodes(taken: int, tolerance: float) -> Floats:
-    """Return nodes of the trapezoidal rule that suit groups of any rates."""
-    return _octaves(taken, float(np.log(tolerance)), tolerance)
 
 
 @lru_cache

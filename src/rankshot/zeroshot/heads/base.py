@@ -30,8 +30,7 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.ranking.parts import require_rankings
-from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rankings import Rankings, require_rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.decide import Candidates, Top, predict_names, predict_top, run_head
 from rankshot.zeroshot.files.head_files import write_head

@@ -28,7 +28,6 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
-from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
@@ -653,7 +652,7 @@ class ItemContributions:
         ]
         self._shape = own.shape[1], rankings.n_items
         self._lacking, self._neutral_share = lacking, neutral_share
-        begin, size, _ = group_by_place(rankings)
+        begin, size, _, _ = rankings.groups
         begin, size, row = np.repeat(begin, size), np.repeat(size, size), rankings.entry_rows
         end = np.minimum(begin + size, rankings.lengths[row])
         (n, L), C, self._own = own.shape, rankings.n_items, own

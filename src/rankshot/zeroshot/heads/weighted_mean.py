@@ -24,7 +24,6 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
-from rankshot.ranking.matrices import group_by_place
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.prompts import LIST_LENGTH
 from rankshot.zeroshot.examples import (
@@ -386,7 +385,7 @@ def listed_weights(rankings: Rankings, decay: float) -> csr_array:
     """
     places = 1.0 + np.arange(rankings.lengths.max(initial=0))
     total = np.append(0.0, np.cumsum(places**-decay))
-    begin, size, row = group_by_place(rankings)
+    begin, size, row, _ = rankings.groups
     last = rankings.lengths[row]
     share = total[np.minimum(begin + size, last)] - total[np.minimum(begin, last)]
     listed = np.repeat(share / total[last] / size, size)
