@@ -168,8 +168,9 @@ def _without_features(scores: Scores) -> Scores:
 
 INTRODUCTION = """# Batches
 
-`make batches FROM=DIRECTORY` wrote this page. It compares inputs predicted as a batch by \
-`BatchRefinement` with the same inputs predicted one at a time.
+Does joint classification help? This page compares inputs predicted as a batch by \
+`BatchRefinement` with the same inputs predicted one at a time. `make batches FROM=DIRECTORY` \
+writes it.
 """
 Row = tuple[str, str, dict[str, list[Outcome]]]
 

@@ -663,12 +663,13 @@ def format_number(value: Any) -> str:
 
 INTRODUCTION = """# Default numbers
 
-`make defaults FROM=DIRECTORY` wrote this page. It measures each number at several values on \
-held-out *seen* classes of four data sets (CIFAR, Animals and intents with two classifiers each, \
-sounds with a network): {classes} classes that the language-model panel ranked. No label or input \
-of a new class is used. The value in the code is kept unless another value is better by more than \
-two standard errors (over classes or over data sets, whichever is larger) and by .005; all data \
-sets have the same weight. A test compares this page with the code.
+This page shows how the default numbers in the code were chosen. Each is measured at several \
+values on held-out *seen* classes of four data sets (CIFAR, Animals and intents with two \
+classifiers each, sounds with a network): {classes} classes that the language-model panel ranked. \
+No label or input of a new class is used. The value in the code is kept unless another value is \
+better by more than two standard errors (over classes or over data sets, whichever is larger) and \
+by .005; all data sets have the same weight. `make defaults FROM=DIRECTORY` writes this page, and \
+a test compares it with the code.
 
 | number | value | tried | not clearly worse than the best | loss against the best | criterion |
 |---|---|---|---|---|---|

@@ -48,7 +48,8 @@ STRENGTHS = (1.0, 10.0)
 ZERO_SHOT, BOTH = "rankshot", "rankshot and 5 examples per class"
 INTRODUCTION = """# Accuracies on the first page
 
-`make overview FROM=DIRECTORY` wrote this page. [Results](../reproduction.md) explains the data.
+These are the numbers behind the table on the first page: the accuracy on new classes of four data \
+sets. `make overview FROM=DIRECTORY` writes them; [Results](../reproduction.md) explains the data.
 
 """
 
@@ -255,7 +256,7 @@ def published_table() -> ResultTable:
             "zero-shot accuracy on CIFAR-10, Radford et al. (2021), Table 11",
         ),
         *(
-            (name, "sounds", share, "the same ten classes; own networks, word vectors")
+            (name, "sounds", share, "the same ten classes; their own networks, word vectors")
             for name, share in PUBLISHED.items()
         ),
         ("CLAP, lowest", "sounds", 0.826, "all 50 classes, Elizalde et al. (2023)"),
@@ -267,7 +268,7 @@ def published_table() -> ResultTable:
         ("method", "data", "accuracy", "details"),
         rows,
         (
-            "These results have other inputs, features or classes: the rows compare whole systems.",
+            "Inputs, features or classes differ from those above: the rows compare whole systems.",
             "CLAP was trained on pairs of sounds and captions.",
         ),
         n_labels=2,

@@ -24,6 +24,7 @@ READERS_PAGES = ("guide/", "paper")
 """Pages that are listed on the pages of the names that they use."""
 NAME = re.compile(r"(?:rankshot\.|rs\.)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?=\(|$)")
 IN_CODE = re.compile(r"\brs\.((?:[a-z_]+\.)*\w+)|from rankshot[\w.]* import \(?([\w, \n]+)")
+OPTION = re.compile(r"(?:^| )-")
 COMMAND = re.compile(r"\brankshot ([a-z]+(?: [a-z]+)*)")
 UNLINKED = (nodes.reference, nodes.title, nodes.rubric)
 
@@ -141,8 +142,10 @@ def merge_pages(_app: Sphinx, env: BuildEnvironment, pages: set[str], other: Any
 
 def insert_links(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Make names in code font links, and list users on the page of a name."""
-    if not page.startswith(REFERENCE):
-        for literal in list(doctree.findall(nodes.literal)):
+    for literal in list(doctree.findall(nodes.literal)):
+        if OPTION.search(literal.astext()):
+            literal["classes"].append("option")
+        if not page.startswith(REFERENCE):
             link_literal(app, literal, page)
     if users := app.env.rankshot_users.get(page):
         insert_users(app, doctree, page, users)

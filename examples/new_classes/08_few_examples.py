@@ -32,7 +32,7 @@ rankings_alone = rs.WeightedMean().fit(panel, reference)
 print(f"rankings alone: {np.mean(rankings_alone.predict(logits) == data.new_label):.2f}")
 
 # %%
-# Labelled inputs are drawn at random, the same number of each class, five times. The others are
+# Labelled inputs are drawn at random, the same number per class, five times. The others are
 # classified.
 
 rng = np.random.default_rng(0)

@@ -193,7 +193,7 @@ def test_what_is_missing_is_asked_again(folder):
     for line in (
         "answers, rater-1: 1 usable list for 3 classes\n",
         "  'truck': not among the items, left out: 'unimog'\n",
-        "  'truck': not usable: 1 known name, 5 were asked for\n",
+        "  'truck': not usable: 1 known name, 5 were asked for, and at least 3 are needed\n",
         "  no answer for 'dog'\n",
         "  lists for other names, left out: 'dgo' (did you mean 'dog'?)\n",
         "answers, rater-2: 3 usable lists for 3 classes\n",
@@ -213,6 +213,16 @@ def test_what_is_missing_is_asked_again(folder):
     found = rs.read_rankings("out.jsonl", items=SEEN)
     assert found.select(rater="rater-1").orders() == list(LISTS.values())
     assert sorted(set(found.raters)) == ["rater-1", "rater-2"]
+
+
+def test_a_list_that_is_too_short_is_not_an_unknown_name(folder):
+    save_answers(folder, rater_1=LISTS | {"truck": LISTS["truck"][:2]})
+    message = (
+        "no source has a usable list for 'truck', for the reasons above. Correct the answers, "
+        "or use `rankshot rank`: --k accepts shorter lists"
+    )
+    check_refused(folder, RANK, {}, message)
+    assert "3 usable lists" in run_well(RANK.replace("--k 5", "--k 4"))
 
 
 @pytest.mark.parametrize(

@@ -187,17 +187,29 @@ def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
     assert sorted(folder.iterdir()) == before
 
 
-@pytest.mark.slow
+WAITS_WHILE_IT_WRITES = """
+import time
+from rankshot.cli import main
+from rankshot.zeroshot.files.predictions import PredictionWriter
+
+write = PredictionWriter.write
+
+def write_and_wait(*rows):
+    write(*rows)
+    time.sleep(600)
+
+PredictionWriter.write = write_and_wait
+main()
+"""
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_behind(folder, number):
-    """The run takes far longer than we wait."""
-    write_scores(folder / "scores.npz", np.tile(LOGITS, (100_000, 1)), ids=[])
     (folder / "out.csv").write_text("the old one")
     before = sorted(folder.iterdir())
-    words = CLASSIFY.replace("scores.csv", "scores.npz").split()
     running = subprocess.Popen(
-        [sys.executable, "-m", "rankshot.cli", *words],
+        [sys.executable, "-c", WAITS_WHILE_IT_WRITES, *CLASSIFY.split()],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

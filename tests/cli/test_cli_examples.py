@@ -21,8 +21,8 @@ from command_line import (
     softmax,
     write_scores,
 )
-from rankshot.cli import score_inputs
 from rankshot.zeroshot import read_predictions, suggest
+from rankshot.zeroshot.files import score_tables
 from rankshot.zeroshot.files.score_tables import open_scores
 
 CLASSIFY = "classify scores.csv --rankings rankings.jsonl -o out.csv"
@@ -270,7 +270,7 @@ def test_a_head_with_evidence_needs_that_of_the_inputs(folder):
 
 
 def test_many_inputs_are_sampled_evenly(folder, monkeypatch):
-    monkeypatch.setattr(score_inputs, "MOST_SAMPLED", 5)
+    monkeypatch.setattr(score_tables, "MOST_SAMPLED", 5)
     write_scores(folder / "many.csv", np.arange(21.0)[:, None] * np.eye(5)[0], ids=[])
-    found = score_inputs.sample_scores(open_scores(folder / "many.csv"), 21)
+    found = open_scores(folder / "many.csv").sample()
     assert found.values[:, 0].tolist() == [0, 5, 10, 15, 20]

@@ -142,7 +142,7 @@ BAD = {
     "a list that is too short": (
         json.dumps(ORDERS | {"cat": ["leopard", "tiger"]}),
         None,
-        ["'cat': not usable: 2 known names, 5 were asked for"],
+        ["'cat': not usable: 2 known names, 5 were asked for, and at least 3 are needed"],
     ),
     "a class without an answer": (
         json.dumps({name: ORDERS[name] for name in TARGETS[1:]}),
@@ -153,7 +153,7 @@ BAD = {
         json.dumps({name: ORDERS[name] for name in (*TARGETS[1:], "cat")}).partition('x", "sea')[0],
         None,
         ["'cat': not among the items, left out: 'fo' (did you mean 'fox'?)",
-         "'cat': not usable: 2 known names, 5 were asked for"],
+         "'cat': not usable: 2 known names, 5 were asked for, and at least 3 are needed"],
     ),
     "a misspelt item": (
         json.dumps(ORDERS | {"cat": ["leopardd", "tiger", "fox", "sea lion", "rabbit"]}),

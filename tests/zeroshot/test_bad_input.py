@@ -52,11 +52,16 @@ SCORES = [
     bad(
         lambda: Scores.from_probabilities([[0.5, 0.5, 0.5, 0]], ITEMS),
         "row 0: multiclass probabilities must add up to one, not 1.5. Pass kind='one-vs-rest' if "
-        "each class has its own binary classifier",
+        "each class has its own binary classifier; if some classes were left out, divide each row "
+        "by its sum",
     ),
     bad(
         lambda: Scores.from_probabilities([[0.5, 0.6, -0.1, 0]], ITEMS),
         "row 0, column 'leopard': -0.1 is not a probability",
+    ),
+    bad(
+        lambda: Scores.from_probabilities([[0.5, 1.01, 0, 0]], ITEMS, kind="one-vs-rest"),
+        "row 0, column 'fox': 1.01 is not a probability",
     ),
 ]
 

@@ -22,7 +22,6 @@ from rankshot.cli.console import (
     tell_progress,
 )
 from rankshot.cli.heads import HeadOptions, fit_head, open_table
-from rankshot.cli.score_inputs import sample_scores
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
@@ -114,9 +113,7 @@ def classify(
     if batch != "no":
         from rankshot.zeroshot.heads.batch_refinement import refine_batch
 
-        n = sum(len(ids) for ids, _ in table.inputs())
-        features = model.n_features_ > 0
-        sample = sample_scores(table, n, features=features)
+        sample = table.sample(features=model.n_features_ > 0)
         model, why = refine_batch(model, sample, batch=batch)
         say(why)
     classify_table(table, model, target, reject_below, top, progress)

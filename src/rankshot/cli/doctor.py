@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from rankshot import inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
-from rankshot.cli.heads import HeadOptions, read_new_rankings
+from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings, read_rankings_of
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import check_labelled, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.cli.score_inputs import infer_score_type, read_rankings_of, read_scores
 from rankshot.core.errors import format_count, quote_names
 from rankshot.sources.registry import ANSWERS
 
@@ -170,7 +169,7 @@ def _read(table: ScoreTable, truth: Path | None) -> tuple[Any, Any]:
 
     if truth is not None:
         return read_labelled(table, truth)[::-1]
-    ids, scores = read_scores(table)
+    ids, scores = table.read()
     return as_text_array(ids), scores
 
 

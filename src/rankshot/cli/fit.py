@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from hashlib import file_digest
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -12,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rankshot import zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
-from rankshot.cli.heads import HeadOptions, fit_head
-from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import EXAMPLES, add_evidence, infer_score_type, list_example_ids
+from rankshot.cli.heads import HeadOptions, add_evidence, fit_head, infer_score_type, save_head
 from rankshot.core.errors import RankshotError, format_count, quote_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.metrics import Interval
     from rankshot.zeroshot.scores import Kind
 
 NAMES_SHOWN = 12
@@ -108,38 +104,7 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
         return table, table if of_reference is None or path == reference else None
     kind = "multiclass" if of_reference is None else of_reference.kind
     names = read_seen_labels(str(path)).names
-    return ScoreTable(path, names, kind, has_ids=False, n_rows=0, batch_rows=1), of_reference
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest()
-
-
-def save_head(
-    model: zeroshot.BaseHead,
-    output: Path,
-    options: HeadOptions,
-    score_type: str,
-    predicted: Interval | None = None,
-) -> None:
-    """Write a head that was fitted with these options, and which files it is from."""
-    provenance: dict[str, object] = {
-        "files": {
-            what: {"name": path.name, "sha256": _hash_file(path)}
-            for what, path in options.files.items()
-        }
-    }
-    if options.examples is not None:
-        # A report does not test a head with what it was fitted to.
-        provenance[EXAMPLES] = list_example_ids(options.examples)
-    if score_type != "auto":
-        provenance["score_type"] = score_type
-    if options.settings_file is not None:
-        provenance["settings"] = json.loads(options.settings_file.read_bytes())
-    elif predicted is not None:
-        provenance["settings"] = {"notes": {PREDICTED: list(predicted)}}
-    model.save(output, provenance=provenance)
+    return ScoreTable.without_rows(path, names, kind), of_reference
 
 
 # ---- What is shown

@@ -1,35 +1,61 @@
-"""`HeadOptions`: the options of a head that a command was given, and the fitting of this head."""
+"""`HeadOptions`: the options of a head in a command, the tables that they name, and the fit.
+
+The columns of a table of scores keep their names. Rankings, similarities, a reference and true
+classes may spell them in another way. Exact names cost nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from rankshot import ranking, sources, zeroshot
 from rankshot.cli.console import refuse, say
-from rankshot.cli.score_inputs import (
-    ScoreType,
-    add_evidence,
-    infer_score_type,
-    match_columns,
-    read_examples,
-    read_rankings_of,
-    read_scores,
-    sample_scores,
-    say_matched,
+from rankshot.core.errors import (
+    RankshotError,
+    UnknownItemError,
+    format_count,
+    prefix_errors,
+    quote_names,
+    short_repr,
+    suggest_name,
 )
-from rankshot.core.errors import RankshotError, prefix_errors, quote_names, suggest_name
+from rankshot.core.files import require_ending
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankshot.core.tables import Batch
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import Semantics
     from rankshot.zeroshot.heads.semantic_head import SemanticHead
+    from rankshot.zeroshot.metrics import Interval
 
 DEFAULT_HEAD = "weighted-mean"
 Classes = Literal["new", "new-or-none", "all", "all-or-none"]
 """What may be predicted."""
+ScoreType = Literal[
+    "auto",
+    "logits",
+    "probabilities",
+    "one-vs-rest-logits",
+    "one-vs-rest-probabilities",
+    "one-vs-one",
+]
+"""What the numbers in a table of scores are: the choices of --score-type."""
+WORDS = Path("words")
+"""In place of a file of evidence: the words of texts and of the names of classes are compared."""
+GUESS, PROBABILITY = "guess", "probability"
+"""Columns of a table of examples, as `rankshot suggest` writes it, besides id and label."""
+EXAMPLES = "examples"
+"""The entry of what a saved head is from that has the ids of its examples."""
+PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
+"""The note in a file of settings, or in a saved head, that `rankshot report` reads."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +174,7 @@ class HeadOptions:
             f"columns id, {names}",
         )
         plan = zeroshot.Plan.from_head(fitted)
-        more: Any = {"saved": path, "fitted": fitted, "score_type": score_type}
-        return cls(plan, evidence=evidence, **more)
+        return cls(plan, evidence=evidence, saved=path, fitted=fitted, score_type=score_type)
 
     def __post_init__(self) -> None:
         from rankshot.ranking.rankings import Rankings
@@ -186,7 +211,6 @@ class HeadOptions:
 
 def _parse_head(name: str, given: list[str]) -> SemanticHead:
     """Return a head with the settings in options of the form name=value."""
-    from rankshot.zeroshot.files.head_files import list_settable, parse_parameter
     from rankshot.zeroshot.plan import METHODS, SEMANTIC
 
     refuse(
@@ -195,49 +219,27 @@ def _parse_head(name: str, given: list[str]) -> SemanticHead:
         f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
     )
     kind = SEMANTIC[name]
-    known = list_settable(kind)
-    found: dict[str, object] = {}
-    for text in given:
-        setting, _, value = text.partition("=")
-        with prefix_errors(f"--set {text}"):
-            refuse(
-                "=" not in text or setting not in known,
-                f"give name=value{suggest_name(setting, known)}; the settings of {name} are "
-                f"{', '.join(known)}",
-            )
-            found[setting] = parse_parameter(kind, setting, value)
-    head = kind(**found)
+    head = kind(**dict(_parse_setting(kind, text) for text in given))
     head.require_parameters()
     return head
 
 
-def _check_rehearsed(options: HeadOptions) -> None:
-    """Refuse settings of a rehearsal that do not fit the other options."""
-    from rankshot.zeroshot.rehearsal import require_gate
+def _parse_setting(kind: type[SemanticHead], text: str) -> tuple[str, object]:
+    """Return the name and the value of a setting in an option of the form name=value."""
+    from rankshot.zeroshot.files.head_files import list_settable, parse_parameter
 
-    plan, has_gate = options.plan, options.plan.has_gate
-    needs_reference = bool(plan.reference) or has_gate
-    what = "the gate to the seen classes" if has_gate else "the head"
-    with prefix_errors(options.settings_file):
-        require_gate(plan)
+    known = list_settable(kind)
+    name, _, value = text.partition("=")
+    with prefix_errors(f"--set {text}"):
         refuse(
-            needs_reference and options.reference is None,
-            f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
-            "inputs of seen classes, for example those of the rehearsal",
+            "=" not in text or name not in known,
+            f"give name=value{suggest_name(name, known)}; the settings of {kind.name} are "
+            f"{', '.join(known)}",
         )
-        refuse(
-            plan.head.evidence_weight and options.evidence is None,
-            "the head was rehearsed with evidence: give --evidence FILE, the scores of the same "
-            "model for the new classes",
-        )
-    if options.reference is not None and not needs_reference:
-        # Without inputs of other seen classes there was neither a gate nor a reference.
-        why = (
-            "the rehearsal had too few inputs of other seen classes to try a reference"
-            if plan.gate is None
-            else "in the rehearsal, the head was not better with a reference"
-        )
-        say(f"{options.settings_file}: {why}, so --reference is not used")
+        return name, parse_parameter(kind, name, value)
+
+
+# ---- The fit
 
 
 def open_table(path: Path, options: HeadOptions) -> ScoreTable:
@@ -299,8 +301,37 @@ def read_more(
     if scores.n_rows != 0:
         scores = infer_score_type(scores, options.score_type)
     if scores.evidence is not None:
-        given["evidence"] = sample_scores(scores, features=options.examples is not None)
+        given["evidence"] = scores.sample(features=options.examples is not None)
     return reference, given, scores
+
+
+def _check_rehearsed(options: HeadOptions) -> None:
+    """Refuse settings of a rehearsal that do not fit the other options."""
+    from rankshot.zeroshot.rehearsal import require_gate
+
+    plan, has_gate = options.plan, options.plan.has_gate
+    needs_reference = bool(plan.reference) or has_gate
+    what = "the gate to the seen classes" if has_gate else "the head"
+    with prefix_errors(options.settings_file):
+        require_gate(plan)
+        refuse(
+            needs_reference and options.reference is None,
+            f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
+            "inputs of seen classes, for example those of the rehearsal",
+        )
+        refuse(
+            plan.head.evidence_weight and options.evidence is None,
+            "the head was rehearsed with evidence: give --evidence FILE, the scores of the same "
+            "model for the new classes",
+        )
+    if options.reference is not None and not needs_reference:
+        # Without inputs of other seen classes there was neither a gate nor a reference.
+        why = (
+            "the rehearsal had too few inputs of other seen classes to try a reference"
+            if plan.gate is None
+            else "in the rehearsal, the head was not better with a reference"
+        )
+        say(f"{options.settings_file}: {why}, so --reference is not used")
 
 
 def _check_scores(
@@ -337,34 +368,88 @@ def _check_sources(rankings: Semantics, weights: Mapping[str, float], path: Path
         )
 
 
-def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
-    from rankshot.zeroshot.files.score_tables import rename_all
+def save_head(
+    model: zeroshot.BaseHead,
+    output: Path,
+    options: HeadOptions,
+    score_type: str,
+    predicted: Interval | None = None,
+) -> None:
+    """Write a head that was fitted with these options, and which files it is from."""
+    provenance: dict[str, object] = {
+        "files": {
+            what: {"name": path.name, "sha256": _hash_file(path)}
+            for what, path in options.files.items()
+        }
+    }
+    if options.examples is not None:
+        # A report does not test a head with what it was fitted to.
+        provenance[EXAMPLES] = list_example_ids(options.examples)
+    if score_type != "auto":
+        provenance["score_type"] = score_type
+    if options.settings_file is not None:
+        provenance["settings"] = json.loads(options.settings_file.read_bytes())
+    elif predicted is not None:
+        provenance["settings"] = {"notes": {PREDICTED: list(predicted)}}
+    model.save(output, provenance=provenance)
 
-    if scores.kind == "one-vs-one":
-        raise RankshotError(
-            f"{scores.path}: has one column per pair of classes, and this head needs one "
-            "per class; the other heads take pairs"
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
+# ---- Scores: their type, and the names of their columns
+
+
+def infer_score_type(
+    table: ScoreTable, given: ScoreType, values: NDArray[np.floating] | None = None
+) -> ScoreTable:
+    """Return a table with the type that was given or, for auto, that of the first rows; print it.
+
+    ``values`` are the first rows, if they are not in the table.
+    """
+    from rankshot.zeroshot.files.score_tables import AUTO, LOGITS, guess_score_type
+
+    if given != AUTO or table.score_type != AUTO:
+        return table if given == AUTO else replace(table, score_type=given)
+    if values is None:
+        values = next(table.batches())[1].values
+    score_type = guess_score_type(values, table)
+    remark = "see --score-type"
+    if score_type == LOGITS and values.min() >= 0 and values.max() <= 1:
+        remark = (
+            "although all are between 0 and 1: if they are probabilities whose rows do not add up "
+            "to 1 because they were rounded, write more digits; if each is the probability of a "
+            "separate yes-no question, give --score-type one-vs-rest-probabilities"
         )
-    table = sources.read_similarity(path)
-    table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
-    with prefix_errors(path, scores.path):
-        return table.select(table.targets, scores.items)
+    say(f"{table.path}: the scores are interpreted as {score_type} ({remark})")
+    return replace(table, score_type=score_type)
 
 
-def read_new_rankings(path: Path, scores: ScoreTable) -> ranking.Rankings:
-    """Read the rankings of new classes, and print what is left out or missing."""
-    from rankshot.zeroshot.heads.base import only_new, require_targets
+def match_columns(
+    names: Iterable[str], table: ScoreTable, where: Path, *, quiet: bool = False
+) -> dict[str, str]:
+    """Return the column that each name means, for names that are not columns; print an example.
 
-    rankings = read_rankings_of(path, scores)
-    with prefix_errors(path):
-        new = only_new(require_targets(rankings))
-    if seen := sorted(set(rankings.target_names) & set(scores.items)):
-        say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")
-    listed = set(rankings.codes.tolist())
-    if unlisted := [item for i, item in enumerate(rankings.items) if i not in listed]:
-        share = f"{len(unlisted):,} of {len(rankings.items):,} seen classes"
-        say(f"{path}: no ranking has {share}: {quote_names(unlisted, 4)}")
-    return new
+    Names that mean no column, or several, are left out. ``where`` is the file of the names.
+    """
+    from rankshot.zeroshot.files.score_tables import find_columns
+
+    found = find_columns(names, table, where)
+    if not quiet:
+        say_matched(found, table, where)
+    return found
+
+
+def say_matched(found: dict[str, str], table: ScoreTable, where: Path) -> None:
+    """Print how many names were matched to columns of another spelling, and an example."""
+    if found:
+        name, column = next(iter(found.items()))
+        say(
+            f"{where}: {format_count(len(found), 'name')} matched to the columns of {table.path}, "
+            f"for example {name!r} to {column!r}"
+        )
 
 
 def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.Scores, ScoreTable]:
@@ -399,4 +484,223 @@ def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.
         "be the same: give --score-type",
     )
     scores = replace(scores, score_type=other)
-    return replace(read_scores(table)[1], items=items), scores
+    return replace(table.read()[1], items=items), scores
+
+
+# ---- Rankings and similarities
+
+
+def read_new_rankings(path: Path, scores: ScoreTable) -> ranking.Rankings:
+    """Read the rankings of new classes, and print what is left out or missing."""
+    from rankshot.zeroshot.heads.base import only_new, require_targets
+
+    rankings = read_rankings_of(path, scores)
+    with prefix_errors(path):
+        new = only_new(require_targets(rankings))
+    if seen := sorted(set(rankings.target_names) & set(scores.items)):
+        say(f"{path}: rankings of {quote_names(seen)} are left out: they are seen classes")
+    listed = set(rankings.codes.tolist())
+    if unlisted := [item for i, item in enumerate(rankings.items) if i not in listed]:
+        share = f"{len(unlisted):,} of {len(rankings.items):,} seen classes"
+        say(f"{path}: no ranking has {share}: {quote_names(unlisted, 4)}")
+    return new
+
+
+def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> ranking.Rankings:
+    """Read rankings of the classes of a table of scores."""
+    try:
+        return ranking.read_rankings(path, items=table.items)
+    except UnknownItemError as error:
+        problem = error
+    found = ranking.read_rankings(path)
+    # A target that is not an item is a new class, even if a seen class has its name as a synonym.
+    rankings = rename(found, match_columns(found.items, table, path, quiet=quiet))
+    columns = f"items must be columns of {table.path}"
+    if rankings is found:
+        raise RankshotError(f"{problem}; {columns}") from None
+    try:
+        return rankings.change_items(table.items)
+    except UnknownItemError as error:
+        raise RankshotError(f"{path}: {error}; {columns}") from None
+
+
+def rename(rankings: ranking.Rankings, column_of: dict[str, str]) -> ranking.Rankings:
+    """Return rankings with other names of some items and targets."""
+    from rankshot.core.tables import as_text_array
+    from rankshot.zeroshot.files.score_tables import rename_all
+
+    if not column_of:
+        return rankings
+    targets = [column_of.get(name, name) for name in rankings.targets]
+    return replace(
+        rankings, items=rename_all(rankings.items, column_of), targets=as_text_array(targets)
+    )
+
+
+def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
+    from rankshot.zeroshot.files.score_tables import rename_all
+
+    if scores.kind == "one-vs-one":
+        raise RankshotError(
+            f"{scores.path}: has one column per pair of classes, and this head needs one "
+            "per class; the other heads take pairs"
+        )
+    table = sources.read_similarity(path)
+    table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
+    with prefix_errors(path, scores.path):
+        return table.select(table.targets, scores.items)
+
+
+# ---- Examples
+
+
+class Label(NamedTuple):
+    """The class of an example, and the file and row that say it."""
+
+    name: str
+    where: str
+
+
+def read_labels(path: Path) -> dict[str, Label]:
+    """Return the labels of inputs by id; rows that have none yet are left out."""
+    from rankshot.core.tables import ID, LABEL, read_table
+
+    table = read_table(path, [ID, LABEL])
+    found: dict[str, Label] = {}
+    for row, label in _filled_in(table, 1).items():
+        name = table.texts[0][row]
+        refuse(not name, f"{label.where}: the id is empty")
+        before = found.setdefault(name, label)
+        refuse(
+            before.name != label.name,
+            f"{label.where}: the input {short_repr(name)} is {label.name!r} here and "
+            f"{before.name!r} in {before.where}; keep one of the two rows",
+        )
+    return found
+
+
+def list_example_ids(path: Path) -> list[str]:
+    """Return the ids of examples; none if the file has scores of its own and no ids."""
+    from rankshot.core.tables import ID, read_columns
+
+    return [*read_labels(path)] if ID in read_columns(path)[0] else []
+
+
+def _filled_in(table: Batch, column: int) -> dict[int, Label]:
+    """Return the labels of the rows that have one."""
+    labels = {
+        row: Label(text.strip(), table.where(row))
+        for row, text in enumerate(table.texts[column])
+        if text.strip()
+    }
+    refuse(
+        not labels,
+        f"{table.path}: no label is filled in; write the classes of some inputs into the column "
+        f"{table.names[column]!r}",
+    )
+    return labels
+
+
+def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collection[str]) -> None:
+    """Refuse labels that are seen classes, or look like misspelled names of new ones."""
+    from rankshot.zeroshot.examples import describe_bad_label
+
+    for label in labels:
+        problem = describe_bad_label(label.name, seen, ranked)
+        refuse(problem, f"{label.where}: {problem}")
+    if unranked := sorted({label.name for label in labels} - set(ranked)):
+        say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
+
+
+def read_examples(
+    path: Path, scores: ScoreTable, given: ScoreType, ranked: Collection[str]
+) -> tuple[tuple[zeroshot.Scores, NDArray[np.str_]], ScoreTable]:
+    """Return the scores and classes of examples, and the table with the type of its scores.
+
+    The file names inputs of a table of scores by their ids, or has scores of its own.
+    """
+    import numpy as np
+
+    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
+    from rankshot.zeroshot.files.score_tables import RULE, build_scores
+
+    require_ending(path, TABLE_ENDINGS)
+    columns = _find_own_scores(path, scores)
+    if columns:
+        batch = read_table(path, [LABEL], columns, rule=RULE)
+        found = _filled_in(batch, 0)
+        labels, rows = list(found.values()), list(found)
+        table = replace(scores, path=path, evidence=None)
+        table = infer_score_type(table, given, batch.numbers[rows])
+        scores = replace(scores, score_type=table.score_type)
+        raw = zeroshot.Scores.from_validated(batch.numbers[rows], scores.items, scores.kind)
+        found_scores = build_scores(raw, table, rows)
+    else:
+        refuse(
+            scores.n_rows == 0,
+            f"{path}: has ids and no scores; give a table of the inputs' scores as --seen, or "
+            "examples with the columns of scores and a column label",
+        )
+        by_id = read_labels(path)
+        scores = infer_score_type(scores, given)
+        place_of = scores.find(by_id, lambda name: f"{by_id[name].where}: ")
+        labels = list(by_id.values())
+        found_scores = zeroshot.Scores.concatenate([place_of[name] for name in by_id])
+    require_new(labels, scores.items, ranked)
+    return (found_scores, np.array([label.name for label in labels])), scores
+
+
+def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
+    """Return the columns of a file that are the seen classes; none if it only has labels."""
+    from rankshot.core.tables import ID, LABEL, find_column, read_columns
+
+    columns, _ = read_columns(path)
+    find_column(columns, LABEL, path)
+    others = [name for name in columns if name not in {ID, LABEL, GUESS, PROBABILITY}]
+    if scores.kind == "one-vs-one" or not others:
+        return []
+    match = match_columns(others, scores, path, quiet=True)
+    column_of = {match.get(name, name): name for name in others}
+    missing = [name for name in scores.items if name not in column_of]
+    refuse(
+        missing and len(missing) < len(scores.items),
+        f"{path}: examples with scores of their own need all columns of {scores.path}; it has no "
+        f"column {quote_names(missing)}",
+    )
+    return [] if missing else [column_of[name] for name in scores.items]
+
+
+# ---- Evidence
+
+
+def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
+    """Return a table of scores with what another model says of each input, matched by id."""
+    from rankshot.zeroshot.files.score_tables import LOGITS, PROBABILITIES, guess_score_type
+
+    if path is None:
+        return table
+    refuse(
+        path == WORDS,
+        "--evidence words is for `rankshot recognise`, which has the texts; give a table of "
+        "evidence here",
+    )
+    refuse(
+        table.n_rows == 0,
+        f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
+    )
+    given = zeroshot.open_scores(path)
+    refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
+    first = next(given.batches())[1].values
+    are_shares = guess_score_type(first, given) == PROBABILITIES
+    names, read = replace(given, score_type=PROBABILITIES if are_shares else LOGITS).read()
+    row_of = {name: row for row, name in enumerate(names)}
+    ids = [name for names, _ in table.inputs() for name in names]
+    if missing := [name for name in ids if name not in row_of]:
+        rule = "" if given.has_ids else "; without a column id, rows are numbered from 0"
+        raise RankshotError(
+            f"{path}: evidence is missing for {len(missing):,} of the "
+            f"{format_count(len(ids), 'input')} in {table.path}: {quote_names(missing)}{rule}"
+        )
+    if are_shares:
+        say(f"{path}: the evidence is interpreted as probabilities")
+    return replace(table, evidence=read[[row_of[name] for name in ids]])

@@ -15,7 +15,7 @@ from rankshot.cli.consensus import (
     say_layout,
     show_warnings,
 )
-from rankshot.cli.console import check_output, name_options, print_table, refuse, say
+from rankshot.cli.console import check_output, check_page, name_options, print_table, refuse, say
 from rankshot.core.errors import prefix_errors, quote_names
 from rankshot.core.files import replace_file
 
@@ -112,11 +112,8 @@ def leaderboard(
     refuse(category and plot, "--plot is for one leaderboard, not for --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
     check_output(output, (".csv", ".json"), votes)
-    check_output(html, (".html",), votes)
     if html is not None:
-        from rankshot.report.page import require_jinja2
-
-        require_jinja2()
+        check_page(html)
     if plot is not None:
         # Before anything is computed, and without a window.
         require_module("matplotlib", "plots", "plot").use("Agg")

@@ -258,15 +258,26 @@ def rank_by_sources(
     refuse(repeated, f"two sources have the name {repeated}; rename a file")
     rankings = ranking.Rankings.concatenate(parts)
     if not (skip_unknown or classes.is_rehearsal):
-        require_known(rankings, classes)
+        require_known(rankings, classes, missing)
     return rankings, tables, missing
 
 
-def require_known(rankings: ranking.Rankings, classes: ClassLists) -> None:
-    """Refuse new classes that no source knows: their names may be misspelt."""
+def require_known(
+    rankings: ranking.Rankings, classes: ClassLists, missing: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse new classes that no source knows: their names may be misspelt.
+
+    ``missing`` are the classes that answers lack, or for which their lists are too short.
+    """
     from rankshot.sources.names import describe_unknown
 
     unknown = [name for name in classes.targets if name not in set(rankings.target_names)]
+    if not set(unknown).isdisjoint(chain.from_iterable(missing.values())):
+        raise RankshotError(
+            f"no source has a usable list for {quote_names(unknown)}, for the reasons above. "
+            "Correct the answers, or use `rankshot rank`: --k accepts shorter lists, --follow-up "
+            "FOLDER asks again, and --skip-unknown leaves the class out"
+        )
     if unknown:
         raise RankshotError(
             f"{describe_unknown(unknown, classes.words)}. Correct the name (here or in saved "

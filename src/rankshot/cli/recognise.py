@@ -17,8 +17,16 @@ from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
-from rankshot.cli.fit import save_head
-from rankshot.cli.heads import HeadOptions
+from rankshot.cli.heads import (
+    WORDS,
+    HeadOptions,
+    ScoreType,
+    add_evidence,
+    read_examples,
+    read_labels,
+    read_rankings_of,
+    save_head,
+)
 from rankshot.cli.rank import (
     DEFAULT_SOURCE,
     list_files,
@@ -31,16 +39,6 @@ from rankshot.cli.rank import (
     write_prompts,
 )
 from rankshot.cli.score import open_plan, print_check, print_features, print_skipped
-from rankshot.cli.score_inputs import (
-    WORDS,
-    ScoreType,
-    add_evidence,
-    read_examples,
-    read_labels,
-    read_rankings_of,
-    read_scores,
-    sample_scores,
-)
 from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
@@ -161,8 +159,7 @@ def recognise(
             _choose_rankings(given, about, run)
         elif about is not None:
             _rank(about, labelled, specs, run, plan, yes=yes, is_default=source is None)
-        kind = plan.model.kind
-        columns = ScoreTable(run.scores, plan.classes.names, kind, True, 0, 1)  # noqa: FBT003
+        columns = ScoreTable.without_rows(run.scores, plan.classes.names, plan.model.kind)
         rankings = read_rankings_of(cast("Path", options.rankings), columns)
         if not listed.are_tables:
             _record_inputs(inputs, plan, run.path / INPUTS)
@@ -174,7 +171,7 @@ def recognise(
         if options.examples is not None:
             examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
         ids = [name for names, _ in table.inputs() for name in names]
-        sample = sample_scores(table, len(ids), features=examples is not None)
+        sample = table.sample(features=examples is not None)
         found = inference.recognise(
             sample,
             rankings,
@@ -347,7 +344,7 @@ def _rank(
             # Names in another language are ranked by the answers alone.
             optional=[DEFAULT_SOURCE] if is_default and has_answers else [],
         )
-        require_known(found, classes)
+        require_known(found, classes, missing)
         with run.replace_rankings(made_from):
             ranking.write_rankings(found, run.rankings)
         print_rankings(found, classes)
@@ -430,7 +427,7 @@ def _score_labelled(
     with replace_file(run.labelled.with_suffix(".csv")) as stream:
         open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
     listed = list_inputs(plan, values, keep=run.labelled)
-    ids, scores = read_scores(_score(plan, listed, run.labelled, label_of))
+    ids, scores = _score(plan, listed, run.labelled, label_of).read()
     return scores, [label_of[id_] for id_ in ids]
 
 

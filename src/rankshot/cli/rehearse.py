@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from rankshot import inference, ranking, zeroshot
 from rankshot.cli.console import check_output, print_table, say
-from rankshot.cli.heads import DEFAULT_HEAD, read_new_rankings
-from rankshot.cli.score_inputs import (
+from rankshot.cli.heads import (
+    DEFAULT_HEAD,
+    PREDICTED,
     ScoreType,
     add_evidence,
     infer_score_type,
     match_columns,
-    read_scores,
+    read_new_rankings,
     rename,
 )
 from rankshot.core.errors import format_count, prefix_errors, quote_names
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankshot.zeroshot.files.score_tables import ScoreTable
-
-PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
-"""The note in a file of settings that `rankshot report` reads."""
 
 
 def rehearse(
@@ -119,7 +117,7 @@ def read_labelled(table: ScoreTable, truth: Path) -> tuple[zeroshot.Scores, NDAr
     from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import rename_all
 
-    ids, scores = read_scores(table)
+    ids, scores = table.read()
     labels = zeroshot.read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
     return scores, as_text_array(rename_all(labels.tolist(), column_of))

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from rankshot import ranking, report as pages, zeroshot
 from rankshot.cli.console import check_page, refuse, say
-from rankshot.cli.heads import HeadOptions, fit_head, open_table
-from rankshot.cli.recognise import MANIFEST, read_run
-from rankshot.cli.rehearse import PREDICTED
-from rankshot.cli.score_inputs import (
+from rankshot.cli.heads import (
     EXAMPLES,
-    find_rows,
+    PREDICTED,
+    HeadOptions,
+    fit_head,
     list_example_ids,
-    read_first_ids,
+    open_table,
     read_rankings_of,
 )
+from rankshot.cli.recognise import MANIFEST, read_run
 from rankshot.core.errors import (
     RankshotError,
     format_count,
@@ -79,8 +79,8 @@ def explain(
     )
     table = open_table(scores, options)
     model, table = fit_head(table, options)
-    ids = id or read_first_ids(table, EXPLAINED)
-    for name, scores_of_one in find_rows(table, dict.fromkeys(ids)).items():
+    ids = id or next(table.inputs())[0][:EXPLAINED]
+    for name, scores_of_one in table.find(ids).items():
         why = zeroshot.explain(model, scores_of_one, target=new_class, against=against)[0]
         say(f"{name}: {why}\n")
 
@@ -166,7 +166,7 @@ def report(
 
         def find_scores(rows: Collection[int]) -> Iterator[tuple[int, zeroshot.Scores]]:
             row_of = {ids[row]: row for row in rows}
-            for name, found in find_rows(table, dict.fromkeys(row_of)).items():
+            for name, found in table.find(row_of).items():
                 yield row_of[name], found
 
         examples, whys = explain_outcomes(model, outcomes, ids, thumbnails, find_scores)

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 from rankshot import ranking, zeroshot
 from rankshot.cli.console import refuse, require_packages, say
-from rankshot.cli.heads import HeadOptions, open_table, read_more, read_new_rankings
-from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
-from rankshot.cli.score_inputs import (
+from rankshot.cli.heads import (
+    HeadOptions,
     add_evidence,
+    open_table,
     read_examples,
     read_labels,
+    read_more,
+    read_new_rankings,
     read_rankings_of,
-    read_scores,
     require_new,
 )
+from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
 from rankshot.cli.survey import LAST_PORT
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import lock_folder
@@ -168,7 +170,7 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     reference = None
     if (run / LABELLED).is_dir():
         labelled = zeroshot.open_scores(run / LABELLED)
-        reference = read_scores(replace(labelled, score_type=about.score_type))[1]
+        reference = replace(labelled, score_type=about.score_type).read()[1]
     place = about.inputs if about.inputs.exists() else None
     if place is None:
         say(f"{about.inputs}: the inputs no longer exist; give their new place with --inputs")
@@ -205,7 +207,7 @@ def _read_scores(
     from rankshot.core.tables import ID, read_columns
     from rankshot.review.learning import Learner
 
-    ids, scores = read_scores(table)
+    ids, scores = table.read()
     given: dict[str, str] = {}
     others = None
     if examples is not None and ID in read_columns(examples)[0]:

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING
 
 from rankshot import zeroshot
 from rankshot.cli.console import check_output, refuse, say
-from rankshot.cli.heads import DEFAULT_HEAD, HeadOptions, fit_head, open_table
-from rankshot.cli.score_inputs import GUESS, PROBABILITY, read_labels, read_scores
+from rankshot.cli.heads import (
+    DEFAULT_HEAD,
+    GUESS,
+    PROBABILITY,
+    HeadOptions,
+    fit_head,
+    open_table,
+    read_labels,
+)
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import replace_file
 
@@ -106,6 +113,6 @@ def _classify(path: Path, options: HeadOptions) -> _Guesses:
     """Classify inputs, which are distinguished by their scores."""
     table = open_table(path, options)
     model, table = fit_head(table, options)
-    ids, scores = read_scores(table)
+    ids, scores = table.read()
     best = model.top(scores, 1)
     return ids, scores, best.labels[:, 0], best.proba[:, 0]

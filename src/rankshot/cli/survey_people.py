@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from rankshot.cli.console import check_output, refuse, say
-from rankshot.cli.survey_results import find_database, open_survey, require_written, warn
+from rankshot.cli.survey_results import (
+    find_database,
+    open_survey,
+    read_study_overview,
+    require_written,
+    warn,
+)
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import iterate_names, replace_file
 
@@ -263,11 +269,9 @@ def payments(
     refuse(with_flagged and not approve, "--with-flagged is for --approve: give both")
     # Plain ids do not say what is to be done with them.
     check_output(output, (".csv", ".txt") if approve or reject else (".csv",), study)
-    with open_survey(study, database, read_only=True) as (definition, answers):
-        from rankshot.survey.export import format_csv, payment_records
-        from rankshot.survey.overview import read_overview
+    view = read_study_overview(study, database, pilot=pilot)
+    from rankshot.survey.export import compare_submissions, format_csv, payment_records
 
-        view = read_overview(definition, answers, time.time(), pilot=pilot)
     found = payment_records(view)
     if output is not None:
         chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
@@ -282,7 +286,7 @@ def payments(
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
         with replace_file(output, private=True) as stream:
             stream.write(lines)
-        what = "completion code" if definition.platform == "none" else "participant id"
+        what = "completion code" if view.study.platform == "none" else "participant id"
         say(f"{format_count(len(listed), what)} written to {output}")
     for decision, meaning in DECISIONS.items():
         theirs = [row for row in found if row["decision"] == decision]
@@ -292,7 +296,6 @@ def payments(
                 say(f"    {row['id'] or row['rater']} {row['reason']}")
     if prolific is not None:
         from rankshot.core.tables import read_table
-        from rankshot.survey.export import compare_submissions
 
         ids, states = read_table(prolific, ("Participant id", "Status"), strip=True).texts
         for what, some in compare_submissions(view, zip(ids, states, strict=True)).items():

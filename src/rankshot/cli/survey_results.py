@@ -51,7 +51,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
     """
     from rankshot.survey.store.people import describe_state
 
-    view = _read_overview(study, database, pilot=pilot)
+    view = read_study_overview(study, database, pilot=pilot)
     people = view.counts
     rows = [
         (
@@ -143,7 +143,7 @@ def export(
     refuse(exclude_flagged and is_raw, "--exclude-flagged is for rankings only")
     refuse(with_ids and not participants, "--with-ids needs --participants")
     check_output(output, (".csv", ".jsonl") if is_raw else (".jsonl",), study)
-    view = _read_overview(study, database, pilot=pilot)
+    view = read_study_overview(study, database, pilot=pilot)
     from rankshot.survey import export as records
     from rankshot.survey.answers import is_counted
 
@@ -197,7 +197,8 @@ def _say_ids(view: Overview) -> None:
         say(f"{name}: of {n:,} of {format_count(len(view.people), 'participant')}")
 
 
-def _read_overview(study: Path, database: str | None, *, pilot: bool) -> Overview:
+def read_study_overview(study: Path, database: str | None, *, pilot: bool) -> Overview:
+    """Return all that is known of a study and its participants now."""
     with open_survey(study, database, read_only=True) as (definition, answers):
         from rankshot.survey.overview import read_overview
 

@@ -36,6 +36,8 @@ EPSILON = float(np.finfo(float).eps)
 SHORT_STEP = 1e-4
 """The last step changes no θ by more: where curvatures differ by many orders of magnitude, a long
 step can gain very little."""
+LONGEST_STEP = 10.0
+"""No θ changes by more in one step."""
 STALE_GAIN = 1e-2
 """The curvature is computed again once a step would gain more than this part of the last one."""
 FAR_GAIN = 0.25
@@ -91,7 +93,6 @@ def maximize(
     invariant: Floats | None = None,
     tol: float = 1e-10,
     max_iter: int = 1000,
-    longest_step: float = 10.0,
 ) -> Optimum:
     """Maximise a penalised log-likelihood by Newton's method with step halving."""
     b = np.asarray(start, np.float64)
@@ -111,7 +112,7 @@ def maximize(
         fresh_enough = STALE_GAIN * gain
         step = solve(here.slope)
         change = np.abs(step)
-        shrink = longest_step / max(float(change.max(initial=0.0)), longest_step)
+        shrink = LONGEST_STEP / max(float(change.max(initial=0.0)), LONGEST_STEP)
         step, change = shrink * step, shrink * change
         gain = float(here.slope @ step) / 2
         reached = gain <= tol and float(change.max(initial=0.0)) <= SHORT_STEP

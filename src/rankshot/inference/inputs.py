@@ -279,15 +279,15 @@ def find_version(value: Path | str) -> str:
 
 
 def fingerprint_entries(
-    entries: Sequence[Input | Skipped], describe_file: Callable[[str], str]
+    entries: Sequence[Input | Skipped], describe_file: Callable[[Path], str]
 ) -> str:
-    """Return a hash of entries in any order : of texts, arrays, and files."""
+    """Return a hash of entries in any order: of texts, arrays, and files."""
     found: list[str] = []
     for one in entries:
         about: tuple[object, ...] = tuple(one)
         value: object = one.value if isinstance(one, Input) else None
         if isinstance(value, Path):
-            about = one.id, describe_file(str(value)) if value.exists() else ""
+            about = one.id, describe_file(value) if value.exists() else ""
         elif hasattr(value, "tobytes"):
             about = one.id, type(value).__name__, sha256(value.tobytes()).hexdigest()
         found.append(repr(about))

@@ -130,7 +130,7 @@ class PartJob(Protocol):
 
     def compute_checksum(self, source: Any) -> str:
         """Return a checksum of ``source``, the content of a part."""
-        return compute_checksum(str(source))
+        return compute_checksum(source)
 
     def accept(self, work: Work) -> None:  # noqa: ARG002
         """Take note of a part that an earlier run has finished."""
@@ -191,7 +191,7 @@ def do_part(
                 require_unchanged(part)
                 # A task of a job that was stopped may still be running.
                 require_own(output, key)
-                checksum, id_hashes = compute_checksum(str(path)), read_id_hashes(str(path))
+                checksum, id_hashes = compute_checksum(path), read_id_hashes(str(path))
             record = Record(part.version, metadata[INPUT_KEY], find_version(target), checksum)
             return replace(work, record=record, id_hashes=id_hashes)
         except Exception as error:  # noqa: BLE001 (one part must not end the others)

@@ -26,6 +26,7 @@ from rankshot.inference.inputs import (
     Entries,
     Input,
     Skipped,
+    find_version,
     fingerprint_entries,
     open_inputs,
 )
@@ -66,7 +67,6 @@ from rankshot.jobs.storage import (
     as_address,
     compute_checksum,
     fetch_part,
-    find_version,
     join_address,
     list_parts,
     read_footer,

@@ -339,10 +339,10 @@ def find_version(address: str) -> str:
     return ""
 
 
-def compute_checksum(address: str) -> str:
+def compute_checksum(address: str | Path) -> str:
     """Return the size and the CRC of a file, which tell damage and changes, but not forgery."""
     size = checksum = 0
-    with _as_os_error(address), StoredFile(address).open() as stream:
+    with _as_os_error(str(address)), StoredFile(str(address)).open() as stream:
         while chunk := stream.read(CHUNK_BYTES):
             size, checksum = size + len(chunk), zlib.crc32(chunk, checksum)
     return f"{size}-{checksum:08x}"

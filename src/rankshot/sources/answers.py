@@ -193,7 +193,8 @@ def _read_order(
         notes.append(f"more than once, only the first is used: {quote_names(repeated)}")
     if not usable:
         known = format_count(len(order), "known name") if order else "no known name"
-        return [], [*notes, f"not usable: {known}, {k} were asked for"]
+        least = f"{k} were asked for, and at least {-(-k // 2)} are needed"
+        return [], [*notes, f"not usable: {known}, {least}"]
     if len(order) > k:
         notes.append(f"{len(order)} names, the first {k} count")
     elif len(order) < k:

@@ -47,8 +47,8 @@ TIED_SCORES = 1e-5
 LARGEST_SCORE = 1e30
 """Larger scores are refused: their sums overflow in single precision."""
 SUM_TOLERANCE = 0.02
-"""How far the sum of the probabilities of a row may be from one: tables are rounded, and half
-precision has three digits."""
+"""How far the sum of the probabilities of a row may be from one: tables are rounded, half precision
+has three digits, and fastText returns probabilities such as 1.0001."""
 
 
 class Columns(Protocol):
@@ -291,7 +291,8 @@ class Scores:
 
 def _require_probabilities(p: Floats, items: tuple[str, ...], kind: Kind) -> None:
     """Raise a `RowError` for the first row that has no probabilities of this kind."""
-    outside = (p < 0) | (p > 1)
+    largest = 1 + SUM_TOLERANCE if kind == "multiclass" else 1
+    outside = (p < 0) | (p > largest)
     if outside.any():
         row, column = np.argwhere(outside)[0]
         name = column_name(items, kind, column)
@@ -303,7 +304,8 @@ def _require_probabilities(p: Floats, items: tuple[str, ...], kind: Kind) -> Non
         raise RowError(
             f": multiclass probabilities must add up to one, not {total[row]:.3g}",
             row,
-            ". Pass kind='one-vs-rest' if each class has its own binary classifier",
+            ". Pass kind='one-vs-rest' if each class has its own binary classifier; if some "
+            "classes were left out, divide each row by its sum",
         )
 
 
@@ -371,12 +373,12 @@ def are_probabilities(values: Floats, total: float = 1) -> bool:
     """Tell whether multiclass scores are probabilities; everything that has to guess it asks here.
 
     They are if there are two columns or more, and the first rows (at most a thousand) have only
-    numbers from 0 to 1 that add up to one, give or take `SUM_TOLERANCE`. These are the rows that
+    numbers of at least 0 that add up to one, give or take `SUM_TOLERANCE`. These are the rows that
     `Scores.from_probabilities` accepts, also those with a single 1, which decision trees return.
     A ``total`` of 100 tells percentages.
     """
     rows = values[:1000]
-    if rows.size == 0 or rows.shape[1] < 2 or rows.min() < 0 or rows.max() > total:
+    if rows.size == 0 or rows.shape[1] < 2 or rows.min() < 0:
         return False
     sums = rows.sum(axis=1, dtype=np.float64)
     return bool((np.abs(sums - total) <= SUM_TOLERANCE * total).all())

@@ -12,11 +12,11 @@ import json
 import sys
 from array import array
 from collections import ChainMap, Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -81,6 +81,8 @@ Table = NDArray[np.generic]
 KEPT_BYTES = 1 << 26
 """Files of at most this size can be kept in memory: less than Python and the packages need anyway
 (about 190 MB)."""
+MOST_SAMPLED = 20_000
+"""The inputs that tell how much evidence counts, and that refine a batch."""
 Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
 """The seen classes, the kind of scores, whether there are ids, and how many features and rows."""
 
@@ -107,6 +109,11 @@ class ScoreTable:
     kept: list[Rows] | None = field(default=None, repr=False)
     header_of: Path | None = None
 
+    @classmethod
+    def without_rows(cls, path: Path, items: tuple[str, ...], kind: Kind) -> ScoreTable:
+        """Return a table of which only the seen classes are known."""
+        return cls(path, items, kind, has_ids=False, n_rows=0, batch_rows=1)
+
     def keep(self) -> ScoreTable:
         """Return the same table with its rows in memory, unless there are too many."""
         size = sum(part.stat().st_size for part in _list_parts(self.path))
@@ -121,6 +128,48 @@ class ScoreTable:
             rows = range(n, n + len(raw))
             yield list(map(str, rows) if ids is None else ids), build_scores(raw, self, rows)
             n = rows.stop
+
+    def read(self) -> tuple[list[str], Scores]:
+        """Return all ids, or row numbers in a table without ids, and all scores with features."""
+        names, batches = zip(*self.inputs(features=True), strict=True)
+        return [*chain.from_iterable(names)], Scores.concatenate(batches)
+
+    def find(
+        self, ids: Iterable[str], where: Callable[[str], str] = lambda _: "input "
+    ) -> dict[str, Scores]:
+        """Return the scores of some inputs, with features, in the order of the table.
+
+        In a table without ids, the id of an input is the number of its row. ``where`` says how an
+        error about an id begins.
+        """
+        wanted = dict.fromkeys(ids)
+        found: dict[str, Scores] = {}
+        for names, batch in self.inputs(features=True):
+            for i, name in enumerate(names):
+                if name in wanted and name not in found:
+                    found[name] = batch[[i]]
+            if len(found) == len(wanted):
+                return found
+        missing = [name for name in wanted if name not in found]
+        rule = "without a column id, inputs are numbered from 0"
+        if self.has_ids:
+            rule = f"the first ids are {quote_names(next(self.inputs())[0][:3])}"
+        raise RankshotError(
+            f"{where(missing[0])}{quote_names(missing)} not found in {self.path}; {rule}"
+        )
+
+    def sample(self, *, features: bool = False) -> Scores:
+        """Return the scores of all inputs with their evidence; of many, some are taken evenly."""
+        n = self.n_rows
+        if n is None:
+            n = sum(len(scores) for _, scores in self.batches())
+        wanted = np.unique(np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int))
+        chosen, first = [], 0
+        for _, batch in self.inputs(features=features):
+            here = wanted[(wanted >= first) & (wanted < first + len(batch))]
+            chosen.append(batch[here - first])
+            first += len(batch)
+        return Scores.concatenate(chosen)
 
     def batches(
         self, *, features: bool = False
@@ -529,8 +578,9 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
         row, path = rows[error.row], table.path
         where = ColumnReader(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
         raise RankshotError(
-            f"{where}{error.problem}; if they were rounded, write more digits; otherwise, give "
-            "the correct score type (one-vs-rest-probabilities for separate yes-no questions)"
+            f"{where}{error.problem}; if they were rounded, write more digits; if some classes "
+            "were left out, divide each row by its sum; otherwise, give the correct score type "
+            "(one-vs-rest-probabilities for separate yes-no questions)"
         ) from None
     evidence = None if table.evidence is None else table.evidence[rows]
     if raw.features is None and evidence is None:
