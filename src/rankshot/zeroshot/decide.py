@@ -179,6 +179,7 @@ class FittedHead(Columns, Protocol):
 
     @property
     def temperature_(self) -> float: ...  # noqa: D102
+    def _list_temperatures(self) -> tuple[float, ...]: ...
     def _block_rows(self, kind: Kind) -> int: ...
     def _formula_cells(self, kind: Kind) -> int: ...
     def _constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants: ...
@@ -298,7 +299,8 @@ def _convert_constants(head: FittedHead, values: Array, kind: Kind, xp: Library)
     """Return the constants in the library, precision and device of some scores; kept."""
     # What torch makes in its inference mode has no place in the computation of a gradient.
     mode = getattr(xp, "is_inference_mode_enabled", bool)()
-    key = kind, xp.__name__, str(values.dtype), str(device_of(values)), mode
+    place = xp.__name__, str(values.dtype), str(device_of(values)), mode
+    key = kind, *place, *head._list_temperatures()
     classes, kept = _CONVERTED.get(head, (None, {}))
     # Another fit makes other constants.
     if classes is not head.classes_:

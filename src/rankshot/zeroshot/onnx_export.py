@@ -41,10 +41,16 @@ WEIGHTS_OF: dict[str, int | None] = {
 }
 """Linear layers, with the place of the weights among their inputs; None for attributes."""
 QUANTIZES = {"QuantizeLinear", "DynamicQuantizeLinear"}
-Probe = tuple[dict[str, NDArray[np.generic]], NDArray[np.floating], NDArray[np.floating] | None]
-"""Random inputs of a graph, and the scores and features that the head gets of them."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
+
+
+class Probe(NamedTuple):
+    """Random inputs of a graph, and the scores and features that the head gets of them."""
+
+    inputs: dict[str, NDArray[np.generic]]
+    scores: NDArray[np.floating]
+    features: NDArray[np.floating] | None = None
 
 
 class Exported(NamedTuple):
@@ -169,7 +175,7 @@ class _Graph:
         self._take_features(head.n_extra_columns_)
         self.metadata: dict[str, str] = {}
         values = 5 * np.random.default_rng(0).standard_normal((16, self._columns), np.float32)
-        self._probe: Probe | None = ({SCORES: values}, values, None)
+        self._probe: Probe | None = Probe({SCORES: values}, values)
         self.from_probabilities = False
 
     def _take_features(self, n: int) -> None:
@@ -217,7 +223,7 @@ class _Graph:
         n, wanted = len(network.graph.output), self._head.n_features_
         layer = add_last_layers(network).get(chosen) if wanted else None
         self._probe = _try_network(network, chosen, layer)
-        features = None if self._probe is None else self._probe[2]
+        features = None if self._probe is None else self._probe.features
         if layer is not None and features is not None and features.shape[1:] == (wanted,):
             (value,) = (one for one in network.graph.output if one.name == layer)
             value.type.tensor_type.shape.dim.add(dim_param="inputs")
@@ -232,7 +238,7 @@ class _Graph:
             return True
         if self._kind != "multiclass" or self._probe is None:
             return False
-        return are_probabilities(self._probe[1])
+        return are_probabilities(self._probe.scores)
 
     def measure_difference(self, model: ModelProto) -> float:
         """Return how far the graph is from network and head, one after the other."""
@@ -364,7 +370,7 @@ def _try_network(network: ModelProto, output: str, layer: str | None) -> Probe |
         scores, *features = _open_session(network).run(names, inputs)
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
-    return (inputs, scores, *(features or [None])) if np.isfinite(scores).all() else None
+    return Probe(inputs, scores, *features) if np.isfinite(scores).all() else None
 
 
 def _inputs_of(network: ModelProto) -> list[ValueInfoProto]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -27,6 +27,7 @@ from rankshot.core.arrays import (
     log_softmax,
     logaddexp,
     other_library,
+    row_blocks,
     row_norm,
     to_library,
 )
@@ -559,6 +560,12 @@ def standardize_rows(
     """
     f, std = center_rows(class_scores(values, kind, n_items, c or {}, xp), xp)
     return as_double(f / std, xp)
+
+
+def standardize_blocks(table: Scores) -> Iterator[NDArray[np.float64]]:
+    """Yield the standardised scores of some rows at a time, for tables in main memory."""
+    for rows in row_blocks(len(table), table.values.shape[1]):
+        yield standardize_rows(table.values[rows], table.kind, len(table.items))
 
 
 def count_predictions(f: Floats) -> NDArray[np.float64]:

@@ -169,6 +169,10 @@ class BaseHead(ABC):
         """The number by which log-posteriors are divided before they are normalised."""
         return self._default_temperature() if self.temperature is None else float(self.temperature)
 
+    def _list_temperatures(self) -> tuple[float, ...]:
+        """Return the temperatures of this head and of those inside; they may change after `fit`."""
+        return self.temperature_, *(() if self.head is None else self.head._list_temperatures())
+
     def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return log P(z|x): one row per input, one column per class as in ``classes_``.
 

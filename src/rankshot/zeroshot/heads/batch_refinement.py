@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from rankshot.core.arrays import (
     Library,
     Lost,
     log_softmax,
-    row_blocks,
     with_prefix,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
@@ -37,6 +35,7 @@ from rankshot.zeroshot.scores import (
     as_scores,
     count_effective,
     pair_constants,
+    standardize_blocks,
     standardize_rows,
 )
 
@@ -246,9 +245,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _standardize(self, table: Scores) -> Floats:
         """Return the batch in the principal components of its standardised scores."""
         n, C = len(table), len(self.items_)
-        self._center = sum((f.sum(axis=0) for f in _standardized_blocks(table, C)), np.zeros(C)) / n
+        self._center = sum((f.sum(axis=0) for f in standardize_blocks(table)), np.zeros(C)) / n
         scatter = np.zeros((C, C))
-        for f in _standardized_blocks(table, C):
+        for f in standardize_blocks(table):
             scatter += (f - self._center).T @ (f - self._center) / n
         std = np.sqrt(scatter.diagonal())
         eps = np.finfo(table.values.dtype).eps
@@ -260,7 +259,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         return self._in_components(table)
 
     def _in_components(self, table: Scores) -> Floats:
-        blocks = _standardized_blocks(table, len(self.items_))
+        blocks = standardize_blocks(table)
         return np.concatenate([(f - self._center) @ self._components for f in blocks])
 
     def _standardize_examples(self, examples: Any) -> tuple[Floats, Floats]:
@@ -336,11 +335,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
             return log_proba
         f = standardize_rows(f, kind, len(self.items_), c, xp)
         return log_proba + (f - c["center"]) @ c["slopes"] + c["offsets"]
-
-
-def _standardized_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
-    for rows in row_blocks(len(table), table.values.shape[1]):
-        yield np.asarray(standardize_rows(table.values[rows], table.kind, n_items))
 
 
 def balance(joint: Floats, log_prior: Floats) -> Floats:

@@ -53,9 +53,7 @@ from rankshot.zeroshot.scores import (
     standardize_rows,
 )
 
-Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Examples = tuple[Scores | ArrayLike, ArrayLike]
 ADDED = "added"
 

@@ -20,7 +20,6 @@ from rankshot.core.arrays import (
     Dtype,
     Library,
     Lost,
-    row_blocks,
 )
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
@@ -53,6 +52,7 @@ from rankshot.zeroshot.scores import (
     count_effective,
     count_predictions,
     pair_constants,
+    standardize_blocks,
     standardize_rows,
 )
 
@@ -215,16 +215,18 @@ class WeightedMean(SemanticHead, BaseEstimator):
         names = rankings.target_names
         self.classes_ = np.unique([*names, *labels])
         self.coverage_ = np.zeros(len(items))
-        usual = None if reference is None else self._find_usual(as_reference(reference, items))
+        usual = correlations = None
+        if reference is not None:
+            usual, correlations = self._find_usual(as_reference(reference, items))
         rankings = rankings.top(require_k(self.k, rankings.n_items))
-        self.source_weights_ = self._choose_sources(rankings, None if usual is None else usual[1])
+        self.source_weights_ = self._choose_sources(rankings, correlations)
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
         self.reference_: Reference | None = None
         self._factor: Doubles | None = None
         self._slopes, self._offsets = self.weights_, np.zeros(len(self.classes_))
-        if usual is not None:
-            self._fit_reference(*usual)
+        if usual is not None and correlations is not None:
+            self._fit_reference(usual, correlations)
         self._prepare()
 
     def _prepare(self) -> None:
@@ -265,14 +267,14 @@ class WeightedMean(SemanticHead, BaseEstimator):
 
     def _choose_sources(self, rankings: Rankings, correlations: Doubles | None) -> dict[str, float]:
         """Return the weight of each source."""
-        if self.source_weights is not None:
-            return require_source_weights(self.source_weights, rankings)
-        if correlations is None:
-            return choose_source_weights(rankings)
 
         def coherence(part: Rankings) -> float:
+            if correlations is None:
+                return np.inf
             return measure_coherence(np.nan_to_num(self._mean_weights(part)), correlations)
 
+        if self.source_weights is not None:
+            return require_source_weights(self.source_weights, rankings)
         return choose_source_weights(rankings, coherence)
 
     def _find_usual(self, table: Scores) -> tuple[Reference, Doubles]:
@@ -282,8 +284,7 @@ class WeightedMean(SemanticHead, BaseEstimator):
         """
         C = len(self.items_)
         total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
-        for rows in row_blocks(len(table), table.values.shape[1]):
-            f = standardize_rows(table.values[rows], table.kind, C)
+        for f in standardize_blocks(table):
             total += f.sum(axis=0)
             products += f.T @ f
             counts += count_predictions(f)
@@ -437,7 +438,7 @@ LEAST_COHERENCE = 1.64
 
 
 def choose_source_weights(
-    rankings: Rankings, coherence: Callable[[Rankings], float] | None = None
+    rankings: Rankings, coherence: Callable[[Rankings], float]
 ) -> dict[str, float]:
     """Return the default weight of each source: 1 or 0.
 
@@ -450,14 +451,15 @@ def choose_source_weights(
     Parameters
     ----------
     rankings : Rankings
-    coherence : function, optional
-        Returns how coherent the rankings of a source are, as `measure_coherence`.
+    coherence : function
+        Returns how coherent the rankings of a source are, as `measure_coherence`; infinite where
+        this is not known.
     """
     names = sources_of(rankings)
     parts = {source: rankings[names == source] for source in source_names(rankings)}
     if len(parts) == 1:
         return dict.fromkeys(parts, 1.0)
-    found = {s: np.inf if coherence is None else coherence(part) for s, part in parts.items()}
+    found = {source: coherence(part) for source, part in parts.items()}
     best = max((value for value in found.values() if value < np.inf), default=0.0)
     # The difference of two coherences has twice the variance of one.
     least = min(LEAST_COHERENCE, best - np.sqrt(2) * LEAST_COHERENCE)
