@@ -1,6 +1,8 @@
 """Labelled examples of new classes: what they and the rankings say of the means of the classes.
 
 How much each of them counts is measured on the examples themselves, from the first one on.
+`fit_class_means` has the model. `learn_examples`, at the end, applies it to scores and to features,
+and calibrates the sum of both.
 """
 
 from __future__ import annotations
