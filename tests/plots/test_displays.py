@@ -118,6 +118,8 @@ def test_precedence_is_a_share_of_the_rankings_that_order_both():
     assert shares[b, a] == 25
     assert shares[b, c] == 100
     assert np.isnan(np.ma.filled(shares[a, c], np.nan))
+    # A dark page changes black, and white, but not the colour of these cells.
+    assert {text.get_color() for text in axes.texts} <= {"#fefefe", "#010101"}
     assert sorted(text.get_text() for text in axes.texts) == ["0", "100", "25", "75"]
 
 

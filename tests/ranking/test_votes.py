@@ -301,6 +301,9 @@ def test_copies_are_counted_and_named(tmp_path):
         Rankings.from_votes(path, id="id")
     with pytest.warns(UserWarning, match="2 rows of 4 skipped"):
         assert len(Rankings.from_votes(path, id="id", on_error="skip")) == 2
+    # Votes without an id are no copies of one another.
+    path = write(tmp_path / "some.csv", "id,a,b,winner\n1,x,y,a\n,x,y,a\n,x,y,a\n")
+    assert len(Rankings.from_votes(path)) == 3
 
 
 def test_columns_of_people_are_raters(tmp_path):

@@ -204,6 +204,12 @@ def test_a_misspelt_class_does_not_join_the_list_before_it(text):
     )
 
 
+def test_half_of_the_names_are_enough():
+    found = read_answers('{"cat": ["fox", "tiger"]}', ["cat"], ITEMS, k=4)
+    assert found.orders == {"cat": ["fox", "tiger"]}
+    assert found.notes == ("'cat': 2 known names, 4 were asked for",)
+
+
 def test_a_name_that_fits_two_items_is_not_guessed():
     items = ["Turkey", "turkey", "sea lion", "sea_lion", "fox", "wolf"]
     found = read_answers(

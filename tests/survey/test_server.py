@@ -25,7 +25,7 @@ from small_studies import small_study
 
 
 @contextmanager
-def serving(app, monkeypatch, **options):
+def serving(app, monkeypatch):
     """Serve in a thread; yield the address."""
     servers = []
     start = uvicorn.Server.__init__
@@ -37,7 +37,7 @@ def serving(app, monkeypatch, **options):
     monkeypatch.setattr(uvicorn.Server, "__init__", note)
     port = open_port("127.0.0.1", 0)
     address = port.getsockname()
-    thread = threading.Thread(target=serve, args=(app, port), kwargs=options)
+    thread = threading.Thread(target=serve, args=(app, port))
     thread.start()
     try:
         wait_until(lambda: servers and servers[0].started)
@@ -65,9 +65,10 @@ def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
         b"POST /start HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nform",
         b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
     ]
+    monkeypatch.setattr(module, "IDLE_SECONDS", 3)
     with (
         open_survey(small_study(), tmp_path) as (made, _),
-        serving(made.app, monkeypatch, idle_seconds=3) as address,
+        serving(made.app, monkeypatch) as address,
         ExitStack() as stack,
     ):
         lines = [stack.enter_context(socket.create_connection(address)) for _ in sent]

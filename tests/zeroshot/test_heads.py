@@ -269,5 +269,7 @@ def test_the_default_temperatures():
     assert rs.ProbabilisticRanking(posterior="consensus").fit(RANKINGS).temperature_ == 1
     assert fitted("sum").temperature_ == 1
     assert fitted("weighted").temperature_ == 0.7
+    by_table = rs.Similarity(np.eye(2), ["cat", "truck"], ["leopard", "bus"]).to_rankings()
+    assert rs.WeightedMean().fit(by_table).temperature_ == 1
     assert fitted("deterministic").temperature_ == fitted("direct").temperature_ == 1
     assert fitted("conse").temperature_ == 0.1

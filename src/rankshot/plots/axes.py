@@ -218,10 +218,10 @@ def draw_matrix(
     image = ax.imshow(percent, cmap=colours, vmin=0, vmax=100)
     ax.figure.colorbar(image, ax=ax, fraction=0.04, pad=0.02).set_label(label)
     for i, j, text in texts:
-        # Not white itself, which is the colour of the paper on a page.
         red, green, blue, alpha = image.to_rgba(percent[i, j])
         is_dark = alpha * (1 - (red + green + blue) / 3) > DARKNESS
-        ink = "#fefefe" if is_dark else "black"
+        # A dark page replaces white by its paper and black by its ink, but not the opaque cells.
+        ink = "#fefefe" if is_dark else "#010101" if alpha == 1 else "black"
         ax.text(j, i, text, fontsize=NUMBER_SIZE, ha="center", va="center", color=ink)
     short = [shorten(name) for name in names]
     side, room = measure_matrix(names)

@@ -18,6 +18,8 @@ from rankshot.report.predictions import MAX_LINES
 FIRST_ROWS = 30
 """Items of a table that are not folded, and of a chart or a heat map."""
 FIRST_PAIRS = 10
+MAX_NAMED = 5
+"""Items that a sentence names."""
 CHART_WIDTH = 4.6
 """Inches: it can be read on a phone."""
 
@@ -98,9 +100,9 @@ def _write_verdict(board: Leaderboard) -> str:
     return f"{text}but not than {rest}."
 
 
-def _name(items: list[str], most: int = 5) -> str:
-    more = f" and {len(items) - most:,} more" if len(items) > most else ""
-    return ", ".join(items[:most]) + more
+def _name(items: list[str]) -> str:
+    more = f" and {len(items) - MAX_NAMED:,} more" if len(items) > MAX_NAMED else ""
+    return ", ".join(items[:MAX_NAMED]) + more
 
 
 def _explain(board: Leaderboard) -> list[str]:

@@ -133,7 +133,13 @@ def require_jinja2() -> Any:
 def _make_environment(jinja2: Any) -> Any:
     """Return the environment of the templates, which compiles each of them once."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("rankshot.report"),
+        # The colours are those of the pages of surveys and reviews.
+        loader=jinja2.ChoiceLoader(
+            [
+                jinja2.PackageLoader("rankshot.report"),
+                jinja2.PackageLoader("rankshot.web", "static"),
+            ]
+        ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

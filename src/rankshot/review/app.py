@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from fastapi import APIRouter, Depends, FastAPI, Query as Parameter, Request
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import Field, StrictInt
 from starlette.requests import HTTPConnection
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
@@ -24,9 +24,9 @@ from rankshot.web.guards import (
     RateLimit,
     RefusedError,
     Rules,
+    Sent,
     are_equal,
-    find_address,
-    make_wait_refusal,
+    is_secret,
     require_secret,
     set_cookie,
 )
@@ -64,12 +64,6 @@ REFUSALS = {
 Name = Annotated[str, Field(min_length=1, max_length=500)]
 
 
-class Sent(BaseModel):
-    """What the page sends: it has no other fields."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
 class SentLabels(Sent):
     """Rows and their labels; None removes a label."""
 
@@ -80,7 +74,7 @@ class SentClass(Sent):
     """A new class, and seen classes that are like it, most similar first."""
 
     name: Name
-    ranking: list[Name] = []
+    ranking: tuple[Name, ...] = ()
 
 
 class SentAudit(Sent):
@@ -193,12 +187,8 @@ class Routes:
             self.require_cookie(request)
             values = {"items": sorted(self._review.learner.items), "files": self._results.names}
             return HTMLResponse(self._templates.get_template("review.html").render(**values))
-        address = find_address(request.scope)
-        if wait := self._attempts.wait(address):
-            raise make_wait_refusal(wait)
-        if not are_equal(self._token, token):
+        if not is_secret(request, token, self._token, self._attempts):
             raise RefusedError(403, "token")
-        self._attempts.give_back(address)
         response = RedirectResponse("./", 303)
         cookie, token = self._cookie, self._token
         set_cookie(response, request, cookie, token, max_age=COOKIE_SECONDS, samesite="strict")
@@ -275,7 +265,7 @@ Text = Annotated[str, Field(max_length=500)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Query(BaseModel):
+class Query(Sent):
     """What somebody wants to see.
 
     ``name`` is a predicted or given class, ``least`` and ``most`` bound the probability, and
@@ -283,7 +273,6 @@ class Query(BaseModel):
     ``only`` names rows, and everything else is ignored.
     """
 
-    model_config = ConfigDict(extra="forbid")
     order: Literal["groups", "useful"] = "groups"
     name: Text = ""
     least: Share = 0.0

@@ -23,20 +23,20 @@ class Checked(NamedTuple):
     n_inputs: int
 
 
-def confidence_sequence(found: Checked, error: float = ERROR) -> tuple[float, float]:
+def confidence_sequence(found: Checked) -> tuple[float, float]:
     r"""Return an interval of the share of correct predictions among all inputs.
 
-    With the probability ``1 - error``, the share is in the intervals of all numbers of checks at
-    once. So one may look as often as one likes, and stop for any reason. Inputs are drawn without
+    With a probability of 95%, the share is in the intervals of all numbers of checks at once. So
+    one may look as often as one likes, and stop for any reason. Inputs are drawn without
     replacement; when all are checked, the interval is a point.
 
     Let M of the N predictions be correct. The draws x have a probability P(x|M), a product of
     shares of what is left. Its mean over a beta-binomial prior of M, with equal probabilities for
     M = 0, ..., N, is B(1 + s, 1 + f) for s correct and f wrong predictions. For the true M, the
     ratio B(1 + s, 1 + f) / P(x|M) begins at 1, and its mean never grows (a supermartingale), so by
-    Ville's inequality it ever reaches 1 / error with at most the probability ``error``. The
-    interval has all M for which the ratio is smaller: this is the prior-posterior-ratio martingale
-    of Waudby-Smith and Ramdas (2020), "Confidence sequences for sampling without replacement".
+    Ville's inequality it ever reaches 1 / 0.05 with at most the probability 0.05. The interval has
+    all M for which the ratio is smaller: this is the prior-posterior-ratio martingale of
+    Waudby-Smith and Ramdas (2020), "Confidence sequences for sampling without replacement".
 
     Examples
     --------
@@ -52,7 +52,7 @@ def confidence_sequence(found: Checked, error: float = ERROR) -> tuple[float, fl
 
     def is_inside(correct: int) -> bool:
         ratio = betaln(1 + s, 1 + f) - _log_probability(correct, found)
-        return bool(ratio < -log(error))
+        return bool(ratio < -log(ERROR))
 
     # The logarithm of the probability is a concave function of M, so the set is an interval, and
     # the most probable M is in it.
@@ -80,7 +80,7 @@ def _log_probability(correct: int, found: Checked) -> float:
     return of_correct + of_wrong - lgamma(n + 1) + lgamma(n - t + 1)
 
 
-def count_more(found: Checked, error: float = ERROR) -> int:
+def count_more(found: Checked) -> int:
     """Return how many more checks would make the interval half as wide.
 
     It is assumed that the share of correct predictions stays as it is.
@@ -88,7 +88,7 @@ def count_more(found: Checked, error: float = ERROR) -> int:
 
     def width(n_checked: int) -> float:
         n_correct = round(found.n_correct / max(found.n_checked, 1) * n_checked)
-        low, high = confidence_sequence(Checked(n_correct, n_checked, found.n_inputs), error)
+        low, high = confidence_sequence(Checked(n_correct, n_checked, found.n_inputs))
         return high - low
 
     wanted = width(found.n_checked) / 2

@@ -117,7 +117,7 @@ class Rules:
         below = tuple(folder for folder in self.uncounted if folder.endswith("/"))
         is_counted = path not in self.uncounted and not path.startswith(below)
         if is_counted and (wait := self.limit.wait(find_address(scope))):
-            raise make_wait_refusal(wait)
+            raise _make_wait_refusal(wait)
         if self.hosts is not None and headers.get("host") not in self.hosts:
             raise RefusedError(421, "host")
         _check_origin(scope, headers)
@@ -200,7 +200,7 @@ class Guard:
         return {**message, "headers": [*message["headers"], *self._headers, *cache]}
 
 
-def make_wait_refusal(wait: float) -> RefusedError:
+def _make_wait_refusal(wait: float) -> RefusedError:
     """Return what refuses a request that came too early by some seconds."""
     seconds = ceil(wait)
     return RefusedError(429, "wait", headers={"retry-after": str(seconds)}, seconds=seconds)
@@ -373,6 +373,17 @@ def require_secret(secret: str) -> str:
     return secret
 
 
+def is_secret(request: Request, given: str, secret: str, attempts: RateLimit) -> bool:
+    """Return whether somebody sent the secret; ``attempts`` limits wrong ones per address."""
+    address = find_address(request.scope)
+    if wait := attempts.wait(address):
+        raise _make_wait_refusal(wait)
+    is_same = are_equal(secret, given)
+    if is_same:
+        attempts.give_back(address)
+    return is_same
+
+
 def set_cookie(
     response: Response,
     request: Request,
@@ -402,7 +413,7 @@ TimedToken = Annotated[str, _hex_digits(STAMP_DIGITS + TOKEN_DIGITS)]
 FormNonce = Annotated[str, _hex_digits(NONCE_DIGITS)]
 
 
-class SentForm(BaseModel):
-    """A form that one of our pages sends: it has no other fields."""
+class Sent(BaseModel):
+    """What one of our pages sends, in a form, as JSON or in an address: it has no other fields."""
 
     model_config = ConfigDict(extra="forbid")

@@ -134,6 +134,9 @@ def add_files(app: FastAPI, path: str, found: dict[str, File]) -> None:
 LOGGER = logging.getLogger("rankshot")
 # A browser opens up to six: this is enough for more than 1,000 people at a time.
 MOST_CONNECTIONS = 10_000
+# A connection without a request is closed after so long, and so is one on which a request does not
+# come to its end.
+IDLE_SECONDS = 30
 # An error that happens again is reported at most once in this time, with its number.
 QUIET_SECONDS = 10.0
 # After so long without an error of its kind, an error is reported with its traceback again.
@@ -171,12 +174,8 @@ def find_network_address() -> str | None:
     return None
 
 
-def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
-    """Serve requests until a signal comes; open requests are finished first.
-
-    A connection without a request is closed after ``idle_seconds``, and so is one on which a
-    request does not come to its end.
-    """
+def serve(app: FastAPI, port: socket.socket) -> None:
+    """Serve requests until a signal comes; open requests are finished first."""
     _raise_open_files()
     sys.setswitchinterval(SWITCH_SECONDS)
     # What is there now stays: it is not searched for garbage again and again.
@@ -189,7 +188,7 @@ def serve(app: FastAPI, port: socket.socket, *, idle_seconds: int = 30) -> None:
         # URLs contain ids, links and tokens: they must not be logged.
         access_log=False,
         server_header=False,
-        timeout_keep_alive=idle_seconds,
+        timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=30,
         limit_concurrency=MOST_CONNECTIONS,
     )

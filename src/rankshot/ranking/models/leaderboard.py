@@ -24,7 +24,7 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.consensus.precedence import item_weights, precedence
-from rankshot.ranking.construction import Labels, number_labels
+from rankshot.ranking.construction import Labels, number_labels, require_length
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
 from rankshot.ranking.models.davidson_luce import DavidsonLuce, HalfWins
@@ -39,6 +39,7 @@ from rankshot.ranking.models.robust_errors import (
     sum_squares,
 )
 from rankshot.ranking.parts import (
+    are_votes,
     merge_copies,
     require_model,
     require_one_subject,
@@ -253,11 +254,9 @@ def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) 
         return votes
     if isinstance(votes, Rankings) and not names and not isinstance(cluster, str):
         rankings = as_rankings(votes, **columns)
-        labels = None if cluster is None else np.array([*cluster], object)
-        if labels is not None and labels.size != len(rankings):
-            raise RankshotError(
-                f"cluster has {labels.size:,} labels for {len(rankings):,} rankings: give one each"
-            )
+        labels = None
+        if cluster is not None:
+            labels = np.array(require_length(cluster, len(rankings), "cluster"), object)
         return Given(rankings, None, labels)
     if not names and cluster is None:
         return Given(as_rankings(votes, **columns))
@@ -330,12 +329,22 @@ def _fit(
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
         for k, (name, value) in enumerate(zip(names, fitted.coef_, strict=True) if names else (), C)
     }
-    what = "vote" if np.all(rankings.is_subset & (rankings.n_listed == 2)) else "ranking"
-    counts = votes, wins, tied, weight, what, n_raters
-    delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
-    worths = fitted.items_, fitted.log_worths_, V[:C, :C], degrees[:C]
-    fields: Any = *worths, *counts, delta, effects, {}
-    return Leaderboard(*fields, **settings)
+    return Leaderboard(
+        items=fitted.items_,
+        log_worths=fitted.log_worths_,
+        covariance=V[:C, :C],
+        degrees=degrees[:C],
+        votes=votes,
+        wins=wins,
+        ties=tied,
+        weight=weight,
+        counted="vote" if are_votes(rankings) else "ranking",
+        n_raters=n_raters,
+        tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
+        effects=effects,
+        thin={},
+        **settings,
+    )
 
 
 class Fitted(NamedTuple):

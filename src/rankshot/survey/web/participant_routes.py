@@ -47,7 +47,7 @@ from rankshot.web.guards import (
     FormToken,
     RateLimit,
     RefusedError,
-    SentForm,
+    Sent,
     TimedToken,
     are_equal,
     find_address,
@@ -71,16 +71,14 @@ Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Place = Annotated[str, StringConstraints(max_length=3)]
 
 
-class StartForm(Arrival, SentForm):
+class StartForm(Arrival):
     """What the consent page sends: what its address said, the language, and the screening."""
-
-    model_config = ConfigDict(extra="allow")
 
     form: FormNonce
     language: ShortText = ""
 
 
-class ConfirmForm(SentForm):
+class ConfirmForm(Sent):
     """What a page sends that asks whether something is meant."""
 
     form: FormToken
@@ -92,7 +90,7 @@ class WithdrawForm(ConfirmForm):
     code: ShortText = ""
 
 
-class AnswerForm(SentForm):
+class AnswerForm(Sent):
     """What a question's page sends: one place per item, in the order of the screen."""
 
     form: TimedToken

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, NoReturn
 
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
-from pydantic import BaseModel, ConfigDict, StringConstraints
+from pydantic import StringConstraints
 from sqlalchemy import select
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -37,10 +37,8 @@ from rankshot.web.guards import (
     FormNonce,
     RateLimit,
     RefusedError,
-    SentForm,
-    are_equal,
-    find_address,
-    make_wait_refusal,
+    Sent,
+    is_secret,
     require_secret,
     set_cookie,
 )
@@ -54,7 +52,7 @@ MOST_ROWS = 1_000
 Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
 
 
-class LogoutForm(SentForm):
+class LogoutForm(Sent):
     """What the logout button sends."""
 
     form: FormNonce
@@ -66,10 +64,9 @@ class LoginForm(LogoutForm):
     token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SECRET)]
 
 
-class PilotQuery(BaseModel):
+class PilotQuery(Sent):
     """Whether a page is about the pilot participants, or about the others."""
 
-    model_config = ConfigDict(extra="forbid")
     pilot: bool = False
 
 
@@ -157,14 +154,10 @@ class ResearcherRoutes:
     def log_in(self, request: Request, form: Annotated[LoginForm, Form()]) -> Response:
         """Check the token, and set the login cookie."""
         self._require_nonce(form.form, "login")
-        address = find_address(request.scope)
-        if wait := self._attempts.wait(address):
-            raise make_wait_refusal(wait)
-        if not are_equal(self._token, form.token):
+        if not is_secret(request, form.token, self._token, self._attempts):
             error = "This is not the token that the survey was started with."
             fields = self._fields("login")
             raise RefusedError(401, template="login.html", fields=fields, error=error)
-        self._attempts.give_back(address)
         response = RedirectResponse(HOME, 303)
         # It needs the token and the survey's secret key. So a cookie is invalid after a change of
         # the token, and a guessed token can only be tested by sending it to the server.

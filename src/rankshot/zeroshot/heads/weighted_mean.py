@@ -59,9 +59,11 @@ from rankshot.zeroshot.scores import (
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 TEMPERATURE = 0.7
-"""The default temperature. The best ones on held-out seen classes of four data sets are .41 to .93
-without a reference and .38 to .72 with one. They do not depend on the number of seen classes: with
-a network of 1,000 outputs they are 1.02 and .65."""
+TEMPERATURE_BY_TABLES = 1.0
+"""The default temperatures, for rankings by raters and for those from similarity tables, which
+explain less. The best ones on held-out seen classes of four data sets are .38 to .93 and .70 to
+1.60. They do not depend on the number of seen classes: for raters and a network of 1,000 outputs
+they are 1.02 without a reference and .65 with one."""
 ROUNDING = 1e-12
 """Weights that are smaller than this are zeros with a rounding error."""
 UNCERTAINTY = 0.1
@@ -124,8 +126,8 @@ class WeightedMean(SemanticHead, BaseEstimator):
         How fast the weights of the places decrease: place r has the weight r^-decay.
     temperature : float or None
         T, by which log-posteriors are divided: a larger T makes the probabilities of the classes
-        more equal, but does not change the predictions. By default .7; `Rehearsal` finds a better
-        value.
+        more equal, but does not change the predictions. By default 1 for rankings from similarity
+        tables such as WordNet, and .7 for all others; `Rehearsal` finds a better value.
     evidence_weight : float or None
         The weight of another model's evidence. By default it is found without labels; a rehearsal
         finds a better value.
@@ -238,8 +240,7 @@ class WeightedMean(SemanticHead, BaseEstimator):
         directions = self.weights_ - self.weights_.mean(axis=1, keepdims=True)
         length = np.linalg.norm(directions, axis=1, keepdims=True)
         directions /= np.where(length > ROUNDING, length, np.inf)
-        by_raters = bool(self.rankings_.rater_names)
-        explained = EXPLAINED_BY_RATERS if by_raters else EXPLAINED_BY_TABLES
+        explained = EXPLAINED_BY_RATERS if self._by_raters else EXPLAINED_BY_TABLES
         if self.example_prior is not None:
             slope, signal = self.example_prior
             explained = max(slope**2 / max(signal, ROUNDING), ROUNDING), explained[1]
@@ -319,8 +320,13 @@ class WeightedMean(SemanticHead, BaseEstimator):
         factor[~np.tri(len(factor), k=-1, dtype=bool)] = self._factor
         return np.asarray(cho_solve((factor, False), rows.T.astype(np.float64)).T)
 
+    @property
+    def _by_raters(self) -> bool:
+        """Whether people or language models ranked; a ranking without a source is the user's."""
+        return bool(self.rankings_.rater_names) or not self.rankings_.source_names
+
     def _default_temperature(self) -> float:
-        return TEMPERATURE
+        return TEMPERATURE if self._by_raters else TEMPERATURE_BY_TABLES
 
     def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
         # In single precision if the scores are.
