@@ -576,8 +576,8 @@ class ExampleFacts(NamedTuple):
     n_examples : int
         The number of examples.
     slope : float
-        β: how far the scores of the examples follow the rankings; 0 for rankings that are wrong.
-        Only of a `WeightedMean`.
+        β: how closely the scores of the examples follow the rankings; 0 if they do not agree. Only
+        of a `WeightedMean`.
     signal : float
         ρ: the share of the scores, or else of the features, that the examples of a class have in
         common.

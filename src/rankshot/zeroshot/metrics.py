@@ -366,8 +366,8 @@ def require_probabilities(
     if not (values.min() >= 0 and values.max() <= most):
         row, column = np.argwhere(~((values >= 0) & (values <= most)))[0]
         raise RankshotError(
-            f"row {row}, class {short_repr(names[column])}: a probability is from 0 to 1 (np.exp "
-            f"of its logarithm), not {values[row, column]}"
+            f"row {row}, class {short_repr(names[column])}: probabilities must be from 0 to 1 "
+            f"(apply np.exp to log-probabilities), not {values[row, column]}"
         )
     code = {name: i for i, name in enumerate(names)}
     codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))

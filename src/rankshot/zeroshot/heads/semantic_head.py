@@ -154,8 +154,8 @@ class SemanticHead(BaseHead):
         """Learn from examples what is added to the log-probabilities of the head."""
         if lost := sorted({*labels.tolist()} - {*self.classes_.tolist()}):
             raise RankshotError(
-                f"examples: {type(self).__name__} has nothing but examples of {quote_names(lost)}; "
-                "WeightedMean takes such classes"
+                f"{type(self).__name__} cannot learn {quote_names(lost)} from examples alone; "
+                "WeightedMean can"
             )
         ranked, there = self._ranked(), np.unique(labels)
         if len(there) == 1 and ranked[self.classes_ == there[0]].all():
