@@ -78,7 +78,12 @@ ARGUMENTS = [
     (orders(TWO, weights=[1, -2]), "ranking 1: the weight -2.0 is not a finite number of 0 or"),
     (orders(TWO, weights=[1, 2, 3]), "weights must have one entry for each of 2 rankings, not 3"),
     (orders(TWO, weights=np.ma.array([1, 2], mask=[0, 1])), "weights: row 1 is masked"),
-    (orders(TWO, targets=["x", 0.5]), "ranking 1: target must be text or a whole number, not 0.5"),
+    (
+        orders(TWO, targets=["x", 0.5]),
+        "ranking 1: target must be a whole number or text that is not empty, not 0.5",
+    ),
+    (orders(TWO, targets=["x", ""]), "text that is not empty, not ''"),
+    (orders({"x": ["a", "b"]}), "of a dict d, pass d.values() with targets=d"),
     (orders(TWO, kind="bottom"), "ranking 0: kind must be 'top' or 'subset', not 'bottom'"),
     # Tables of numbers
     (positions([[1, 2, np.inf]]), "ranking 0, item 'c': positions must be 0 (not listed) or more"),
@@ -162,6 +167,13 @@ def test_bad_arguments_are_refused_and_named(call, message):
 def test_plain_lists_are_told_how_to_become_rankings(call):
     with pytest.raises(RankshotError, match=r"expected Rankings, not \[\['a', 'b'\]\]"):
         call([["a", "b"]])
+
+
+def test_a_dict_is_told_how_to_become_rankings():
+    lists = {"x": ["a", "b"], "y": ["b", "a"]}
+    with pytest.raises(RankshotError, match=r"Rankings\.from_orders\(d\.values\(\), targets=d"):
+        FIT(lists)
+    assert rs.Rankings.from_orders(lists.values(), targets=lists).orders() == list(lists.values())
 
 
 @pytest.mark.parametrize("distance", [rs.kendall_distance, rs.ranking.mean_kendall_distance])

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankshot import jobs, zeroshot
+from rankshot import core, jobs, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
@@ -88,11 +88,8 @@ def classify(
     on_error
         What to do with parts of a dataset that cannot be classified: skip and list them, or stop.
     """
-    from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.core.validation import require_whole_number
-
     if top is not None:
-        require_whole_number("--top", top)
+        core.require_whole_number("--top", top)
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
         refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
@@ -106,7 +103,7 @@ def classify(
     for name, given in (("--update", update), ("--verify", verify)):
         refuse(given, f"{name} is for a dataset of many parts, and {scores} is one file")
     path, target = Path(scores), Path(output)
-    check_output(target, TABLE_ENDINGS, path, *options.files.values())
+    check_output(target, core.TABLE_ENDINGS, path, *options.files.values())
     table = open_table(path, options)
     model, table = fit_head(table, options)
     check_rejection(reject_below, model.classes_)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from rankshot import jobs
+from rankshot import core, jobs
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import has_pattern, is_address, name_disk_errors, require_ending
 
@@ -38,6 +38,7 @@ FAILED_SHOWN = 10
 SMALL_BYTES = 1 << 28
 """One process classifies less than this before others have started: two took three times its CPU
 for 270,000 rows of 100 scores."""
+LAST_PORT = 65535
 LOG_SECONDS, JSON_SECONDS = 30.0, 1.0
 """How often a log, and a program, is told how far a job is."""
 ProgressKind = Literal["text", "json"]
@@ -101,6 +102,11 @@ def require_packages(extra: str, names: str) -> None:
         refuse(
             find_spec(name) is None, f"the {extra} needs {name}: pip install 'rankshot[{extra}]'"
         )
+
+
+def require_port(port: int) -> None:
+    """Refuse a number that is not a port; 0 stands for a free one."""
+    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
 
 
 def print_table(
@@ -339,10 +345,8 @@ def choose_workers(
 
 def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
     """Tell whether many files are to be read: a folder, a pattern, an address, or on workers."""
-    from rankshot.core.validation import require_whole_number
-
     if workers is not None:
-        require_whole_number("--workers", workers)
+        core.require_whole_number("--workers", workers)
         refuse(scheduler, "give --workers for local processes or --scheduler, not both")
     on_workers = workers is not None or scheduler is not None
     return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankshot import inference, ranking, report, zeroshot
+from rankshot import core, inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings, read_rankings_of
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import check_labelled, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.core.errors import format_count, quote_names
+from rankshot.core.errors import format_count, format_share, quote_names
 from rankshot.sources.registry import ANSWERS
 
 if TYPE_CHECKING:
@@ -165,12 +165,10 @@ def _choose_rows(n: int) -> object:
 
 def _read(table: ScoreTable, truth: Path | None) -> tuple[Any, Any]:
     """Return the classes of inputs or, if they are not given, the ids, and the scores."""
-    from rankshot.core.tables import as_text_array
-
     if truth is not None:
         return read_labelled(table, truth)[::-1]
     ids, scores = table.read()
-    return as_text_array(ids), scores
+    return core.as_text_array(ids), scores
 
 
 # ---- What is found
@@ -196,7 +194,6 @@ def _examine_network(
 
 def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
-    from rankshot.core.errors import format_share
     from rankshot.zeroshot.rehearsal import describe_prediction
 
     new = rankings.target_names
@@ -214,7 +211,6 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     """Print which new classes are alike; return which inputs to label."""
     import numpy as np
 
-    from rankshot.core.errors import format_share
     from rankshot.zeroshot.suggestions import choose_diverse
 
     k = min(MAX_PLACES, head.rankings_.n_items)

@@ -13,7 +13,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from rankshot import ranking, sources, zeroshot
+from rankshot import core, ranking, sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.core.errors import (
     RankshotError,
@@ -526,14 +526,13 @@ def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> r
 
 def rename(rankings: ranking.Rankings, column_of: dict[str, str]) -> ranking.Rankings:
     """Return rankings with other names of some items and targets."""
-    from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import rename_all
 
     if not column_of:
         return rankings
     targets = [column_of.get(name, name) for name in rankings.targets]
     return replace(
-        rankings, items=rename_all(rankings.items, column_of), targets=as_text_array(targets)
+        rankings, items=rename_all(rankings.items, column_of), targets=core.as_text_array(targets)
     )
 
 
@@ -563,9 +562,7 @@ class Label(NamedTuple):
 
 def read_labels(path: Path) -> dict[str, Label]:
     """Return the labels of inputs by id; rows that have none yet are left out."""
-    from rankshot.core.tables import ID, LABEL, read_table
-
-    table = read_table(path, [ID, LABEL])
+    table = core.read_table(path, [core.ID, core.LABEL])
     found: dict[str, Label] = {}
     for row, label in _filled_in(table, 1).items():
         name = table.texts[0][row]
@@ -581,9 +578,7 @@ def read_labels(path: Path) -> dict[str, Label]:
 
 def list_example_ids(path: Path) -> list[str]:
     """Return the ids of examples; none if the file has scores of its own and no ids."""
-    from rankshot.core.tables import ID, read_columns
-
-    return [*read_labels(path)] if ID in read_columns(path)[0] else []
+    return [*read_labels(path)] if core.ID in core.read_columns(path)[0] else []
 
 
 def _filled_in(table: Batch, column: int) -> dict[int, Label]:
@@ -621,13 +616,12 @@ def read_examples(
     """
     import numpy as np
 
-    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
     from rankshot.zeroshot.files.score_tables import RULE, build_scores
 
-    require_ending(path, TABLE_ENDINGS)
+    require_ending(path, core.TABLE_ENDINGS)
     columns = _find_own_scores(path, scores)
     if columns:
-        batch = read_table(path, [LABEL], columns, rule=RULE)
+        batch = core.read_table(path, [core.LABEL], columns, rule=RULE)
         found = _filled_in(batch, 0)
         labels, rows = list(found.values()), list(found)
         table = replace(scores, path=path, evidence=None)
@@ -652,11 +646,9 @@ def read_examples(
 
 def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
     """Return the columns of a file that are the seen classes; none if it only has labels."""
-    from rankshot.core.tables import ID, LABEL, find_column, read_columns
-
-    columns, _ = read_columns(path)
-    find_column(columns, LABEL, path)
-    others = [name for name in columns if name not in {ID, LABEL, GUESS, PROBABILITY}]
+    columns, _ = core.read_columns(path)
+    core.find_column(columns, core.LABEL, path)
+    others = [name for name in columns if name not in {core.ID, core.LABEL, GUESS, PROBABILITY}]
     if scores.kind == "one-vs-one" or not others:
         return []
     match = match_columns(others, scores, path, quiet=True)

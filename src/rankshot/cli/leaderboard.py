@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from rankshot import ranking
+from rankshot import core, ranking
 from rankshot.cli.consensus import (
     COLUMNS,
     TABLE_OPTIONS,
@@ -105,10 +105,8 @@ def leaderboard(
     output
         The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """
-    from rankshot.core.validation import require_module, require_number, require_whole_number
-
-    require_number("--level", level, above=0, below=1)
-    require_whole_number("--seed", seed, least=0)
+    core.require_number("--level", level, above=0, below=1)
+    core.require_whole_number("--seed", seed, least=0)
     refuse(category and plot, "--plot is for one leaderboard, not for --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
     check_output(output, (".csv", ".json"), votes)
@@ -116,7 +114,7 @@ def leaderboard(
         check_page(html)
     if plot is not None:
         # Before anything is computed, and without a window.
-        require_module("matplotlib", "plots", "plot").use("Agg")
+        core.require_module("matplotlib", "plots", "plot").use("Agg")
     columns = parse_columns(column or []) | ({"category": category} if category else {})
     reading = {"layout": layout, "kind": kind}
     options = {
@@ -170,12 +168,11 @@ def _make_boards(
     target: str | None,
 ) -> tuple[dict[str, ranking.Leaderboard], ranking.Rankings]:
     """Return the leaderboard of each category, or a single one without a name, and the rankings."""
-    from rankshot.core.validation import require_number
     from rankshot.ranking.models.leaderboard import choose_model
     from rankshot.ranking.ranking_files import read_with_layout
 
     if regularization is not None:
-        require_number("--regularization", regularization, least=0)
+        core.require_number("--regularization", regularization, least=0)
     with name_options({**TABLE_OPTIONS, "category": "--category"}, COLUMNS):
         if covariates or cluster:
             refuse(target, "--covariates and --cluster are for a table of votes, without --target")
@@ -245,8 +242,6 @@ def _print_differences(boards: dict[str, ranking.Leaderboard]) -> None:
 
 
 def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
-    from rankshot.core.tables import open_csv_writer
-
     several = list(boards) != [""]
     rows = [
         {**({"category": name} if several else {}), **row._asdict()}
@@ -255,7 +250,7 @@ def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
     ]
     with replace_file(path) as stream:
         if path.suffix == ".csv":
-            writer = open_csv_writer(stream)
+            writer = core.open_csv_writer(stream)
             writer.writerow(rows[0])
             writer.writerows(row.values() for row in rows)
             return

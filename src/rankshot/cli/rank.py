@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from rankshot import ranking, sources
+from rankshot import core, ranking, sources
 from rankshot.cli.classes import (
     ClassLists,
     list_label_files,
@@ -171,10 +171,9 @@ def _check_outputs(
     outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[Spec]
 ) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
-    from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.ranking.ranking_files import ENDINGS
 
-    endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS, "--names-out": (".csv",)}
+    endings = {"-o": ENDINGS, "--similarity-out": core.TABLE_ENDINGS, "--names-out": (".csv",)}
     folders = [folder.resolve() for folder in inputs if folder]
     has_tables = any(spec.kind.open for spec in specs)
     option_of: dict[Path, str] = {}
@@ -336,10 +335,8 @@ def _restore_names(
     found: ranking.Rankings, classes: ClassLists, target_of: Mapping[str, str]
 ) -> ranking.Rankings:
     """Return rankings with the names of the classes, in place of the words for them."""
-    from rankshot.core.tables import as_text_array
-
     names = [target_of[words] for words in found.targets]
-    return replace(found, items=classes.items, targets=as_text_array(names))
+    return replace(found, items=classes.items, targets=core.as_text_array(names))
 
 
 def _print_notes(lines: list[str], notes: Sequence[str]) -> None:

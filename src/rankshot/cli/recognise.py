@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
+from rankshot import __version__, core, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
@@ -208,9 +208,7 @@ def recognise(
 
 def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
     """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
-    from rankshot.core.tables import TABLE_ENDINGS
-
-    check_output(output, TABLE_ENDINGS, inputs, *files)
+    check_output(output, core.TABLE_ENDINGS, inputs, *files)
     refuse(not inputs.exists(), f"{inputs}: no such file or folder")
     for path in (output, folder):
         inside = f"{path}: is in the folder of the inputs, which would change with it; write to"
@@ -219,7 +217,6 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 
 def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[object], list[str]]:
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
-    from rankshot.core.tables import ID, LABEL, read_columns, read_table
     from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
     from rankshot.sources.wordnet import suggest_class
 
@@ -228,11 +225,11 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
         found = [one for one in open_inputs(path, takes) if isinstance(one, Input)]
         pairs = [(one.value, one.value.parent.name) for one in found]
     else:
-        column = INPUT_COLUMNS.get(takes, ID)
-        if takes == "images" and column not in read_columns(path)[0]:
-            column = ID
-        texts, names = read_table(path, [column, LABEL]).texts
-        place = inputs if column == ID else path.parent
+        column = INPUT_COLUMNS.get(takes, core.ID)
+        if takes == "images" and column not in core.read_columns(path)[0]:
+            column = core.ID
+        texts, names = core.read_table(path, [column, core.LABEL]).texts
+        place = inputs if column == core.ID else path.parent
         values = [place / text if takes == "images" else text for text in texts]
         pairs = [pair for pair in zip(values, map(str.strip, names), strict=True) if pair[1]]
     refuse(not pairs, f"--rehearse {path}: no input in it has a label")
@@ -248,10 +245,8 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
 
 def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts) -> None:
     """Refuse what is wrong with examples and evidence before the scores, which may take long."""
-    from rankshot.core.tables import LABEL, read_table
-
     if options.examples is not None:
-        read_table(options.examples, [LABEL])
+        core.read_table(options.examples, [core.LABEL])
     if options.evidence is not None and options.evidence != WORDS:
         zeroshot.open_scores(options.evidence)
     refuse(
@@ -404,13 +399,12 @@ def _score(
 
 def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
     """Write what is there of each input now, so that `rankshot review` notices a change."""
-    from rankshot.core.tables import ID, open_csv_writer
     from rankshot.inference.inputs import Input, find_version, open_inputs
 
     found = (one for one in open_inputs(inputs, plan.model.takes) if isinstance(one, Input))
     with replace_file(path) as stream:
-        writer = open_csv_writer(stream)
-        writer.writerow([ID, VERSION])
+        writer = core.open_csv_writer(stream)
+        writer.writerow([core.ID, VERSION])
         writer.writerows([one.id, find_version(one.value)] for one in found)
 
 
@@ -418,14 +412,13 @@ def _score_labelled(
     plan: ScoringPlan, values: list[object], labels: list[str], run: RunFolder
 ) -> tuple[zeroshot.Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
-    from rankshot.core.tables import ID, LABEL, open_csv_writer
     from rankshot.jobs.score_parts import list_inputs
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
     label_of = dict(zip(ids, labels, strict=True))
     with replace_file(run.labelled.with_suffix(".csv")) as stream:
-        open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
+        core.open_csv_writer(stream).writerows([(core.ID, core.LABEL), *label_of.items()])
     listed = list_inputs(plan, values, keep=run.labelled)
     ids, scores = _score(plan, listed, run.labelled, label_of).read()
     return scores, [label_of[id_] for id_ in ids]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rankshot import core
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.survey_results import (
     find_database,
@@ -295,9 +296,7 @@ def payments(
             for row in theirs:
                 say(f"    {row['id'] or row['rater']} {row['reason']}")
     if prolific is not None:
-        from rankshot.core.tables import read_table
-
-        ids, states = read_table(prolific, ("Participant id", "Status"), strip=True).texts
+        ids, states = core.read_table(prolific, ("Participant id", "Status"), strip=True).texts
         for what, some in compare_submissions(view, zip(ids, states, strict=True)).items():
             say(f"{COMPARED[what]}: {len(some):,}")
             for one in some:
@@ -361,11 +360,9 @@ def _read_ids(path: Path | None) -> list[str]:
         return []
     if path.suffix != ".csv":
         return list(dict.fromkeys(name for _, name in iterate_names(path)))
-    from rankshot.core.tables import read_columns, read_table
-
-    columns, _ = read_columns(path, strip=True)
+    columns, _ = core.read_columns(path, strip=True)
     of_prolific = "Participant id" in columns
-    (found,) = read_table(path, ("Participant id" if of_prolific else "id",), strip=True).texts
+    (found,) = core.read_table(path, ("Participant id" if of_prolific else "id",), strip=True).texts
     return [name for name in dict.fromkeys(found) if name]
 
 

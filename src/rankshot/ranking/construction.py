@@ -348,7 +348,10 @@ def encode_orders(
 ) -> tuple[tuple[str, ...], Entries]:
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
-        rule = "expected a list of items, not {} (a single ranking is a list in a list)"
+        rule = (
+            "expected a list of items, not {} (a single ranking is a list in a list; of a dict d, "
+            "pass d.values() with targets=d)"
+        )
         refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
     labels: list[Any] = list(chain.from_iterable(orders))
     starts = row_starts(np.fromiter(map(len, orders), np.int64, len(orders)))
@@ -491,7 +494,7 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
         return column
     values = require_length(labels, n, what)
     if not set(map(type, values)) <= {str, type(None)} or "" in values:
-        rule = f"{what[:-1]} must be text or a whole number, not {{}}"
+        rule = f"{what[:-1]} must be a whole number or text that is not empty, not {{}}"
         refuse_first(values, lambda label: label is None or as_name(label) is not None, rule, where)
         values = [as_name(label) for label in values]
     column[:] = values

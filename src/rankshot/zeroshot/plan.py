@@ -62,7 +62,7 @@ def build_head(described: Mapping[str, object], *inner: BaseHead) -> BaseHead:
             f"{quote_names(HEADS)}"
         )
     kind = HEADS[name]
-    given = _require_object(PARAMETERS, described.get(PARAMETERS, {}))
+    given = require_part({PARAMETERS: {}, **described}, PARAMETERS, dict)
     head: BaseHead = kind(*inner, **decode_parameters(kind, given))
     return head
 
@@ -203,8 +203,8 @@ class Plan:
                 f"there is no setting {unknown[0]!r}{suggest_name(unknown[0], known)}; there are "
                 f"{quote_names(sorted(known))}"
             )
-        if (gate := given.get("gate")) is not None:
-            given["gate"] = Gate(**_require_object("gate", gate))
+        if given.get("gate") is not None:
+            given["gate"] = Gate(**require_part(given, "gate", dict))
         return cls(head=cast("SemanticHead", build_head(content)), **given)
 
     @classmethod
@@ -231,12 +231,6 @@ class Plan:
         with replace_file(Path(path)) as stream:
             json.dump(content, stream, indent=2, ensure_ascii=False)
             stream.write("\n")
-
-
-def _require_object(name: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise RankshotError(f"{name} must be a dict, not {short_repr(value)}")
-    return value
 
 
 # ---- Heads from files
