@@ -119,7 +119,7 @@ ARGUMENTS = [
     ),
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
-    (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
+    (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit applies to method='exact'"),
     (groups(np.repeat(["x", "y"], 2)[1:]), "groups must have one entry for each of 2"),
     (groups("xy"), "groups must have one entry for each of 2 rankings, not 'xy'"),
     (groups(["x", "x"]), "groups needs at least two different labels, not only 'x'"),
@@ -252,7 +252,7 @@ PREFLIB = [
     (".soi", HEADER + "2: 1\n1: 1,{2,3}\n", "bad.soi:5: has ties, which .soi does not allow"),
     (".soc", HEADER + "1: 3,2\n", "bad.soc:4: does not list all items, which .soc does not allow"),
     (".soi", "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n", "0 alternatives are announced,"),
-    (".soc", HEADER, "bad.soc: no rankings in it"),
+    (".soc", HEADER, "bad.soc: contains no rankings"),
     (
         ".tab",
         "a,b\n",

@@ -258,9 +258,9 @@ def test_lines_of_rankings_can_be_skipped(tmp_path):
     with pytest.raises(RankshotError, match="on_error must be one of"):
         rs.read_rankings(path, on_error="ignore")
     rs.write_rankings(found[:1], tmp_path / "rankings.soi")
-    with pytest.raises(RankshotError, match="on_error='skip' is for tables and JSON lines"):
+    with pytest.raises(RankshotError, match="on_error='skip' applies to tables and JSON lines"):
         rs.read_rankings(tmp_path / "rankings.soi", on_error="skip")
-    with pytest.raises(RankshotError, match="missing= is for tables"):
+    with pytest.raises(RankshotError, match="missing= applies to tables"):
         rs.read_rankings(path, missing="-99")
 
 

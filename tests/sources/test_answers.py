@@ -137,7 +137,7 @@ BAD = {
     "a list that is too long": (
         json.dumps(ORDERS | {"cat": [*CAT, "wolf", "mouse"]}),
         CAT,
-        ["'cat': 7 names, the first 5 count"],
+        ["'cat': 7 names, only the first 5 are used"],
     ),
     "a list that is too short": (
         json.dumps(ORDERS | {"cat": ["leopard", "tiger"]}),

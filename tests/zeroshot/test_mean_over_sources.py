@@ -158,13 +158,13 @@ def test_what_a_source_lacks_is_known():
     head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
     assert head.missing_ == {"two": ["r"]}
     assert describe_missing(head) == [
-        "the source 'two' has no ranking of 'r': for these, the other sources decide"
+        "the source 'two' has no ranking of 'r': for these, the other sources are used"
     ]
     nameless = [(z, None if source == "two" else source, o) for z, source, o in COMPLETE[:-1]]
     (remark,) = describe_missing(rs.ProbabilisticRanking().fit(rankings(nameless)))
     assert (
         remark
-        == "the part without a source has no ranking of 'r': for these, the other sources decide"
+        == "the part without a source has no ranking of 'r': for these, the other sources are used"
     )
     assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
     by_people = rankings(COMPLETE[:-1], raters="somebody")

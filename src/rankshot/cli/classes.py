@@ -145,7 +145,7 @@ def read_new_labels(new: str) -> sources.ClassLabels:
     if new == IMAGENET or path.exists() or (looks_like_file and "," not in new):
         return _read_labels(path if path.exists() else new, new)
     names = _split_names(new)
-    refuse(not names, f"--new {new!r}: no names in it")
+    refuse(not names, f"--new {new!r}: has no names; separate names by commas")
     return _read_labels(names, "--new")
 
 
@@ -181,8 +181,9 @@ def _parse_choice(rehearse: str, known: sources.ClassLabels) -> int | tuple[str,
     """Return how many classes are rehearsed, or which: those of a table of labels, or names."""
     if rehearse.strip().isdecimal():
         say(
-            f"--rehearse {rehearse}: classes are chosen at random, and a rehearsal needs labelled "
-            "inputs of them; for those of inputs that you have, give a table with a column label"
+            f"--rehearse {rehearse}: the held-out classes are chosen at random, and the rehearsal "
+            "needs labelled inputs of each; to hold out the classes of inputs that you have, give "
+            "their table, with a column label"
         )
         return int(rehearse)
     path = Path(rehearse)

@@ -231,7 +231,7 @@ def check_output(path: Path | None, endings: Sequence[str], *inputs: Path | None
     if path is None:
         return
     is_input = any(path.resolve() == other.resolve() for other in inputs if other is not None)
-    refuse(is_input, f"{path}: is an input file as well; give another file to write")
+    refuse(is_input, f"{path}: is also an input file; give another output file")
     require_ending(path, endings)
     _check_parent(path, path.resolve().parent)
 
@@ -258,7 +258,7 @@ def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None
 
 
 def _check_parent(path: Path, folder: Path) -> None:
-    refuse(not folder.is_dir(), f"{path}: cannot write there: {folder} is not a folder")
+    refuse(not folder.is_dir(), f"{path}: cannot write there: create the folder {folder} first")
     refuse(
         not os.access(folder, os.W_OK), f"{path}: cannot write there: no permission for {folder}"
     )
@@ -364,7 +364,7 @@ def print_parts(run: jobs.PartsRun, done: str, output: str) -> None:
         rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
         say(f"time: {run.elapsed:.1f} s ({rate})")
     if run.n_repeated_ids:
-        say(f"ids: {run.n_repeated_ids:,} rows have an id that another row has as well")
+        say(f"ids: {run.n_repeated_ids:,} rows have the same id as another row")
     for name, reason in run.failed[:FAILED_SHOWN]:
         # Most reasons begin with the address of the part.
         say(f"failed: {reason}" if name in reason else f"failed: {name}: {reason}")

@@ -39,7 +39,7 @@ def doctor(
 ) -> None:
     """Check a network and its rankings, and list what would help.
 
-    The output is one page: what the network predicts, its accuracy on labelled inputs of seen
+    It prints what the network predicts, its accuracy on labelled inputs of seen
     classes, how well a reference covers the seen classes, the accuracy that a rehearsal predicts
     for each source alone, new classes with similar rankings, and the next steps, the most useful
     first, each with its command. At most 2,000 inputs are used.
@@ -135,7 +135,7 @@ def _find_run(given: Path) -> Path | None:
     refuse(
         given.is_dir() and not any(given.glob("*.parquet")),
         f"{given}: has no scores; `rankshot recognise {given} --model MODEL --new NAMES -o "
-        "predictions.csv` makes them, or give the folder that it wrote, or a table of scores",
+        "predictions.csv` writes them, or give the folder that it wrote, or a table of scores",
     )
     return None
 
@@ -226,7 +226,7 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     if len(among) < SHOWN:
         among, which = np.arange(len(names)), "any class"
     chosen = quote_names(names[choose_diverse(inputs, among, SHOWN)].tolist())
-    return f"labels of a few inputs, first of {chosen} ({which}), for --examples labels.csv"
+    return f"labels for a few inputs, such as {chosen} ({which}), for --examples labels.csv"
 
 
 def _examine_reference(
@@ -258,7 +258,7 @@ def _propose_answers(
     new: ranking.Rankings, rankings: Path, path: Path, again: list[object]
 ) -> Step:
     """Return how to get rankings by a language model: by prompts that are there, or new ones."""
-    text = "answers of a language model: so far, all rankings come from tables"
+    text = "answers from a language model: so far, all rankings come from tables"
     name = rankings.name.removesuffix(".rankings.jsonl")
     prompt = next(iter(sorted(rankings.parent.glob(f"{name}.prompts/rater-*.txt"))), None)
     if prompt is None:
@@ -299,11 +299,13 @@ def _propose_labelled(
     few = f"a rehearsal of {all_of} {enough} labelled seen classes"
     if again:
         # It has rehearsed all labelled inputs already.
-        first = f", first of {lacking}" if lacking else ""
+        first = f"; begin with {lacking}" if lacking else ""
         more = [] if "--rehearse" in again else ["--rehearse", "LABELLED"]
-        return [] if are_enough else [(f"{few}{first}, {finds}", [*again, *more])]
+        return [] if are_enough else [(f"{few}, {finds}{first}", [*again, *more])]
     words = ["score", "SEEN_INPUTS", "--model", "MODEL", "-o", "reference.parquet"]
-    steps = [(f"a reference: inputs of seen classes, first of {lacking}", words)] if lacking else []
+    steps = (
+        [(f"a reference: inputs of seen classes; begin with {lacking}", words)] if lacking else []
+    )
     if are_enough:
         text = "the settings, the temperature and the weights of sources as rehearsed"
         return [*steps, (text, known)]

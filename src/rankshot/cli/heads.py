@@ -112,10 +112,10 @@ class HeadOptions:
             their mean and standard deviation over these inputs. For --head weighted-mean, and for
             --head probabilistic unless posterior=sum.
         classes
-            Predict new classes only, or new and seen classes together. With new-or-none, and with
-            all-or-none, which needs a reference, an input that belongs to none of these classes is
-            labelled `none of these`. So are, wrongly, about a third of the inputs of new classes. A
-            reference makes it easier to recognise seen classes.
+            What may be predicted: new classes only (new), or new and seen classes (all). With
+            new-or-none and all-or-none, inputs that belong to none of these classes are labelled
+            `none of these`; about a third of the inputs of new classes get this label by mistake.
+            all-or-none needs a reference, and all is more accurate with one.
         examples
             Labelled inputs of new classes, for --head weighted-mean: a table with columns id and
             label, as `rankshot suggest` writes it, with ids that occur in the scores; or scores of
@@ -140,7 +140,7 @@ class HeadOptions:
         twice = ", ".join(sorted(f"--{name}" for name, value in given.items() if value))
         refuse(
             is_saved and twice,
-            f"{head}: is a fitted head, which decides this already; leave out {twice}",
+            f"{head}: is a fitted head, which includes these settings; leave out {twice}",
         )
         refuse(
             settings and (set or head != DEFAULT_HEAD),
@@ -183,11 +183,11 @@ class HeadOptions:
         has_seen = self.plan.classes == "all"
         refuse(
             self.reference is not None and not head.takes_reference and not has_seen,
-            f"--reference is not for --head {head.name} with these settings: leave it out",
+            f"--head {head.name} uses no reference with these settings: leave out --reference",
         )
         refuse(
             self.plan.has_gate and head.semantics is not Rankings,
-            f"--classes is for heads with rankings, not --head {head.name}",
+            f"--head {head.name} uses no rankings, which --classes needs: leave out --classes",
         )
 
     @property
@@ -233,8 +233,8 @@ def _parse_setting(kind: type[SemanticHead], text: str) -> tuple[str, object]:
     with prefix_errors(f"--set {text}"):
         refuse(
             "=" not in text or name not in known,
-            f"give name=value{suggest_name(name, known)}; the settings of {kind.name} are "
-            f"{', '.join(known)}",
+            f"give a setting as name=value{suggest_name(name, known)}; the settings of "
+            f"{kind.name} are {', '.join(known)}",
         )
         return name, parse_parameter(kind, name, value)
 
@@ -471,8 +471,8 @@ def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.
     )
     refuse(
         table.kind != scores.kind,
-        f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
-        "reference has scores of the same kind",
+        f"{path}: has {table.kind} scores, but {scores.path} has {scores.kind} scores; a "
+        "reference must have scores of the same kind",
     )
     if scores.n_rows != 0:
         scores = infer_score_type(scores, options.score_type)
@@ -604,7 +604,7 @@ def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collec
         problem = describe_bad_label(label.name, seen, ranked)
         refuse(problem, f"{label.where}: {problem}")
     if unranked := sorted({label.name for label in labels} - set(ranked)):
-        say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
+        say(f"examples: these classes have examples but no ranking: {quote_names(unranked)}")
 
 
 def read_examples(
@@ -673,15 +673,18 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         return table
     refuse(
         path == WORDS,
-        "--evidence words is for `rankshot recognise`, which has the texts; give a table of "
-        "evidence here",
+        "--evidence words needs the texts, which only `rankshot recognise` reads; give a table of "
+        "evidence instead",
     )
     refuse(
         table.n_rows == 0,
-        f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
+        f"{path}: the weight of evidence is estimated from scores; give the scores of the same "
+        "inputs with --seen FILE",
     )
     given = zeroshot.open_scores(path)
-    refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
+    refuse(
+        given.kind == "one-vs-one", f"{path}: evidence needs one column per new class, not per pair"
+    )
     first = next(given.batches())[1].values
     are_shares = guess_score_type(first, given) == PROBABILITIES
     names, read = replace(given, score_type=PROBABILITIES if are_shares else LOGITS).read()
@@ -695,4 +698,5 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         )
     if are_shares:
         say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=read[[row_of[name] for name in ids]])
+    evidence = read[[row_of[name] for name in ids]]
+    return replace(table, evidence=evidence, n_rows=len(ids))

@@ -92,7 +92,7 @@ def leaderboard(
         η in the penalty η/2 Σθ² on log-worths θ. The default is 0.01. A larger η pulls items that
         always won or always lost towards the others.
     level
-        The level of the intervals.
+        The confidence level of the intervals.
     seed
         The seed of the random numbers.
     target
@@ -107,7 +107,7 @@ def leaderboard(
     """
     core.require_number("--level", level, above=0, below=1)
     core.require_whole_number("--seed", seed, least=0)
-    refuse(category and plot, "--plot is for one leaderboard, not for --category")
+    refuse(category and plot, "--plot shows one leaderboard: leave out --plot or --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
     check_output(output, (".csv", ".json"), votes)
     if html is not None:
@@ -175,9 +175,10 @@ def _make_boards(
         core.require_number("--regularization", regularization, least=0)
     with name_options({**TABLE_OPTIONS, "category": "--category"}, COLUMNS):
         if covariates or cluster:
-            refuse(target, "--covariates and --cluster are for a table of votes, without --target")
+            refuse(target, "--covariates and --cluster need a table of votes: leave out --target")
             refuse(
-                regularization is not None, "--regularization is not for --covariates and --cluster"
+                regularization is not None,
+                "--covariates and --cluster do not use --regularization: leave it out",
             )
             names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
             make = ranking.leaderboards if "category" in columns else ranking.leaderboard

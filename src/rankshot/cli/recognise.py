@@ -171,6 +171,7 @@ def recognise(
         if options.examples is not None:
             examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
         ids = [name for names, _ in table.inputs() for name in names]
+        table = replace(table, n_rows=len(ids))
         sample = table.sample(features=examples is not None)
         found = inference.recognise(
             sample,
@@ -211,7 +212,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
     check_output(output, core.TABLE_ENDINGS, inputs, *files)
     refuse(not inputs.exists(), f"{inputs}: no such file or folder")
     for path in (output, folder):
-        inside = f"{path}: is in the folder of the inputs, which would change with it; write to"
+        inside = f"{path}: is inside the folder of the inputs; write to"
         refuse(path.resolve().is_relative_to(inputs.resolve()), f"{inside} another folder")
 
 
@@ -237,7 +238,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
     if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
             f"--rehearse {path}: {quote_names(unknown)} is not a class of the model"
-            f"{suggest_class(unknown[0], plan.classes.names)}; inputs of new classes are for "
+            f"{suggest_class(unknown[0], plan.classes.names)}; give inputs of new classes to "
             "--examples"
         )
     return [value for value, _ in pairs], [meant[name] for _, name in pairs]
@@ -251,8 +252,8 @@ def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts)
         zeroshot.open_scores(options.evidence)
     refuse(
         options.evidence == WORDS and (plan.model.takes != "texts" or listed.are_tables),
-        f"--evidence words: {listed.name} is not one file of texts, whose words could be compared "
-        "with the names of the classes",
+        f"--evidence words needs one file of texts, whose words it compares with the names of "
+        f"classes; {listed.name} is not one",
     )
 
 
@@ -478,8 +479,8 @@ def read_run(run: Path) -> KeptRun:
         return KeptRun(**{**about, **paths})
     except (ValueError, KeyError, TypeError):
         raise RankshotError(
-            f"{run}: its last run did not end, or was one of another version; run `rankshot "
-            "recognise` again"
+            f"{run}: its last run did not finish, or used another version of rankshot; run "
+            "`rankshot recognise` again"
         ) from None
 
 
@@ -586,8 +587,6 @@ def _require_same_plan(folder: Path, plan: ScoringPlan) -> None:
     for what, now in plan.identity.items():
         if kept is not None and kept[0].get(what) != now:
             if what == "features":
-                raise RankshotError(
-                    f"{folder}: keeps scores {'without' if now else 'with'} features"
-                )
+                raise RankshotError(f"{folder}: has scores {'without' if now else 'with'} features")
             name = what if what == "model" else f"model, with other {what}"
-            raise RankshotError(f"{folder}: keeps the scores of another {name}")
+            raise RankshotError(f"{folder}: has the scores of another {name}")

@@ -209,8 +209,8 @@ def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: b
     refuse(options.reference and not scores, "--reference needs --scores as well")
     refuse(
         scores and not options.plan.head.takes_reference,
-        f"--head {options.plan.head.name} is not explained in a report: leave out --scores; --head "
-        "weighted-mean and --head probabilistic are",
+        f"a report cannot explain --head {options.plan.head.name}, only weighted-mean and "
+        "probabilistic: leave out --scores",
     )
 
 
@@ -267,7 +267,7 @@ def _read_labels(
     for row in np.flatnonzero(~np.isin(labels, classes)):
         name = str(labels[row])
         raise RankshotError(
-            f"{path}: the true class {name!r} of input {predicted.ids[row]!r} is none of the "
+            f"{path}: the true class {name!r} of input {predicted.ids[row]!r} is not one of the "
             f"predicted classes{suggest_name(name, classes)}: {quote_names(classes)}"
         )
     return predicted, labels, remark
@@ -319,8 +319,8 @@ def _add_rankings(
     hint = suggest_name(missing[0], rankings.target_names) if missing else ""
     refuse(
         has_seen and model is not None,
-        "--scores: explanations in a report are of new classes, and these predictions are of "
-        "seen classes as well; leave out --scores, and use `rankshot explain --classes all`",
+        "--scores: a report explains only predictions of new classes, but these include seen "
+        "classes; leave out --scores, and use `rankshot explain --classes all`",
     )
     refuse(
         missing and not has_seen,

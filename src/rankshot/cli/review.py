@@ -62,7 +62,7 @@ def review(
         The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet, .npz),
         with --rankings.
     inputs
-        What to look at or to listen to: a folder of images or sounds, where the id of an input is
+        The inputs to show or play: a folder of images or sounds, where the id of an input is
         the path of its file below the folder, with or without the extension; or a table with
         columns id and text, or id and path. The default is what `rankshot recognise` read. For
         other inputs, the largest scores are shown.
@@ -161,7 +161,9 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     about = read_run(run)
     head = zeroshot.load_head(about.head)
     is_known = isinstance(head.innermost, zeroshot.WeightedMean)
-    refuse(not is_known, f"{run}: its head does not learn from examples")
+    refuse(
+        not is_known, f"{run}: its head cannot learn from labels; run `rankshot recognise` again"
+    )
     table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
     table = add_evidence(table.keep(), about.evidence)
     new = only_new(read_rankings_of(about.rankings, table, quiet=True))
@@ -182,7 +184,9 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
 
 def _read_table(scores: Path, options: HeadOptions) -> Found:
     """Read a table of scores and its rankings."""
-    refuse(options.rankings is None, f"{scores}: give the rankings of the new classes, --rankings")
+    refuse(
+        options.rankings is None, f"{scores}: give --rankings FILE, the rankings of the new classes"
+    )
     plan = options.plan
     refuse(plan.head.name != "weighted-mean", "only --head weighted-mean learns from examples")
     table = open_table(scores, options)

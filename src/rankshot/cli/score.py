@@ -82,7 +82,7 @@ def score(
         Do not keep the input of the model's last layer beside the scores. Labelled examples are
         compared by these features, which can only be stored in .parquet or in a folder.
     batch
-        The number of inputs in each call of the model.
+        The number of inputs per call of the model.
     on_error
         What to do with inputs and parts that cannot be read: skip and list them, or stop.
     again
@@ -110,7 +110,7 @@ def score(
     is_there = is_dataset(inputs, workers, scheduler) or Path(inputs).exists()
     is_table = bool(Path(output).suffix)
     if is_table:
-        refuse(update, "--update is for an output of many parts, and this is one file")
+        refuse(update, f"--update needs a folder of many parts, but {output} is one file")
         check_output(Path(output), ENDINGS, Path(inputs))
         refuse(not is_there, f"{inputs}: no such file or folder")
     else:

@@ -121,8 +121,8 @@ def new(
     say(f"{study}: {_describe_plan(designed)}")
     if show is None and items and len(names) > MOST_SHOWN:
         say(
-            f"One question shows all {len(names)} items, which takes long to answer. With --show "
-            f"{MOST_SHOWN}, each participant ranks several sets of {MOST_SHOWN} items instead."
+            f"One question shows all {len(names)} items, which takes a long time to answer. With "
+            f"--show {MOST_SHOWN}, each participant ranks several sets of {MOST_SHOWN} items."
         )
     if new and not preselect and designed.unshown:
         say(

@@ -343,7 +343,7 @@ class ClassLabels:
 def read_class_labels(
     source: str | Path | Sequence[object] | Mapping[object, object] | ClassLabels,
 ) -> ClassLabels:
-    """Read the classes of a classifier, in the order of its outputs, from labels as they come.
+    """Read the classes of a classifier, in the order of its outputs, from labels of any format.
 
     Labels that are lists of synonyms separated by commas (``tench, Tinca tinca``), WordNet ids
     (``n01440764``), or ids with words (``n01440764 tench``, ``["n01440764", "tench"]``) get a
@@ -410,8 +410,8 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
         labels = _list_mapping(content, where)
     if not labels:
         raise RankshotError(
-            f"{where}: no labels in it; expected a file, a sequence or a mapping of labels, not "
-            f"{short_repr(content)}"
+            f"{where}: contains no labels; expected a file with one label per line, a sequence or "
+            f"a mapping of labels, not {short_repr(content)}"
         )
     return labels, where
 

@@ -368,7 +368,7 @@ def require_probabilities(
     y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object]
 ) -> ScoredTable:
     """Validate labels and a table of probabilities, one per class."""
-    rule = "a probability is from 0 to 1 (np.exp of its logarithm)"
+    rule = "probabilities must be from 0 to 1 (apply np.exp to log-probabilities)"
     return require_scored_table(y_true, proba, classes, 0, 1 + PROBABILITY_ROUNDING, rule)
 
 

@@ -155,7 +155,7 @@ class Plan:
         return head
 
     def add_gate(self, head: BaseHead) -> SeenAndNew:
-        """Return a `SeenAndNew` of a head, not fitted.
+        """Return a `SeenAndNew` around a head, not fitted.
 
         If the plan is for new classes only, seen classes are "none of these".
         """
@@ -181,7 +181,7 @@ class Plan:
         return cls(head=clone(inner), reference=inner.reference_ is not None, **more)
 
     def to_json(self) -> dict[str, object]:
-        """Return what differs from the defaults, as JSON holds it."""
+        """Return the settings that differ from the defaults, as values for JSON."""
         found: dict[str, object] = {"head": self.head.name}
         if parameters := encode_parameters(self.head):
             found[PARAMETERS] = parameters
@@ -245,7 +245,7 @@ def load_head(path: str | Path) -> BaseHead:
     Parameters
     ----------
     path : str or Path
-        The folder or file to read.
+        The file to read (.rankshot).
 
     Examples
     --------

@@ -188,7 +188,7 @@ class Rehearsal(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: object, y: object, rankings: Semantics) -> Rehearsal:
-        """Rehearse.
+        """Hold out classes, choose the settings, and measure the accuracy.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Rehearsal(BaseEstimator):
         head = WeightedMean() if self.head is None else self.head
         if not isinstance(head, SemanticHead):
             raise RankshotError(
-                f"head must be a head without another one inside, such as WeightedMean(), not "
+                f"head must not contain another head: pass one such as WeightedMean(), not "
                 f"{short_repr(head)}"
             )
         require_same_length(X, y)

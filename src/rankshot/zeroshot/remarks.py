@@ -99,7 +99,7 @@ def describe_missing(head: BaseHead) -> list[str]:
         else:
             remarks.append(
                 f"{who} has no ranking of {quote_names(classes)}: for these, the other sources "
-                "decide"
+                "are used"
             )
     return remarks
 

@@ -318,9 +318,9 @@ def as_scores(scores: Scores | ArrayLike, items: tuple[str, ...]) -> Scores:
     """
     if is_lazy(scores):
         raise RankshotError(
-            "Dask arrays and data frames are for predict, predict_proba, predict_log_proba, top "
-            "and decision_function of a head; pass scores in memory here, such as a sample of "
-            "them: scores[:1000].compute()"
+            "only predict, predict_proba, predict_log_proba, top and decision_function of a head "
+            "accept Dask arrays and data frames; pass scores in memory here, such as a sample: "
+            "scores[:1000].compute()"
         )
     if isinstance(scores, Scores):
         return scores.with_items(items)
@@ -398,7 +398,7 @@ def refuse_infinite(values: Floats, items: tuple[str, ...], kind: Kind) -> None:
         return
     row, column = np.argwhere(~(np.abs(values) < LARGEST_SCORE))[0]
     value = values[row, column]
-    rule = f"less than {LARGEST_SCORE:g} in size" if np.isfinite(value) else "finite"
+    rule = f"less than {LARGEST_SCORE:g} in absolute value" if np.isfinite(value) else "finite"
     where = column_name(items, kind, column)
     raise RowError(f", {where}: the score is {value}; scores must be {rule}", int(row))
 
@@ -489,8 +489,8 @@ def log_class_probabilities(values: Array, kind: Kind, asker: str, xp: Library =
     """Return log P(y|x), one row per input: the log-softmax, or log-sigmoid for one-vs-rest."""
     if kind == "one-vs-one":
         raise RankshotError(
-            f"{asker} needs one score per class, not one per pair: one-vs-one scores are for "
-            "WeightedMean, ProbabilisticRanking and DeterministicRanking"
+            f"{asker} needs one score per class, not one per pair; WeightedMean, "
+            "ProbabilisticRanking and DeterministicRanking accept one-vs-one scores"
         )
     if kind == "multiclass":
         return log_softmax(values, xp, 1)

@@ -115,7 +115,7 @@ def leaderboard(
     scale : {"log-worth", "elo"}
         The scale of ratings and their differences: log-worths, or Elo points with the mean 1000.
     level : float
-        The level of the intervals.
+        The confidence level of the intervals.
     n_draws : int
         The number of draws for intervals of ranks.
     random_state : int, Generator or None
@@ -264,7 +264,7 @@ def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) 
         what = "covariates need" if names else f"cluster={cluster!r} needs"
         raise RankshotError(f"{what} a table of votes: a data frame or a file")
     if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS - {"items", "on_error"}:
-        raise RankshotError(f"{min(more)}= is not for votes with covariates or cluster")
+        raise RankshotError(f"{min(more)}= cannot be combined with covariates or cluster")
     table = ColumnReader(votes, on_error=columns.pop("on_error", "stop"))
     read = read_votes(table, **columns)
     rankings = Rankings.of_votes(read)
@@ -422,7 +422,7 @@ def choose_model(
     is_vote = (rankings.n_listed == 2) & (rankings.is_subset | (rankings.n_items == 2))
     if ties == "half" and rankings.has_ties and not is_vote.all():
         raise RankshotError(
-            "ties='half' is for votes between two items, but there are other rankings: use "
+            "ties='half' needs votes between two items, but there are other rankings: use "
             "ties='outcome' or ties='ignore'"
         )
     return model, ties or own
@@ -575,7 +575,7 @@ def leaderboards(
     cluster: Labels = None,
     **options: Any,
 ) -> Leaderboards:
-    """Make a leaderboard for each category of votes: for each target of the rankings.
+    """Make a leaderboard for each category of votes, or for each target of rankings.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class RankingMixture(Estimator):
     model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
-        G. See `choose_n_groups`.
+        The number of groups, G; see `choose_n_groups`.
     n_starts : int
         The number of random starts. Each runs for a few iterations, then the better half
         continues, and so on; only the best one runs until convergence.
@@ -246,7 +246,7 @@ class RankingMixture(Estimator):
         check_is_fitted(self)
         if not isinstance(self.models_[0], PlackettLuce):
             raise RankshotError(
-                "standard errors of a mixture are for PlackettLuce models, not "
+                "standard errors of a mixture need PlackettLuce models, not "
                 f"{type(self.models_[0]).__name__}: use a bootstrap over raters"
             )
         sample = merge_equal(require_rankings(rankings).with_items(self.items_))

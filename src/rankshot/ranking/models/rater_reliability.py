@@ -86,7 +86,9 @@ def rater_reliability(votes: Rankings) -> list[RaterReliability]:
     """
     require_rankings(votes)
     if not are_votes(votes):
-        raise RankshotError("reliability is for votes between two items; otherwise use agreement")
+        raise RankshotError(
+            "reliability needs votes between two items; for other rankings, use agreement"
+        )
     rater = number_labels(votes.raters)
     kept = (rater > 0) & ~votes.rows_with_ties & (votes.weights > 0)
     if np.unique(rater[kept]).size < 2:

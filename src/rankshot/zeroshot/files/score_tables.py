@@ -90,10 +90,10 @@ Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
 class ScoreTable:
     """A file of scores, of which only the header has been read; `batches` reads the rows.
 
-    ``n_rows`` is None for CSV, where it is only known at the end. ``n_features`` is 0 if there are
-    none, as in CSV. The ``evidence`` of another model is in memory, one row per row of the table.
-    ``score_type`` says what the numbers are; auto, if this is not known yet. The rows that `keep`
-    has read are in memory. ``header_of`` is the part of a folder whose header was read.
+    ``n_rows`` is None for CSV and folders, where it is only known at the end. ``n_features`` is 0
+    if there are none, as in CSV. The ``evidence`` of another model is in memory, one row per row of
+    the table. ``score_type`` says what the numbers are; auto, if this is not known yet. The rows
+    that `keep` has read are in memory. ``header_of`` is the part of a folder whose header was read.
     """
 
     path: Path

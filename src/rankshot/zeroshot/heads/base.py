@@ -229,7 +229,7 @@ class BaseHead(ABC):
         return run_head(self, scores, normalize=False)
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:  # noqa: ARG002
-        """Return what each seen class adds to the log-posteriors, for heads that know it.
+        """Return what each seen class adds to the log-posteriors, for heads that define this.
 
         The shape is (n, new classes, seen classes), for ``values``, which are scores of a ``kind``.
         """
@@ -242,7 +242,7 @@ class BaseHead(ABC):
         values: Floats,
         kind: Kind,  # noqa: ARG002
     ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
-        """Return the names of sources, and the log-posteriors by each alone; often none are known.
+        """Return the names of sources, and the log-posteriors by each alone; empty for many heads.
 
         The shape is (n, new classes, sources), for ``values``, which are scores of a ``kind``.
         """
@@ -474,7 +474,9 @@ class Reference:
     def require_kind(self, kind: Kind) -> None:
         """Raise unless scores are of the same kind as those of the reference."""
         if kind != self.kind:
-            raise RankshotError(f"the reference has {self.kind} scores, these are {kind}")
+            raise RankshotError(
+                f"the reference has {self.kind} scores, but these are {kind}: pass the same kind"
+            )
 
     def constants(self) -> Constants:
         """Return the arrays for formulas in any library."""

@@ -95,8 +95,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
     the covariance between the classes, and the frequencies a Dirichlet prior. Both priors, Sigma
     (shrunk by OAS) and the distributions of means and frequencies are found by the variational EM
     algorithm, which starts from the probabilities of the head. Where a class has few inputs, its
-    mean is uncertain, which lowers its expected density: so classes that do not occur vanish, and
-    unequal frequencies are found. The factor 1/2 corrects for overconfident densities.
+    mean is uncertain, which lowers its expected density: so classes that do not occur get hardly
+    any inputs, and unequal frequencies are found. The factor 1/2 corrects for overconfident
+    densities.
 
     The head may prefer some classes without reason, or they may really be more frequent. So two
     solutions are found. In one of them P(z) is estimated. In the other one all classes have the
@@ -342,7 +343,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         if kind != self._kind:
-            raise RankshotError(f"fitted to {self._kind} scores, but these are {kind}")
+            raise RankshotError(
+                f"the batch has {self._kind} scores, but these are {kind}: pass the same kind"
+            )
         by_head = self._base._evaluate(f, kind, c, xp, lost)
         log_proba = log_softmax(by_head / c["temperature_of_head"], xp, 1)
         if self.fell_back_:
@@ -413,7 +416,9 @@ def refine_batch(
     require_choice("batch", batch, ("auto", "yes", "no"))
     is_alone = head.head is None
     if batch == "yes" and not is_alone:
-        raise RankshotError(f"a batch refines a head of new classes alone, not {short_repr(head)}")
+        raise RankshotError(
+            f"a batch needs a head that predicts only new classes, not {short_repr(head)}"
+        )
     if batch == "no" or L < 2 or not is_alone:
         return head, ""
     if batch == "auto" and n < LEAST_PER_CLASS * L:

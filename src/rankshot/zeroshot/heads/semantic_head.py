@@ -74,8 +74,8 @@ class ExampleFacts(NamedTuple):
     n_examples : int
         The number of examples.
     slope : float
-        β: how far the scores of the examples follow the rankings; 0 for rankings that are wrong.
-        Only of a `WeightedMean`.
+        β: how closely the scores of the examples follow the rankings; 0 if they do not agree. Only
+        of a `WeightedMean`.
     signal : float
         ρ: the share of the scores, or else of the features, that the examples of a class have in
         common.
@@ -264,8 +264,8 @@ class SemanticHead(BaseHead):
         """Learn from examples, and calibrate by leaving some of them out in turn."""
         if lost := sorted({*labels.tolist()} - {*self.classes_.tolist()}):
             raise RankshotError(
-                f"examples: {type(self).__name__} has nothing but examples of {quote_names(lost)}; "
-                "WeightedMean takes such classes"
+                f"{type(self).__name__} cannot learn {quote_names(lost)} from examples alone; "
+                "WeightedMean can"
             )
         ranked, there = self._ranked(), np.unique(labels)
         if len(there) == 1 and ranked[self.classes_ == there[0]].all():

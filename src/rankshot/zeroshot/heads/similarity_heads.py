@@ -160,11 +160,12 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 class ConSE(SemanticHead, BaseEstimator):
-    r"""The ConSE method of Norouzi et al. (2014), which also needs no retraining.
+    r"""Predict by the mean word vector of the most probable seen classes: ConSE.
 
-    An input is mapped to the mean of the word vectors s of its T most probable seen classes,
-    weighted by their probabilities, and is assigned the new class with the largest cosine to it.
-    With vectors of length one, that is the class with the largest
+    This is the method of Norouzi et al. (2014). An input is mapped to the mean of the word vectors
+    s of its T most probable seen classes, weighted by their probabilities, and is assigned the new
+    class with the largest cosine to it. With vectors of length one, that is the class with the
+    largest
 
     .. math:: \frac{1}{\sum_t P(y_t|x)} \sum_{t=1}^T P(y_t|x)\, \cos(s(y_t), s(z)),
 
@@ -175,7 +176,7 @@ class ConSE(SemanticHead, BaseEstimator):
     Parameters
     ----------
     n_classes : int
-        T, the number of most probable seen classes that are used; the original paper uses up to 10.
+        T, the number of most probable seen classes that are used; Norouzi et al. use up to 10.
         Classes that tie for the last places share them.
     temperature : float or None
         Temperature of the softmax; it does not change the decision. By default .1.

@@ -71,16 +71,16 @@ variances. From .05 to .2, the accuracy on held-out seen classes is the same."""
 
 
 class WeightedMean(SemanticHead, BaseEstimator):
-    r"""A new class is probable if the seen classes in its rankings have high scores.
+    r"""Predict the new class whose ranked seen classes have the highest weighted mean score.
 
     .. math:: \log P(z|x) = \frac{1}{T} \sum_i w_{zi} f_i(x) + \text{const}
 
-    The weight of a seen class i falls with its place r in a ranking of the new class z as
-    r^-decay, and is 0 after the first k places. The weights of a ranking have the sum 1. Tied
-    classes share the weights of their places. For subset rankings, the mean weight of the listed
-    classes is subtracted, because they were compared with each other only. If z has several
-    rankings, the weights are the mean over them. Finally, they are scaled to unit length, so that a
-    new class with few or short rankings has no advantage.
+    The weight of a seen class i falls with its place r in a ranking of the new class z as r^-decay,
+    and is 0 after the first k places. The weights of a ranking add up to 1. Tied classes share the
+    weights of their places. For subset rankings, the mean weight of the listed classes is
+    subtracted, because they were compared with each other only. If z has several rankings, the
+    weights are the mean over them. Finally, they are scaled to unit length, so that a new class
+    with few or short rankings has no advantage.
 
     Not all sources are equally reliable. By default, only rankings of sources with raters (people,
     language models) are used. Tables without raters (WordNet, word vectors, corpora) are
@@ -128,8 +128,8 @@ class WeightedMean(SemanticHead, BaseEstimator):
         more equal, but does not change the predictions. By default 1 for rankings from similarity
         tables such as WordNet, and .7 for all others; `Rehearsal` finds a better value.
     evidence_weight : float or None
-        The weight of another model's evidence. By default it is found without labels; a rehearsal
-        finds a better value.
+        The weight of another model's evidence. By default it is estimated without labels; a
+        rehearsal finds a better value.
     source_weights : dict of str to float, optional
         The weight of each source, instead of the rule above; "" stands for rankings without a
         source. A source that has weight 0 or is not named is a fallback. A rehearsal finds good
