@@ -221,7 +221,7 @@ MAX_COMPARED = 1000
 def summarize_rankings(
     rankings: Rankings, consensus: Rankings, k: int
 ) -> tuple[TargetSummary, ...]:
-    """Summarise the rankings of each target around a consensus that is given.
+    """Summarise the rankings of each target around a given consensus.
 
     Parameters
     ----------
