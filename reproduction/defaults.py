@@ -16,7 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import product
 from multiprocessing import get_context
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
+from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
@@ -135,8 +136,15 @@ def _likelihood(head: BaseHead, scores: Scores, labels: Labels) -> Floats:
     return _by_class(labels, log_proba[np.arange(len(labels)), column])
 
 
-def _fit(task: ScoredTask, head: Any = None, reference: Scores | None = None) -> Any:
-    return (head or WeightedMean()).fit(task.rankings["panel"], reference)
+def _rankings(task: ScoredTask, *, tables: bool) -> Rankings:
+    """Return the rankings of the panel, or those of a similarity table."""
+    return next(one for name, one in task.rankings.items() if (name != "panel") == tables)
+
+
+def _fit(
+    task: ScoredTask, head: Any = None, reference: Scores | None = None, *, tables: bool = False
+) -> Any:
+    return (head or WeightedMean()).fit(_rankings(task, tables=tables), reference)
 
 
 def with_reference(task: ScoredTask) -> Floats:
@@ -152,9 +160,9 @@ def with_both_heads(task: ScoredTask) -> Floats:
     return np.mean([_accuracy(head, task.scores, task.labels) for head in fitted], axis=0)
 
 
-def log_loss(task: ScoredTask) -> Floats:
-    """Measure the log-probability of the panel's rankings, with and without reference."""
-    heads = (_fit(task, reference=given) for given in (None, task.reference))
+def log_loss(task: ScoredTask, *, tables: bool = False) -> Floats:
+    """Measure the log-probability of rankings, with and without reference."""
+    heads = (_fit(task, reference=given, tables=tables) for given in (None, task.reference))
     return np.mean([_likelihood(head, task.scores, task.labels) for head in heads], axis=0)
 
 
@@ -173,7 +181,7 @@ def _with_examples(
     """
 
     def measure(task: ScoredTask) -> Floats:
-        rankings = next(one for name, one in task.rankings.items() if (name != "panel") == tables)
+        rankings = _rankings(task, tables=tables)
         found = []
         for draw in range(N_DRAWS):
             order = np.random.default_rng(draw).permutation(len(task.labels))
@@ -434,6 +442,11 @@ def list_numbers() -> tuple[Number, ...]:
         tried(f"{WEIGHTED}.UNCERTAINTY", with_reference, "accuracy, panel and reference"),
         tried(f"{WEIGHTED}.TEMPERATURE", log_loss, "log-loss, panel, with and without reference"),
         tried(
+            f"{WEIGHTED}.TEMPERATURE_BY_TABLES",
+            partial(log_loss, tables=True),
+            "log-loss, tables, with and without reference",
+        ),
+        tried(
             f"{LIKELIHOOD}.TEMPERATURE_WITH_REFERENCE",
             log_loss_by_likelihood,
             "log-loss, panel and reference",
@@ -663,7 +676,7 @@ def format_number(value: Any) -> str:
 
 INTRODUCTION = """# Default numbers
 
-This page shows how the default numbers in the code were chosen. Each is measured at several \
+This page shows how the default numbers in the code were chosen. Each was tried at several \
 values on held-out *seen* classes of four data sets (CIFAR, Animals and intents with two \
 classifiers each, sounds with a network): {classes} classes that the language-model panel ranked. \
 No label or input of a new class is used. The value in the code is kept unless another value is \

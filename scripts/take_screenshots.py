@@ -130,13 +130,14 @@ def take_review(browser):
         with serve_review(Path(folder), learner, ids, place) as served:
             served.review.set_labels({row: str(truth[row]) for row in range(0, len(ids), 4)})
             served.review.learn()
-            for name, size in {"review": (1280, 744), "review-phone": (390, 760)}.items():
+            for name, size in {"review": (1280, 764), "review-phone": (390, 760)}.items():
                 viewport = dict(zip(("width", "height"), size, strict=True))
                 with open_page(browser, viewport) as page:
                     page.goto(served.url)
                     page.locator(".card", has_text=WRONG).click()
-                    if name == "review":
-                        page.evaluate("scrollTo(0, 0)")
+                    # A phone shows the row above this card as well.
+                    move = "(card, rows) => scrollTo(0, rows * (card.offsetTop - 284))"
+                    page.locator(".card", has_text=WRONG).evaluate(move, name == "review-phone")
                     page.wait_for_load_state("networkidle")
                     save(name, photograph(page))
 

@@ -22,7 +22,7 @@ import rankshot
 FLOORS = [
     found.name
     for found in iter_modules(rankshot.__path__)
-    if found.name not in {"cli", "review", "web"}
+    if found.name not in {"cli", "core", "review", "web"}
 ]
 # scikit-learn's own affairs: they are in its documentation.
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")

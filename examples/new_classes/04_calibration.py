@@ -5,7 +5,7 @@ Calibrated probabilities for new classes
 A program that acts on a prediction needs to know how certain it is: of 100 predictions with
 probability .8, 80 should be correct. The probabilities of new classes cannot be calibrated on
 labelled data of these classes, because there are none. A rehearsal calibrates them on held-out seen
-classes. This example shows where that helps and where it is not needed, with
+classes. This example shows where that helps, where it is not needed and where it misleads, with
 reliability curves of images (CIFAR) and texts (intents).
 """
 
@@ -14,8 +14,8 @@ reliability curves of images (CIFAR) and texts (intents).
 # ----------------------
 #
 # A *temperature* divides the log-probabilities of a head. It changes no prediction, only how
-# confident the predictions are. The default temperatures suited other data on average. We compare
-# them with those that a rehearsal finds.
+# confident the predictions are. The default temperatures are a compromise between other data
+# sets. We compare them with those that a rehearsal finds.
 #
 # A rehearsal needs the scores of a classifier that was trained without the held-out classes. The
 # classifier in use is trained on all seen classes. The *reference* is a table of its
@@ -97,10 +97,11 @@ results["images, panel"] = compare(
 # %%
 # The default temperature was good already: the rehearsal does not improve it here.
 #
-# Where the default is overconfident
-# ----------------------------------
+# Where the rehearsal is overconfident
+# ------------------------------------
 #
-# The same images, with rankings by GloVe's word vectors, which are worse.
+# The same images, with rankings by GloVe's word vectors, which are worse. The default temperature
+# is therefore higher for similarity tables than for rankings by raters.
 
 others = [name for name in cifar.seen_classes if name not in held_out]
 glove = load_similarities()["GloVe"]
@@ -114,9 +115,9 @@ results["images, GloVe"] = compare(
 )
 
 # %%
-# With the default temperature, the predicted class has a probability of about one half, but is
-# correct in about one case in three. The rehearsal reduces the calibration error. It does not reach
-# the diagonal: one number cannot bend the curve.
+# With the default temperature, the mean probability of the predicted class is close to the
+# accuracy. After the rehearsal it is too high: the temperature that suits the 20 held-out classes
+# does not suit these ten new ones. Word vectors describe some kinds of classes better than others.
 #
 # Where the default is underconfident
 # -----------------------------------

@@ -75,7 +75,8 @@ for ax, board, title in zip(axes, [naive, corrected], ["all votes", "corrected"]
     ax.errorbar(x, board.log_worths, [low, high], fmt="o", capsize=3)
     for value, item, worth in zip(x, board.items, board.log_worths, strict=True):
         if item == "verbose":
-            ax.annotate(item, (value, worth), (8, 0), textcoords="offset points", color="C1")
+            style = {"textcoords": "offset points", "color": "C1", "ha": "right"}
+            ax.annotate(item, (value, worth), (-8, 0), **style)
     ax.set(title=title, xlabel="true log-worth")
 axes[0].set_ylabel("estimated log-worth")
 plt.show()

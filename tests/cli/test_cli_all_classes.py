@@ -104,13 +104,13 @@ def test_the_report_knows_seen_classes(folder):
     run_well(f"{ALL_OR_NONE} --reference usual.csv")
     words = "report out.csv --rankings rankings.jsonl -o out.html"
     run_well(words)
-    check_refused(folder, f"{words} --scores scores.csv", {}, "explanations in a report are of new")
+    check_refused(folder, f"{words} --scores scores.csv", {}, "a report explains only")
 
 
 def test_what_cannot_be_combined(folder):
     check_refused(folder, ALL_OR_NONE, {}, "--classes all-or-none needs --reference FILE")
     words = CLASSIFY.replace(HEAD, "--head conse")
-    check_refused(folder, words, {}, "for heads with rankings, not --head conse")
+    check_refused(folder, words, {}, "--head conse uses no rankings, which --classes needs")
     write_scores(folder / "scores.csv", LOGITS, [*SEEN[:4], NONE])
     write_scores(folder / "usual.csv", USUAL, [*SEEN[:4], NONE], ids=[])
     lists = '{"target": "cat", "ranking": ["fox"]}\n{"target": "dog", "ranking": ["bus"]}\n'

@@ -172,7 +172,7 @@ def test_folders_of_answers_to_two_questions_are_two_sources(folder):
     assert found.select(source="prompts-contrast").orders()[0] == LISTS["cat"][::-1]
     assert set(found.raters) == {"prompts-images/rater-1", "prompts-contrast/rater-1"}
     done = rankshot(f"{words} --follow-up again")
-    assert "--follow-up is for one --source answers:FOLDER at a time" in done.err
+    assert "--follow-up needs exactly one --source answers:FOLDER" in done.err
     paths = [f"prompts-{name}/answers" for name in ("images", "contrast")]
     with pytest.raises(rs.RankshotError, match=r"rater-1\.txt have the same name: answers to two"):
         rs.sources.read_answer_files(paths, NEW, SEEN, 5)
@@ -228,7 +228,7 @@ def test_a_list_that_is_too_short_is_not_an_unknown_name(folder):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ("", "r.txt: is empty; copy the answer of the chat window into it"),
+        ("", "r.txt: is empty; copy the answer from the chat window into it"),
         (
             json.dumps({"Katze": ["Löwe", "Fuchs", "Hase", "Maus", "Hund"]}),
             (

@@ -60,14 +60,14 @@ CASES = [
         "pairs.npz: has one column per pair of classes, and this head needs one per class",
     ),
     # Options
-    (CLASSIFY + " --reject-below 2", {}, "--reject-below must be a probability, not 2.0"),
+    (CLASSIFY + " --reject-below 2", {}, "--reject-below must be from 0 to 1, not 2.0"),
     (CLASSIFY + " --head probabilistik", {}, "--head 'probabilistik': no such method (did you m"),
     (CLASSIFY + " --set decay=-0.5", {}, "rankshot: decay must be 0 or more and finite, not -0.5"),
     (CLASSIFY + " --set decay=half", {}, "--set decay=half: 'half' is not a number"),
     (
         CLASSIFY + " --set decya=1",
         {},
-        "--set decya=1: give name=value (did you mean 'decay'?); the",
+        "--set decya=1: give a setting as name=value (did you mean 'decay'?); the",
     ),
     (
         CLASSIFY + " --head probabilistic --set prior=mallows",
@@ -88,9 +88,9 @@ CASES = [
     (
         CLASSIFY.replace("out.parquet", "./scores.csv"),
         {},
-        "scores.csv: is an input file as well; give another file to write",
+        "scores.csv: is also an input file; give another output file",
     ),
-    (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is an input file as well"),
+    (CONSENSUS + " -o rankings.jsonl", {}, "rankings.jsonl: is also an input file"),
     # Folders in place of files
     (CLASSIFY.replace("out.parquet", "a_folder.csv"), {}, "a_folder.csv: is a folder; a file is"),
     (CONSENSUS + " -o a_folder.csv", {}, "is a folder; a file is expected (.jsonl, .ndjson, .par"),
@@ -122,7 +122,7 @@ CASES = [
         REPORT,
         {"truth.csv": "label\n" + "cat\n" * 6 + "trukc\n"},
         (
-            "truth.csv: the true class 'trukc' of input 'x7' is none of the predicted classes "
+            "truth.csv: the true class 'trukc' of input 'x7' is not one of the predicted classes "
             "(did you mean 'truck'?): 'cat', 'dog', 'truck'"
         ),
     ),
@@ -141,7 +141,7 @@ CASES = [
         {"usual.csv": "id,bus,fox,leopard,tigre,tram\nx1,1,2,3,4,5\n"},
         "a reference needs the columns of scores.csv; only one of the two files has 'tiger', 'tig",
     ),
-    (CLASSIFY + " --reference usual_pairs.npz", {}, "usual_pairs.npz: has one-vs-one scores, an"),
+    (CLASSIFY + " --reference usual_pairs.npz", {}, "usual_pairs.npz: has one-vs-one scores, b"),
     (
         CLASSIFY + " --reference usual_probabilities.csv",
         {},
@@ -150,14 +150,14 @@ CASES = [
     (
         WITH_REFERENCE + " --head probabilistic --set posterior=sum",
         {},
-        "--reference is not for --head probabilistic with these settings",
+        "--head probabilistic uses no reference with these settings",
     ),
     (
         WITH_REFERENCE + " --head deterministic",
         {},
-        "--reference is not for --head deterministic with",
+        "--head deterministic uses no reference with",
     ),
-    (WITH_REFERENCE.replace("out.parquet", "usual.csv"), {}, "usual.csv: is an input file as well"),
+    (WITH_REFERENCE.replace("out.parquet", "usual.csv"), {}, "usual.csv: is also an input file"),
     (REPORT + " --rankings rankings.jsonl --reference usual.csv", {}, "--reference needs --scores"),
 ]
 

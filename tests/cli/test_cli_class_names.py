@@ -68,7 +68,7 @@ def test_new_is_a_file_or_names(folder):
         "new.txt": "new.txt: No such file or directory",
         "folder/new": "folder/new: No such file or directory",
         "labels.json": "labels.json: No such file or directory",
-        " , ": "--new ' , ': no names in it",
+        " , ": "--new ' , ': has no names",
         "cat, dog, cat": "'cat' is listed more than once",
         "yeti, n01440764": "both seen and new: 'tench'",
         "n01440764 Tinca": "both seen and new: 'Tinca'",

@@ -188,7 +188,7 @@ def test_a_bad_row_far_down_leaves_nothing(folder, small_batches):
 
 
 WAITS_WHILE_IT_WRITES = """
-import time
+import signal, time
 from rankshot.cli import main
 from rankshot.zeroshot.files.predictions import PredictionWriter
 
@@ -199,10 +199,13 @@ def write_and_wait(*rows):
     time.sleep(600)
 
 PredictionWriter.write = write_and_wait
+# A shell that runs the tests in the background makes all processes ignore this signal.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_behind(folder, number):

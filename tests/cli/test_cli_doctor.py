@@ -53,9 +53,9 @@ def test_scores_and_rankings_alone(folder):
     numbers, texts, commands = zip(*read_steps(out), strict=True)
     assert numbers == ("1", "2", "3", "4", "5")
     begins = (
-        "answers of",
+        "answers from",
         "classify all inputs jointly",
-        "labels of a few",
+        "labels for a few",
         "a reference",
         "a rehearsal",
     )
@@ -143,7 +143,7 @@ def test_the_inputs_of_recognise(kept):
     assert "paste photos.rankshot-run/p.prompts/rater-1.txt into any chat window" in answers[1]
     assert answers[2] == again
     assert labels[2].startswith("rankshot suggest photos.rankshot-run/scores --rankings photos.")
-    assert rehearsal[1].startswith("a rehearsal of at least 20 labelled seen classes, first of 'cl")
+    assert rehearsal[1].startswith("a rehearsal of at least 20 labelled seen classes, which fin")
     assert rehearsal[2] == f"{again} --rehearse LABELLED"
 
 

@@ -151,7 +151,7 @@ def test_all_classes_need_evidence_of_the_reference(folder):
 def test_a_class_without_a_ranking_is_known_by_its_examples(folder):
     (folder / "labels.csv").write_text("id,label\nx1,cat\nx3,excavator\n")
     done = run_well(f"{CLASSIFY} --examples labels.csv")
-    assert "examples: classes with examples and without a ranking: 'excavator'" in done
+    assert "examples: these classes have examples but no ranking: 'excavator'" in done
     assert read_predictions("out.csv").targets == ("cat", "dog", "excavator", "truck")
 
 
@@ -230,9 +230,9 @@ WRONG = [
         "evidence.csv: evidence is missing for 6 of the 7 inputs in scores.csv: 'x2', 'x3'",
     ),
     (WITH_EVIDENCE, table("cat,dog,truck", "1,2,3"), "without a column id, rows are numbered"),
-    (f"{CLASSIFY} --evidence words", {}, "--evidence words is for `rankshot recognise`"),
+    (f"{CLASSIFY} --evidence words", {}, "--evidence words needs the texts, which only `rankshot"),
     (f"{WITH_EVIDENCE} --set evidence_weight=-1", {}, "evidence_weight must be 0 or more"),
-    (f"{FIT} --evidence evidence.csv", NAMES, "evidence.csv: to weigh evidence, give a table of"),
+    (f"{FIT} --evidence evidence.csv", NAMES, "evidence.csv: the weight of evidence is estimated"),
     ("suggest scores.csv --rankings rankings.jsonl -n 0 -o t.csv", {}, "--number must be"),
     (
         "suggest predictions.csv --rankings rankings.jsonl -o t.csv",

@@ -56,7 +56,7 @@ def test_a_head_behind_a_network(folder):
     out = run_well("export head.rankshot --attach network.onnx -o zero-shot.onnx")
     assert "input 'x': float (n, 5)" in out
     assert "8 classes (" in out
-    assert "network.onnx ends with probabilities: the head takes their logarithms" in out
+    assert "network.onnx outputs probabilities: the head uses their logarithms" in out
     scores = rs.Scores.from_probabilities(softmax(LOGITS), SEEN)
     expected = rs.load_head("head.rankshot").predict_proba(scores)
     found = run("zero-shot.onnx", x=LOGITS.astype(np.float32))
@@ -66,8 +66,8 @@ def test_a_head_behind_a_network(folder):
 @pytest.mark.parametrize(
     ("words", "files", "message"),
     [
-        ("-o head.onnx --network-output y", {}, "--network-output is for --attach FILE"),
-        ("-o network.onnx --attach network.onnx", {}, "is an input file as well"),
+        ("-o head.onnx --network-output y", {}, "--network-output needs --attach FILE"),
+        ("-o network.onnx --attach network.onnx", {}, "is also an input file"),
         ("-o head.onnx --attach network.onnx", {"network.onnx": "hello"}, "is not an ONNX file"),
     ],
 )
@@ -97,4 +97,4 @@ def test_the_preprocessing_goes_with_the_network(folder):
     (folder / "preprocessor_config.json").unlink()
     assert open_model("sky.onnx").preprocessing == made
     alone = "export colors.rankshot -o x.onnx --preprocessing clip"
-    check_refused(folder, alone, {}, "--preprocessing is for --attach FILE")
+    check_refused(folder, alone, {}, "--preprocessing needs --attach FILE")

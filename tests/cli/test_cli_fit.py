@@ -138,7 +138,7 @@ def test_provenance_names_files_without_their_folders(folder):
 # ---- What is refused
 
 CLASSIFY = "classify scores.csv --head head.rankshot -o out.csv"
-DECIDED = "head.rankshot: is a fitted head, which decides this already; leave out"
+DECIDED = "head.rankshot: is a fitted head, which includes these settings; leave out"
 
 
 @pytest.mark.parametrize(

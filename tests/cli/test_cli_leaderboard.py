@@ -191,8 +191,12 @@ def test_a_plot_is_written(folder, name, begin):
         (f"{BOARD} --column winner=victor", {}, "with --column a=, --column b= and --column winn"),
         (f"{BOARD} --column winer=x", {}, "not 'winer' (did you mean 'winner'?)"),
         (f"{BOARD} --column a=x --layout votes", {}, "no column 'x'"),
-        (f"{BOARD} --column a=x --layout places", {}, "--column a= is for votes, not for --layout"),
-        (f"{BOARD} --column item=rater", {}, "item= is for ballots, and these are votes"),
+        (
+            f"{BOARD} --column a=x --layout places",
+            {},
+            "--column a= applies to votes, not to --layout",
+        ),
+        (f"{BOARD} --column item=rater", {}, "item= applies to ballots, but these are votes"),
         (
             BOARD,
             {"votes.csv": VOTES.replace("model_a,ann", "0,ann").replace("model_b,bob", "1,bob")},
@@ -203,9 +207,9 @@ def test_a_plot_is_written(folder, name, begin):
             {"b.csv": "age,x,y\n31,2,3\n"},
             "with --column ignore=age; if all are, give --column ignore=. A column of raters",
         ),
-        (f"{BOARD} --category rater --plot w.png", {}, "--plot is for one leaderboard"),
+        (f"{BOARD} --category rater --plot w.png", {}, "--plot shows one leaderboard"),
         (f"{BOARD} --target math", {}, "votes have no targets: use --category COLUMN"),
-        (f"{BOARD} --category rater --layout orders", {}, "--category is for votes, not for"),
+        (f"{BOARD} --category rater --layout orders", {}, "--category applies to votes, not to"),
         (
             "leaderboard b.csv --category region",
             {"b.csv": "voter,region,1,2\nann,north,x,y\n"},
@@ -222,7 +226,7 @@ def test_a_plot_is_written(folder, name, begin):
         (
             "leaderboard ballots.jsonl --column a=x",
             {},
-            "is for tables of votes and ballots, not rankings",
+            "applies to tables of votes or ballots, not rankings",
         ),
         (
             "leaderboard ballots.jsonl",

@@ -137,9 +137,9 @@ def test_a_source_ranks_what_it_knows(folder):
     assert printed_cells(out)["vectors", "yeti"] == "-"
     for line in (
         "vectors: covers 38% of all pairs\n",
-        "  has no ranking of these new classes, unknown to it: 'yeti'\n",
-        "  ranks without these seen classes, unknown to it: 'lorry', 'crane_2'\n",
-        "  ranks without these seen classes, unknown to it: 'wolf', 'seal', 'tram'",
+        "  has no ranking for these new classes, which it does not know: 'yeti'\n",
+        "  ranks without these seen classes, which it does not know: 'lorry', 'crane_2'\n",
+        "  ranks without these seen classes, which it does not know: 'wolf', 'seal', 'tram'",
         "3 rankings written to out.jsonl\n",
     ):
         assert line in out
@@ -152,17 +152,17 @@ REFUSED = {
     "--source vectors": "source 'vectors' needs a file, as in vectors:FILE",
     "--source llm": "source 'llm' needs a model, as in llm:MODEL",
     "--source glove:50": "source 'glove' takes no file or name; it was given as 'glove:50'",
-    "--source glove --names-out n.csv": "--names-out is for --source wordnet",
+    "--source glove --names-out n.csv": "--names-out needs --source wordnet",
     "--source wordnet --source wordnet": "given more than once: 'wordnet'",
     f"{VECTOR_SOURCE} --source vectors:more/vectors.txt": "two sources have the name 'vectors'",
     "--names odd.csv": "odd.csv:3: no class 'sea' (did you mean 'seal'?)",
-    "--names-out out.csv --similarity-out out.csv": "-out must be two files",
+    "--names-out out.csv --similarity-out out.csv": "-out must be different files",
     "--k 9": "k must be a whole number from 1 to 8, not 9",
     # The misspelt name of a new class, and a source that knows none of the classes.
     "--source wordnet --new cat,gerenouk": "no source knows 'gerenouk'; 'gerenouk' may be 'gere",
     f"{VECTOR_SOURCE} --new yeti,kraken": (
-        "vectors: knows no pair of a new class and a seen class, such as 'yeti' and 'tiger'; "
-        "leave out this source, or give words to look up with --names FILE"
+        "vectors: has no similarity between a new class and a seen class, such as 'yeti' and "
+        "'tiger'; leave out this source, or give words to look up with --names FILE"
     ),
 }
 
@@ -246,7 +246,7 @@ def test_senses_are_written_for_the_class_names_and_chosen_by_the_words(folder):
     words = "--names names.csv --names-out senses.csv"
     check_refused(folder, f"{RANK} {words}", {}, "no source knows 'qzx_7'. Correct the name")
     out = rank(f"{words} --skip-unknown")
-    assert "warning: no ranking of 'qzx_7', which no source knows: left out" in out
+    assert "warning: 'qzx_7' left out: no source knows these new classes" in out
     classes = ["tiger", "T9", "daisy", "heron", "water_lilly", "crane", "qzx_7"]
     found = rs.sources.read_look_up("senses.csv", classes)
     words = ["water lily", "tiger", "swan", "daisy", "heron"]

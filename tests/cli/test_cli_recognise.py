@@ -163,7 +163,7 @@ def test_a_folder_of_another_model_is_refused(place):
         ([*RUN, "--seen", "names.txt"], "another model, with other classes"),
     ):
         done = rankshot(words)
-        assert f"rankshot: {FOLDER}/scores: keeps the scores of {what}; give another" in done.err
+        assert f"rankshot: {FOLDER}/scores: has the scores of {what}; give another" in done.err
         assert {file: file.read_bytes() for file in before} == before
     assert "9 inputs scored" in run_well([*other, "--folder", "kept/other"])
 
@@ -318,14 +318,14 @@ REFUSED = {
     "--new bus,tulip -o p.csv": "classes are both seen and new: 'bus'; leave them out",
     "--new tulip --source wordnet --rankings r.jsonl -o p.csv": "replaces --source and --names",
     "--rankings r.jsonl -o p.csv": "r.jsonl: No such file",
-    "--new tulip -o photos/p.csv": "photos/p.csv: is in the folder of the inputs",
-    "--new tulip --folder photos/run -o p.csv": "photos/run: is in the folder of the inputs",
+    "--new tulip -o photos/p.csv": "photos/p.csv: is inside the folder of the inputs",
+    "--new tulip --folder photos/run -o p.csv": "photos/run: is inside the folder of the inputs",
     "--new tulip --folder net.onnx -o p.csv": "net.onnx: is a file, not a folder",
     "--new tulip --classes all-or-none -o p.csv": "all-or-none needs inputs of the model's own",
     "--new tulip --rehearse seen.csv -o p.csv": "'rose' is not a class of the model",
-    "--new tulip --reject-below 2 -o p.csv": "--reject-below must be a probability, not 2",
+    "--new tulip --reject-below 2 -o p.csv": "--reject-below must be from 0 to 1, not 2",
     "--new tulip --folder mine -o p.csv": "mine: is not empty, and not a folder of `rankshot",
-    "--new tulip --evidence words -o p.csv": "--evidence words: photos is not one file of texts",
+    "--new tulip --evidence words -o p.csv": "--evidence words needs one file of texts",
 }
 
 
@@ -520,7 +520,7 @@ def test_new_chooses_a_part_of_the_rankings(place):
 def test_answers_are_enough_for_names_that_wordnet_does_not_know(place):
     words = [*BASE, "--new", "Kätzchen, Lastwagen", "-o", "p.csv"]
     first = rankshot(words)
-    assert "knows no" in first.err or "no source knows" in first.err
+    assert "has no similarity" in first.err or "no source knows" in first.err
     answers = FOLDER / "p.prompts" / "answers"
     answers.mkdir(exist_ok=True)
     (answers / "rater-1.txt").write_text(

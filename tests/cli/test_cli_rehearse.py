@@ -141,7 +141,7 @@ def test_the_classes_of_labelled_inputs_are_ranked(folder):
     run_well("rank --seen seen.txt --rehearse names.txt -o few.jsonl")
     assert rs.read_rankings("few.jsonl").target_names == (SEEN[4],)
     out = run_well("rank --seen seen.txt --rehearse 2 -o few.jsonl")
-    assert "classes are chosen at random, and a rehearsal needs labelled inputs of them" in out
+    assert "classes are chosen at random, and the rehearsal needs labelled inputs of each" in out
 
 
 def test_the_settings_are_those_of_the_library(folder, in_python):

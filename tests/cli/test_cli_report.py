@@ -89,7 +89,7 @@ def test_explain_says_what_python_says(folder, options, how):
     head = rs.WeightedMean().fit(rankings())
     notes = (
         "scores.csv: the scores are interpreted as logits (see --score-type)\n"
-        "the source 'web' has no ranking of 'dog', 'truck': for these, the other sources decide\n"
+        "the source 'web' has no ranking of 'dog', 'truck': for these, the other sources are used\n"
     )
     assert out == notes + "".join(
         f"{IDS[row]}: {rs.explain(head, LOGITS[[row]], **how)[0]}\n\n" for row in (1, 4)
@@ -257,7 +257,7 @@ def test_report_shows_the_images_of_its_inputs(folder, predicted):
     assert "shots" not in out
     text = page(folder)
     assert headings(text)[:2] == ["Images", "Confusions"]
-    assert "7 of 7 inputs are shown: of each class, up to 10 of the correct and 10 of the" in text
+    assert "7 of 7 inputs are shown: for each class, up to 10 of the correct and 10 of the" in text
     cards = show_cards(text)
     assert sorted(card.split()[-1] for card in cards) == IDS
     for card in cards:

@@ -163,7 +163,7 @@ REFUSED = {
     "photo --model net.onnx -o s.csv": "photo: no such file or folder",
     "photos --model net.pt -o s.csv": "pickles, which can run any code",
     "photos --model net.onnx --batch 0 -o s.csv": "--batch must be a whole number from 1 on",
-    f"empty --model net.onnx --seen classes.txt {PLAIN} -o s.csv": "there are no inputs in it",
+    f"empty --model net.onnx --seen classes.txt {PLAIN} -o s.csv": "contains no inputs",
 }
 
 

@@ -92,7 +92,7 @@ def test_all_inputs_are_decided_together(zoo):
     assert "are classified jointly" in run_well(f"{words} together.csv --batch auto")
     assert share_right("together.csv") == 1
     done = rankshot(f"{words} no.csv --batch yes --classes all")
-    assert "a batch refines a head of new classes alone" in done.err
+    assert "a batch needs a head that predicts only new" in done.err
 
 
 def test_labelled_inputs_are_rehearsed(zoo):

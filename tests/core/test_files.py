@@ -51,7 +51,7 @@ def test_names_and_comments(tmp_path):
     path.write_text("#animals\ncat # tame\n\nC#\n  sea lion  \nroute #2\n")
     assert read_names(path) == ("cat", "C#", "sea lion", "route #2")
     path.write_text("cat\ncat\n")
-    with pytest.raises(RankshotError, match=r"names\.txt:2: 'cat' is in line 1 as well"):
+    with pytest.raises(RankshotError, match=r"names\.txt:2: 'cat' is also in line 1"):
         read_names(path)
 
 

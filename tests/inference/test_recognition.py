@@ -130,6 +130,9 @@ def test_rankings_may_be_a_dict_and_scores_a_table():
     rankings = rs.Rankings.from_orders(lists.values(), items=names, targets=list(lists))
     found = rs.recognise(rs.Scores(f, names), lists)
     np.testing.assert_array_equal(found.labels, ["truck", "cat"])
+    with_seen = rs.recognise(rs.Scores(f, names), lists | {"fox": ["leopard"]})
+    assert any("rankings of 'fox' are left out" in note for note in with_seen.notes)
+    assert not any("left out" in note for note in found.notes)
     turned = {"cat": ["bus"], "truck": ["leopard", "fox"]}
     assert rs.recognise(rs.Scores(f, names), turned).labels.tolist() == ["cat", "truck"]
     frame = pd.DataFrame(f[:, ::-1], columns=names[::-1])

@@ -80,7 +80,10 @@ def test_scores_that_are_not_finite_belong_to_their_input():
 def test_no_input_at_all(tmp_path):
     folder, plan = tmp_path / "photos", plan_scoring(mean_colors, CLASSES, PLAIN)
     folder.mkdir()
-    for add, message in ((False, "no inputs in it"), (True, r"no input .* a.png: an empty file")):
+    for add, message in (
+        (False, "contains no inputs"),
+        (True, r"no input .* a.png: an empty file"),
+    ):
         if add:
             (folder / "a.png").touch()
         with pytest.raises(rs.RankshotError, match=message):

@@ -212,7 +212,7 @@ def test_ids_in_more_than_one_part_are_counted(place, monkeypatch):
         )
     assert classify("scores", "new.rankshot", "out").n_repeated_ids == 5
     out = run_well("classify scores --head new.rankshot -o out --workers 1")
-    assert "ids: 5 rows have an id that another row has as well\n" in out
+    assert "ids: 5 rows have the same id as another row\n" in out
     counter = storage.RepeatedIds()
     monkeypatch.setattr(storage, "MOST_IDS", 1000)
     hashes = np.random.default_rng(0).integers(2**64 - 1, size=20_000, dtype=np.uint64)
@@ -327,7 +327,7 @@ def test_parts_that_cannot_be_submitted_are_not_forgotten(place, client, monkeyp
     messages = []
     run = classify("scores", "new.rankshot", "out", executor=client, notify=messages.append)
     assert failures
-    assert "is lost (CommClosedError): waiting 60 s for it" in messages[1]
+    assert "was lost (CommClosedError): waiting 60 s for it" in messages[1]
     assert (run.n_done, run.failed) == (5, [])
     assert list_outputs().keys() == outputs_of(PARTS)
 
@@ -540,7 +540,7 @@ REFUSED = {
     "packed --head new.rankshot -o out": "'b.csv.gz', 'c.CSV' would be left out",
     "links --head new.rankshot -o out": "links/deep: is a link to a folder",
     "scores -o out --head new.rankshot --workers 1 --scheduler tcp://x:1": "not both",
-    "scores/a.parquet -o out.csv --head new.rankshot --update": "--update is for a dataset",
+    "scores/a.parquet -o out.csv --head new.rankshot --update": "--update needs a dataset",
 }
 
 

@@ -168,7 +168,7 @@ def test_nothing_to_read(tmp_path):
     with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: no such file"):
         read_rankings(tmp_path / "votes.jsonl")
     (tmp_path / "votes.jsonl").write_text("\n \n")
-    with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: no rankings in it"):
+    with pytest.raises(rs.RankshotError, match=r"votes\.jsonl: contains no rankings"):
         read_rankings(tmp_path / "votes.jsonl")
     empty = read_rankings(tmp_path / "votes.jsonl", ["a"])
     assert empty.reduce(len) is None

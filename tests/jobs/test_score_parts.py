@@ -222,7 +222,7 @@ def test_a_worker_without_the_model_ends_the_job(place, processes):
     processes.run(hide_model)
     try:
         with pytest.raises(
-            rs.RankshotError, match=r"a worker cannot begin: elsewhere.onnx: there is no"
+            rs.RankshotError, match=r"a worker cannot start: elsewhere.onnx: there is no"
         ):
             run_parts(processes)
     finally:
@@ -246,7 +246,7 @@ def test_an_image_that_a_worker_does_not_find_is_no_skipped_input(place):
 def test_what_cannot_be_scored_is_refused_at_once(place):
     for model, inputs, output, message in [
         (len, "photos", "out", "workers open the model themselves"),
-        ("net.onnx", "photos/*.csv", "out", "datasets of tables are for models of texts"),
+        ("net.onnx", "photos/*.csv", "out", "only text models accept datasets of tables"),
     ]:
         with pytest.raises(rs.RankshotError, match=message):
             score(model, inputs, output, CLASSES, preprocessing=PREPARE, workers=2)

@@ -115,3 +115,6 @@ def test_what_is_not_affordable_says_so_and_offers_the_weight(monkeypatch):
     monkeypatch.setattr(babington_smith, "MAX_SUBSETS", 10)
     with pytest.raises(rs.RankshotError, match="3 of 7 items needs"):
         rs.BabingtonSmith.from_log_odds(np.zeros((7, 7)), items=range(7)).sample(1, 3)
+    # The largest number of subsets is that of half the items.
+    with pytest.raises(rs.RankshotError, match=r"7 of 7 items needs 3.5e\+01 subsets"):
+        rs.BabingtonSmith.from_log_odds(np.zeros((7, 7)), items=range(7)).sample(1)

@@ -136,7 +136,7 @@ def test_ties_are_one_choice():
     with pytest.raises(rs.RankshotError, match="ties='half' needs PlackettLuce, not DavidsonLuce"):
         rs.leaderboard(votes, rs.DavidsonLuce(), ties="half")
     longer = rs.Rankings.from_orders([["a", ["b", "c"]], ["c", "b", "a"]])
-    with pytest.raises(rs.RankshotError, match="ties='half' is for votes between two items"):
+    with pytest.raises(rs.RankshotError, match="ties='half' needs votes between two items"):
         rs.leaderboard(longer, ties="half")
 
 

@@ -114,7 +114,7 @@ LISTS = [["a", "b"], ["b", "c"], ["c"], ["a"]]
         ({"ranking": LISTS, "rater": [7, 8, 9, 7]}, "column 'rater' holds int64, not text"),
         ({"ranking": LISTS, "kind": ["top", "top", "sub", None]}, "row 2: kind must be 'top' or"),
         ({"ranking": LISTS, "k": [1, 1, 1, 2]}, "row 3: k must be a whole number from 1 to 1"),
-        ({"ranking": []}, "no rankings in it"),
+        ({"ranking": []}, "contains no rankings"),
     ],
 )
 @pytest.mark.parametrize("row_group_size", [None, 2])

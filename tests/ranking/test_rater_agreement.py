@@ -170,6 +170,13 @@ def test_there_is_a_reason_if_there_is_no_w(orders, raters, why):
         rs.agreement(votes)
 
 
+def test_weights_below_one_do_not_make_votes_agree():
+    orders = [["a", "b"], ["b", "c"], ["c", "a"], ["a", "b"]]
+    votes = [rs.Rankings.from_orders(orders, kind="subset", weights=[w] * 4) for w in (1, 0.25)]
+    assert concordance(votes[0]) < 1
+    assert concordance(votes[1]) == pytest.approx(concordance(votes[0]))
+
+
 # ---- Raters
 
 

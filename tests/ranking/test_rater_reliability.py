@@ -98,7 +98,7 @@ def test_votes_can_count_by_reliability(crowd):
     assert miss(weighed) < miss(plain)
     with pytest.raises(rs.RankshotError, match="reliability needs votes of two or more raters"):
         rs.ranking.rater_reliability(replace(crowd, raters=np.full(len(crowd), None)))
-    with pytest.raises(rs.RankshotError, match="reliability is for votes between two items"):
+    with pytest.raises(rs.RankshotError, match="reliability needs votes between two items"):
         rs.ranking.rater_reliability(rs.Rankings.from_orders([["a", "b", "c"]]))
 
 

@@ -78,7 +78,12 @@ ARGUMENTS = [
     (orders(TWO, weights=[1, -2]), "ranking 1: the weight -2.0 is not a finite number of 0 or"),
     (orders(TWO, weights=[1, 2, 3]), "weights must have one entry for each of 2 rankings, not 3"),
     (orders(TWO, weights=np.ma.array([1, 2], mask=[0, 1])), "weights: row 1 is masked"),
-    (orders(TWO, targets=["x", 0.5]), "ranking 1: target must be text or a whole number, not 0.5"),
+    (
+        orders(TWO, targets=["x", 0.5]),
+        "ranking 1: target must be a whole number or text that is not empty, not 0.5",
+    ),
+    (orders(TWO, targets=["x", ""]), "text that is not empty, not ''"),
+    (orders({"x": ["a", "b"]}), "of a dict d, pass d.values() with targets=d"),
     (orders(TWO, kind="bottom"), "ranking 0: kind must be 'top' or 'subset', not 'bottom'"),
     # Tables of numbers
     (positions([[1, 2, np.inf]]), "ranking 0, item 'c': positions must be 0 (not listed) or more"),
@@ -114,8 +119,9 @@ ARGUMENTS = [
     ),
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
-    (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit is for method='exact'"),
-    (groups(np.repeat(["x", "y"], 2)[1:]), "groups has 3 labels for 2 rankings"),
+    (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit applies to method='exact'"),
+    (groups(np.repeat(["x", "y"], 2)[1:]), "groups must have one entry for each of 2"),
+    (groups("xy"), "groups must have one entry for each of 2 rankings, not 'xy'"),
     (groups(["x", "x"]), "groups needs at least two different labels, not only 'x'"),
     # Models
     (lambda: rs.PlackettLuce(regularization=-1).fit(VOTES), "must be 0 or more and finite, not -1"),
@@ -162,6 +168,13 @@ def test_bad_arguments_are_refused_and_named(call, message):
 def test_plain_lists_are_told_how_to_become_rankings(call):
     with pytest.raises(RankshotError, match=r"expected Rankings, not \[\['a', 'b'\]\]"):
         call([["a", "b"]])
+
+
+def test_a_dict_is_told_how_to_become_rankings():
+    lists = {"x": ["a", "b"], "y": ["b", "a"]}
+    with pytest.raises(RankshotError, match=r"Rankings\.from_orders\(d\.values\(\), targets=d"):
+        FIT(lists)
+    assert rs.Rankings.from_orders(lists.values(), targets=lists).orders() == list(lists.values())
 
 
 @pytest.mark.parametrize("distance", [rs.kendall_distance, rs.ranking.mean_kendall_distance])
@@ -239,7 +252,7 @@ PREFLIB = [
     (".soi", HEADER + "2: 1\n1: 1,{2,3}\n", "bad.soi:5: has ties, which .soi does not allow"),
     (".soc", HEADER + "1: 3,2\n", "bad.soc:4: does not list all items, which .soc does not allow"),
     (".soi", "# NUMBER ALTERNATIVES: 0\n" + HEADER + "1: 1\n", "0 alternatives are announced,"),
-    (".soc", HEADER, "bad.soc: no rankings in it"),
+    (".soc", HEADER, "bad.soc: contains no rankings"),
     (
         ".tab",
         "a,b\n",

@@ -322,7 +322,7 @@ def test_two_way_clusters_add_up(rng):
     assert rs.leaderboard(table, cluster="prompt").covariance == pytest.approx(board.covariance)
     with pytest.raises(rs.RankshotError, match="cluster='prompt' needs a table of votes"):
         rs.leaderboard(votes, cluster="prompt")
-    with pytest.raises(rs.RankshotError, match="cluster has 3 labels for 600 rankings"):
+    with pytest.raises(rs.RankshotError, match="cluster must have one entry for each of 600"):
         rs.leaderboard(votes, cluster=["a", "b", "c"])
 
 

@@ -258,9 +258,9 @@ def test_lines_of_rankings_can_be_skipped(tmp_path):
     with pytest.raises(RankshotError, match="on_error must be one of"):
         rs.read_rankings(path, on_error="ignore")
     rs.write_rankings(found[:1], tmp_path / "rankings.soi")
-    with pytest.raises(RankshotError, match="on_error='skip' is for tables and JSON lines"):
+    with pytest.raises(RankshotError, match="on_error='skip' applies to tables and JSON lines"):
         rs.read_rankings(tmp_path / "rankings.soi", on_error="skip")
-    with pytest.raises(RankshotError, match="missing= is for tables"):
+    with pytest.raises(RankshotError, match="missing= applies to tables"):
         rs.read_rankings(path, missing="-99")
 
 
@@ -301,6 +301,9 @@ def test_copies_are_counted_and_named(tmp_path):
         Rankings.from_votes(path, id="id")
     with pytest.warns(UserWarning, match="2 rows of 4 skipped"):
         assert len(Rankings.from_votes(path, id="id", on_error="skip")) == 2
+    # Votes without an id are no copies of one another.
+    path = write(tmp_path / "some.csv", "id,a,b,winner\n1,x,y,a\n,x,y,a\n,x,y,a\n")
+    assert len(Rankings.from_votes(path)) == 3
 
 
 def test_columns_of_people_are_raters(tmp_path):

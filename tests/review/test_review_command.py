@@ -139,7 +139,7 @@ def test_what_cannot_be_reviewed(folder, monkeypatch):
     monkeypatch.chdir(folder)
     (folder / "empty").mkdir()
     for words, message in {
-        "review scores.csv": "give the rankings of the new classes",
+        "review scores.csv": "give --rankings FILE, the rankings of the new classes",
         "review empty": "is not a folder of `rankshot recognise`",
         "review scores.csv --rankings rankings.jsonl --inputs empty": "has none of the inputs",
         "review scores.csv --rankings rankings.jsonl --port 70000": "--port must be",

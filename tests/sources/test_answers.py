@@ -137,7 +137,7 @@ BAD = {
     "a list that is too long": (
         json.dumps(ORDERS | {"cat": [*CAT, "wolf", "mouse"]}),
         CAT,
-        ["'cat': 7 names, the first 5 count"],
+        ["'cat': 7 names, only the first 5 are used"],
     ),
     "a list that is too short": (
         json.dumps(ORDERS | {"cat": ["leopard", "tiger"]}),
@@ -202,6 +202,18 @@ def test_a_misspelt_class_does_not_join_the_list_before_it(text):
         "lists for other names, left out: 'catt' (did you mean 'cat'?)",
         "no answer for 'cat'",
     )
+
+
+def test_a_class_is_not_asked_to_be_in_its_own_list():
+    ask = make_question("images").ask_many
+    assert "Give the 3 items" in ask(["cat"], ["fox", "tiger", "bus"], 3)
+    assert "Give the 2 items" in ask(["cat", "fox"], ["fox", "tiger", "bus"], 3)
+
+
+def test_half_of_the_names_are_enough():
+    found = read_answers('{"cat": ["fox", "tiger"]}', ["cat"], ITEMS, k=4)
+    assert found.orders == {"cat": ["fox", "tiger"]}
+    assert found.notes == ("'cat': 2 known names, 4 were asked for",)
 
 
 def test_a_name_that_fits_two_items_is_not_guessed():

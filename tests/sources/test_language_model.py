@@ -329,7 +329,7 @@ def test_an_answer_is_whole_on_the_disk_before_the_next_question(make, oracle, l
 )
 def test_a_file_that_is_no_log_is_refused_and_left_alone(make, oracle, log, content, line):
     log.write_bytes(content)
-    assert failure(make(log=log)).startswith(f"{log}:{line}: not a line of a log of answers: ")
+    assert failure(make(log=log)).startswith(f"{log}:{line}: not a line of an answer log: ")
     assert log.read_bytes() == content
     assert oracle.prompts == []
 

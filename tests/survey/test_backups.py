@@ -308,7 +308,7 @@ def test_a_database_of_the_first_release_is_refused(tmp_path):
     make_old(old, "ann")
     with closing(sqlite3.connect(old, isolation_level=None)) as connection:
         connection.execute("UPDATE survey SET version = 1")
-    with pytest.raises(RankshotError, match=r"version 1, .*start rankshot 0\.2\.0 for an older"):
+    with pytest.raises(RankshotError, match=r"version 1, .*open older ones with 0\.2\.0"):
         Database(old)
 
 

@@ -96,7 +96,7 @@ def test_many_sentences_get_a_note_and_a_short_table(folder):
     sentences = [f"Sentence {i:02} is so long that it fills most of a line" for i in range(12)]
     (folder / "items.txt").write_text("\n".join(sentences))
     words = f"survey new {folder}/study.toml --items {folder}/items.txt --prompt Best?"
-    assert "One question shows all 12 items, which takes long to answer. With --show 10" in (
+    assert "One question shows all 12 items, which takes a long time to answer. With --show 10" in (
         " ".join(rankshot(words).out.split())
     )
     take_part(folder, 2, lambda _person, _question, _shown: sentences)
@@ -130,7 +130,7 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("export {0}/study.toml -o {0}/study.toml", "is an input file as well"),
+        ("export {0}/study.toml -o {0}/study.toml", "is also an input file"),
         ("status {0}/study.toml", "no such database; `rankshot survey serve` creates"),
         ("serve {0}/study.toml", f"the study still has {CONSENT_PLACEHOLDER} in the consent;"),
         ("reopen {0}/study.toml", "no such database"),

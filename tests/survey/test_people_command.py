@@ -87,7 +87,7 @@ def test_exclude_by_lists(folder, raters):
         "Submission id,Participant id,Status\n1,ann-5f1e2d3c,APPROVED\n2,who-never-came,RETURNED\n"
     )
     said = run(folder, f"exclude --not-in {folder}/list.csv --why bot")
-    assert "1 participant excluded: bot\n1 participant excluded before" in said
+    assert "1 participant excluded: bot\n1 participant already excluded" in said
     people, *_ = read_all(folder)
     assert [person.excluded_why for person in people] == [None, "bot", "bot"]
     (folder / "all.csv").write_text("id\n" + "\n".join(raters.values()))
@@ -197,7 +197,7 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     assert (folder / "reject.txt").read_text() == "bob\n"
     run(folder, f"payments --approve --with-flagged -o {folder}/all.txt")
     assert sorted((folder / "all.txt").read_text().split()) == ["ann", "fast"]
-    assert "give both" in run(folder, "payments --with-flagged", status=2)
+    assert "--with-flagged needs --approve" in run(folder, "payments --with-flagged", status=2)
     assert "with --output" in run(folder, "payments --approve", status=2)
     assert "expected .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
     run(folder, f"payments -o {folder}/all.csv")

@@ -80,7 +80,7 @@ HEADS = [
     ),
     bad(
         lambda: PR().fit(RANKINGS, ROW * 10).predict(Scores(ROW, ITEMS, "one-vs-rest")),
-        "the reference has multiclass scores, these are one-vs-rest",
+        "the reference has multiclass scores, but these are one-vs-rest: pass the same kind",
     ),
     bad(
         lambda: PR().fit(lists(targets=["cat", None])),
@@ -108,8 +108,8 @@ HEADS = [
     ),
     bad(
         lambda: DS().fit(TABLE).predict(PAIRS),
-        "DirectSimilarity needs one score per class, not one per pair: one-vs-one scores are "
-        "for WeightedMean, ProbabilisticRanking and DeterministicRanking",
+        "DirectSimilarity needs one score per class, not one per pair; WeightedMean, "
+        "ProbabilisticRanking and DeterministicRanking accept one-vs-one scores",
     ),
     bad(
         lambda: rs.explain(DR().fit(RANKINGS), ROW),

@@ -467,7 +467,7 @@ def test_a_batch_is_used_if_it_is_large_enough(rng):
     sure = rs.Scores(scores.values[:100] + 9 * np.eye(8)[[0, 1] * 50], scores.items)
     with_none = rs.SeenAndNew(head, seen=False).fit()
     assert refine_batch(with_none, sure) == (with_none, "")
-    with pytest.raises(rs.RankshotError, match="a batch refines a head of new classes alone"):
+    with pytest.raises(rs.RankshotError, match="a batch needs a head that predicts only new"):
         refine_batch(with_none, sure, batch="yes")
 
 

@@ -393,7 +393,7 @@ def test_a_batch_is_decided_together():
 
 
 WRONG = {
-    "batch": ({"batch": True, "classes": "all"}, {}, "batch=True is for classes='new'"),
+    "batch": ({"batch": True, "classes": "all"}, {}, "batch=True needs classes='new'"),
     "no pair": ({}, {"examples": X_NEW}, "examples must be a pair, inputs and labels"),
     "no function": ({}, {"evidence": (X, X)}, "evidence must be a pair, inputs and a function of"),
     "seen": ({}, {"examples": (X[:1], ["fox"])}, "'fox' is a seen class"),

@@ -69,9 +69,9 @@ def test_the_definition(rng, rows):
         votes.orders(), items=ITEMS, targets=[f"{i:02}" for i in range(len(votes))]
     )
     # One class for each ranking: its log-posterior is log P(π|x), minus that of equal scores.
-    log_prob = rs.ProbabilisticRanking(k=3).fit(each)._log_posterior(values, "multiclass")
+    log_prob = rs.ProbabilisticRanking(k=3).fit(each).decision_function(values).T
     np.testing.assert_allclose(
-        head._log_posterior(values, "multiclass"), by_loops(votes, head, log_prob), atol=1e-12
+        head.decision_function(values).T, by_loops(votes, head, log_prob), atol=1e-12
     )
 
 
@@ -158,13 +158,13 @@ def test_what_a_source_lacks_is_known():
     head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
     assert head.missing_ == {"two": ["r"]}
     assert describe_missing(head) == [
-        "the source 'two' has no ranking of 'r': for these, the other sources decide"
+        "the source 'two' has no ranking of 'r': for these, the other sources are used"
     ]
     nameless = [(z, None if source == "two" else source, o) for z, source, o in COMPLETE[:-1]]
     (remark,) = describe_missing(rs.ProbabilisticRanking().fit(rankings(nameless)))
     assert (
         remark
-        == "the part without a source has no ranking of 'r': for these, the other sources decide"
+        == "the part without a source has no ranking of 'r': for these, the other sources are used"
     )
     assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
     by_people = rankings(COMPLETE[:-1], raters="somebody")

@@ -103,7 +103,7 @@ def test_only_the_most_probable_classes(tmp_path, ending, rng):
     np.testing.assert_array_equal(
         table.numbers, as_written(-np.sort(-proba, axis=1)[:, :2], ending)
     )
-    with pytest.raises(RankshotError, match="left out if only the most probable classes are"):
+    with pytest.raises(RankshotError, match="not only of the most probable ones"):
         read_predictions(path)
     with open_predictions(path, TARGETS, top=99) as writer:
         writer.write(None, labels, proba)
@@ -215,7 +215,7 @@ def test_memory_is_a_few_batches(tmp_path, ending, monkeypatch):
     ("content", "message"),
     [
         ("id,label,probability,P(a)\n", r"p\.csv: the table has no rows"),
-        ("id,label,a\nx,a,1\n", r"no columns such as 'P\(cat\)', which are left out"),
+        ("id,label,a\nx,a,1\n", r"no columns such as 'P\(cat\)': write"),
         ("id,label,P(a)\nx,a,1\n\n,a,1\n", r"p\.csv:4: 'id' is empty"),
         ("id,label,P(a)\nx,b,1\n", r"p\.csv:2: no column 'P\(b\)' for this label"),
         ("id,label,P(a)\n\nx,a,2\n", r"p\.csv:3: 'P\(a\)' is 2.0, which is not a probability"),
@@ -285,7 +285,7 @@ def test_inputs_without_a_label(tmp_path):
         ("id,label\nz,a\nx,b\n", "no label for 1 of the 2 inputs: 'y'"),
         ("id,label\nx,a\n\ny,\n", r"t\.csv:4: the label is empty"),
         ("label\na\n\nb\n", r"t\.csv:3: the label is empty"),
-        ("id,label\nx,a\ny,b\nx,a\n", r"t\.csv:4: the id 'x' is also in .*t\.csv:2$"),
+        ("id,label\nx,a\ny,b\nx,a\n", r"t\.csv:4: the id 'x' is also in .*t\.csv:2; remove one$"),
         ("id,label,id\nx,a,x\n", r"t\.csv: the column 'id' occurs 2 times"),
     ],
 )

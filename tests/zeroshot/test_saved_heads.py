@@ -409,8 +409,8 @@ WRONG_SETTINGS = {
         | {"head": "deterministic", "parameters": {"prior": {"model": "os", "parameters": {}}}},
         "prior must be",
     ),
-    "parameters": (SETTINGS | {"parameters": 3}, "parameters must be a dict, not 3"),
-    "gate": (SETTINGS | {"gate": 3}, "gate must be a dict, not 3"),
+    "parameters": (SETTINGS | {"parameters": 3}, "'parameters' must be a dict, not 3"),
+    "gate": (SETTINGS | {"gate": 3}, "'gate' must be a dict, not 3"),
 }
 
 

@@ -1,8 +1,9 @@
 """The command ``rankshot``.
 
-The modules of the commands import only Typer, the standard library and each other at their top,
-so that ``rankshot --help`` is quick. Everything else is imported inside the function that uses
-it, when its command runs.
+The modules of the commands import only Typer, the standard library, each other and packages at
+their top, so that ``rankshot --help`` is quick: a package such as ``zeroshot`` loads a module when
+one of its names is used. Everything else is imported inside the function that uses it, when its
+command runs.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankshot import sources, zeroshot
+from rankshot import core, sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.core.errors import RankshotError, quote_names, suggest_name
 from rankshot.core.files import decode_lines, iterate_names
@@ -76,7 +76,6 @@ def read_class_lists(
     k: int | None = None,
 ) -> ClassLists:
     """Read the names of the new classes, or choose the seen classes that are rehearsed."""
-    from rankshot.core.validation import require_whole_number
     from rankshot.sources.wordnet_nouns import is_sense
 
     if (rehearse is None) == (new is None):
@@ -101,7 +100,7 @@ def read_class_lists(
         )
     if k is not None:
         # Here the message names the option, before anything is computed.
-        require_whole_number("--k", k, len(items))
+        core.require_whole_number("--k", k, len(items))
     given = {} if names is None else sources.read_look_up(names, items + targets)
     senses = {name: words for name, words in given.items() if is_sense(words)}
     synsets = {name: synset for labels in all_labels for name, synset in labels.senses.items()}
@@ -146,7 +145,7 @@ def read_new_labels(new: str) -> sources.ClassLabels:
     if new == IMAGENET or path.exists() or (looks_like_file and "," not in new):
         return _read_labels(path if path.exists() else new, new)
     names = _split_names(new)
-    refuse(not names, f"--new {new!r}: no names in it")
+    refuse(not names, f"--new {new!r}: has no names; separate names by commas")
     return _read_labels(names, "--new")
 
 
@@ -180,18 +179,17 @@ def _refuse_seen(new: sources.ClassLabels, seen: sources.ClassLabels) -> None:
 
 def _parse_choice(rehearse: str, known: sources.ClassLabels) -> int | tuple[str, ...]:
     """Return how many classes are rehearsed, or which: those of a table of labels, or names."""
-    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
-
     if rehearse.strip().isdecimal():
         say(
-            f"--rehearse {rehearse}: classes are chosen at random, and a rehearsal needs labelled "
-            "inputs of them; for those of inputs that you have, give a table with a column label"
+            f"--rehearse {rehearse}: the held-out classes are chosen at random, and the rehearsal "
+            "needs labelled inputs of each; to hold out the classes of inputs that you have, give "
+            "their table, with a column label"
         )
         return int(rehearse)
     path = Path(rehearse)
     names = _split_names(rehearse)
-    if path.suffix in TABLE_ENDINGS and path.is_file():
-        names = read_table(path, [LABEL]).texts[0]
+    if path.suffix in core.TABLE_ENDINGS and path.is_file():
+        names = core.read_table(path, [core.LABEL]).texts[0]
     elif path.is_file():
         names = [name for _, name in iterate_names(path)]
     return tuple(match_seen(dict.fromkeys(filter(None, map(str.strip, names))), known).values())

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankshot import jobs, zeroshot
+from rankshot import core, jobs, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
@@ -76,7 +76,8 @@ def classify(
         The predictions to write (.csv, .parquet); for a dataset, or with --workers or --scheduler,
         a folder for many parts or its address.
     reject_below
-        Label an input `rejected` if the probability of every class is below this.
+        Label an input `rejected` if the probability of every class is below this. By default, no
+        input is rejected.
     batch
         Classify all inputs jointly: the distribution of their scores, without labels, corrects the
         rankings. Most new classes should occur among the inputs, several times each. With auto,
@@ -88,14 +89,11 @@ def classify(
     on_error
         What to do with parts of a dataset that cannot be classified: skip and list them, or stop.
     """
-    from rankshot.core.tables import TABLE_ENDINGS
-    from rankshot.core.validation import require_whole_number
-
     if top is not None:
-        require_whole_number("--top", top)
+        core.require_whole_number("--top", top)
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
-        refuse(batch == "yes", "--batch is for one file of scores, not for a dataset")
+        refuse(batch == "yes", "--batch needs one file of scores, not a dataset of many")
         n = choose_workers(workers, scheduler, scores)
         how: dict[str, Any] = {"score_type": options.score_type, "top": top}
         how["reject_below"] = reject_below
@@ -104,17 +102,17 @@ def classify(
         _classify_dataset(scores, output, options, progress, how)
         return
     for name, given in (("--update", update), ("--verify", verify)):
-        refuse(given, f"{name} is for a dataset of many parts, and {scores} is one file")
+        refuse(given, f"{name} needs a dataset of many parts, but {scores} is one file")
     path, target = Path(scores), Path(output)
-    check_output(target, TABLE_ENDINGS, path, *options.files.values())
+    check_output(target, core.TABLE_ENDINGS, path, *options.files.values())
     table = open_table(path, options)
     model, table = fit_head(table, options)
     check_rejection(reject_below, model.classes_)
     if batch != "no":
         from rankshot.zeroshot.heads.batch_refinement import refine_batch
 
-        features = model.n_features_ > len(model.evidence_classes_)
-        model, why = refine_batch(model, table.sample(features=features), batch=batch)
+        sample = table.sample(features=model.n_features_ > 0)
+        model, why = refine_batch(model, sample, batch=batch)
         say(why)
     classify_table(table, model, target, reject_below, top, progress)
 
@@ -124,7 +122,7 @@ def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -
     from rankshot.zeroshot.decide import REJECTED
 
     is_wrong = reject_below is not None and not 0 <= reject_below <= 1
-    refuse(is_wrong, f"--reject-below must be a probability, not {reject_below}")
+    refuse(is_wrong, f"--reject-below must be from 0 to 1, not {reject_below}")
     is_wrong = reject_below is not None and REJECTED in classes
     refuse(is_wrong, f"--reject-below: a class is called {REJECTED!r}; rename it")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from rankshot import jobs, ranking
+from rankshot import core, jobs, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
     ProgressKind,
@@ -103,11 +103,10 @@ def consensus(
     """
     import numpy as np
 
-    from rankshot.core.validation import require_whole_number
     from rankshot.ranking.ranking_files import ENDINGS, read_with_layout
 
     if k is not None:
-        require_whole_number("--k", k)
+        core.require_whole_number("--k", k)
     models = {"plackett-luce": ranking.PlackettLuce(), "mallows": ranking.Mallows()}
     in_parts = is_dataset(rankings, workers, scheduler)
     check_output(output, ENDINGS, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))

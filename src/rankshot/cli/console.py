@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from rankshot import jobs
+from rankshot import core, jobs
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import has_pattern, is_address, name_disk_errors, require_ending
 
@@ -38,6 +38,7 @@ FAILED_SHOWN = 10
 SMALL_BYTES = 1 << 28
 """One process classifies less than this before others have started: two took three times its CPU
 for 270,000 rows of 100 scores."""
+LAST_PORT = 65535
 LOG_SECONDS, JSON_SECONDS = 30.0, 1.0
 """How often a log, and a program, is told how far a job is."""
 ProgressKind = Literal["text", "json"]
@@ -101,6 +102,11 @@ def require_packages(extra: str, names: str) -> None:
         refuse(
             find_spec(name) is None, f"the {extra} needs {name}: pip install 'rankshot[{extra}]'"
         )
+
+
+def require_port(port: int) -> None:
+    """Refuse a number that is not a port; 0 stands for a free one."""
+    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
 
 
 def print_table(
@@ -225,7 +231,7 @@ def check_output(path: Path | None, endings: Sequence[str], *inputs: Path | None
     if path is None:
         return
     is_input = any(path.resolve() == other.resolve() for other in inputs if other is not None)
-    refuse(is_input, f"{path}: is an input file as well; give another file to write")
+    refuse(is_input, f"{path}: is also an input file; give another output file")
     require_ending(path, endings)
     _check_parent(path, path.resolve().parent)
 
@@ -252,7 +258,7 @@ def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None
 
 
 def _check_parent(path: Path, folder: Path) -> None:
-    refuse(not folder.is_dir(), f"{path}: cannot write there: {folder} is not a folder")
+    refuse(not folder.is_dir(), f"{path}: cannot write there: create the folder {folder} first")
     refuse(
         not os.access(folder, os.W_OK), f"{path}: cannot write there: no permission for {folder}"
     )
@@ -339,10 +345,8 @@ def choose_workers(
 
 def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
     """Tell whether many files are to be read: a folder, a pattern, an address, or on workers."""
-    from rankshot.core.validation import require_whole_number
-
     if workers is not None:
-        require_whole_number("--workers", workers)
+        core.require_whole_number("--workers", workers)
         refuse(scheduler, "give --workers for local processes or --scheduler, not both")
     on_workers = workers is not None or scheduler is not None
     return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)
@@ -360,7 +364,7 @@ def print_parts(run: jobs.PartsRun, done: str, output: str) -> None:
         rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
         say(f"time: {run.elapsed:.1f} s ({rate})")
     if run.n_repeated_ids:
-        say(f"ids: {run.n_repeated_ids:,} rows have an id that another row has as well")
+        say(f"ids: {run.n_repeated_ids:,} rows have the same id as another row")
     for name, reason in run.failed[:FAILED_SHOWN]:
         # Most reasons begin with the address of the part.
         say(f"failed: {reason}" if name in reason else f"failed: {name}: {reason}")

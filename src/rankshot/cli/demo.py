@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rankshot import datasets, ranking, report
 from rankshot.cli.console import check_folder, check_page, print_table, progress_bar, refuse, say
-from rankshot.core.errors import quote_names
+from rankshot.core.errors import format_share, quote_names
 
 if TYPE_CHECKING:
     from rankshot.report.contents import MethodComparison
@@ -51,7 +51,6 @@ def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> N
 
 def _write_comparison(page: Path) -> None:
     """Compare all methods, print the accuracies and write the report."""
-    from rankshot.core.errors import format_share
     from rankshot.report.demo import demo_report, run_demo
     from rankshot.zeroshot.metrics import accuracy
 

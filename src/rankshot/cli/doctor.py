@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankshot import inference, ranking, report, zeroshot
+from rankshot import core, inference, ranking, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings, read_rankings_of
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
 from rankshot.cli.rehearse import check_labelled, read_labelled
 from rankshot.cli.report import MAX_PLACES
-from rankshot.core.errors import format_count, quote_names
+from rankshot.core.errors import format_count, format_share, quote_names
 from rankshot.sources.registry import ANSWERS
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def doctor(
 ) -> None:
     """Check a network and its rankings, and list what would help.
 
-    The output is one page: what the network predicts, its accuracy on labelled inputs of seen
+    It prints what the network predicts, its accuracy on labelled inputs of seen
     classes, how well a reference covers the seen classes, the accuracy that a rehearsal predicts
     for each source alone, new classes with similar rankings, and the next steps, the most useful
     first, each with its command. At most 2,000 inputs are used.
@@ -135,7 +135,7 @@ def _find_run(given: Path) -> Path | None:
     refuse(
         given.is_dir() and not any(given.glob("*.parquet")),
         f"{given}: has no scores; `rankshot recognise {given} --model MODEL --new NAMES -o "
-        "predictions.csv` makes them, or give the folder that it wrote, or a table of scores",
+        "predictions.csv` writes them, or give the folder that it wrote, or a table of scores",
     )
     return None
 
@@ -165,12 +165,10 @@ def _choose_rows(n: int) -> object:
 
 def _read(table: ScoreTable, truth: Path | None) -> tuple[Any, Any]:
     """Return the classes of inputs or, if they are not given, the ids, and the scores."""
-    from rankshot.core.tables import as_text_array
-
     if truth is not None:
         return read_labelled(table, truth)[::-1]
     ids, scores = table.read()
-    return as_text_array(ids), scores
+    return core.as_text_array(ids), scores
 
 
 # ---- What is found
@@ -196,7 +194,6 @@ def _examine_network(
 
 def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
-    from rankshot.core.errors import format_share
     from rankshot.zeroshot.rehearsal import describe_prediction
 
     new = rankings.target_names
@@ -214,7 +211,6 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     """Print which new classes are alike; return which inputs to label."""
     import numpy as np
 
-    from rankshot.core.errors import format_share
     from rankshot.zeroshot.suggestions import choose_diverse
 
     k = min(MAX_PLACES, head.rankings_.n_items)
@@ -230,7 +226,7 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     if len(among) < SHOWN:
         among, which = np.arange(len(names)), "any class"
     chosen = quote_names(names[choose_diverse(inputs, among, SHOWN)].tolist())
-    return f"labels of a few inputs, first of {chosen} ({which}), for --examples labels.csv"
+    return f"labels for a few inputs, such as {chosen} ({which}), for --examples labels.csv"
 
 
 def _examine_reference(
@@ -262,7 +258,7 @@ def _propose_answers(
     new: ranking.Rankings, rankings: Path, path: Path, again: list[object]
 ) -> Step:
     """Return how to get rankings by a language model: by prompts that are there, or new ones."""
-    text = "answers of a language model: so far, all rankings come from tables"
+    text = "answers from a language model: so far, all rankings come from tables"
     name = rankings.name.removesuffix(".rankings.jsonl")
     prompt = next(iter(sorted(rankings.parent.glob(f"{name}.prompts/rater-*.txt"))), None)
     if prompt is None:
@@ -303,11 +299,13 @@ def _propose_labelled(
     few = f"a rehearsal of {all_of} {enough} labelled seen classes"
     if again:
         # It has rehearsed all labelled inputs already.
-        first = f", first of {lacking}" if lacking else ""
+        first = f"; begin with {lacking}" if lacking else ""
         more = [] if "--rehearse" in again else ["--rehearse", "LABELLED"]
-        return [] if are_enough else [(f"{few}{first}, {finds}", [*again, *more])]
+        return [] if are_enough else [(f"{few}, {finds}{first}", [*again, *more])]
     words = ["score", "SEEN_INPUTS", "--model", "MODEL", "-o", "reference.parquet"]
-    steps = [(f"a reference: inputs of seen classes, first of {lacking}", words)] if lacking else []
+    steps = (
+        [(f"a reference: inputs of seen classes; begin with {lacking}", words)] if lacking else []
+    )
     if are_enough:
         text = "the settings, the temperature and the weights of sources as rehearsed"
         return [*steps, (text, known)]

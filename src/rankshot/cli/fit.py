@@ -32,9 +32,9 @@ def fit(
 ) -> None:
     """Fit a head to rankings, and write it to one file.
 
-    The options are those of `classify`. `classify`, `explain` and `report` take the file with
-    --head, in place of these options and of the files that they name. `rankshot head` shows its
-    contents, and `rankshot.load_head` reads it in Python.
+    The options are those of `classify`. Give the file to `classify`, `explain` or `report` as
+    --head: it replaces these options and their files. `rankshot head` shows its contents, and
+    `rankshot.load_head` reads it in Python.
 
     Example: rankshot fit --rankings rankings.jsonl --reference seen_scores.parquet
     -o new-classes.rankshot
@@ -193,8 +193,8 @@ def export(
     from rankshot.zeroshot.onnx_export import describe_value
 
     check_output(output, (".onnx",), head, attach)
-    refuse(network_output and attach is None, "--network-output is for --attach FILE")
-    refuse(preprocessing and attach is None, "--preprocessing is for --attach FILE")
+    refuse(network_output and attach is None, "--network-output needs --attach FILE")
+    refuse(preprocessing and attach is None, "--preprocessing needs --attach FILE")
     fitted = zeroshot.load_head(head)
     known = fitted.provenance_.get("score_type")
     kind: Kind = fitted._expected_kind() or "multiclass"
@@ -218,8 +218,8 @@ def export(
     names = quote_names(fitted.classes_.tolist(), NAMES_SHOWN)
     say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
     say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
-    if n := fitted.n_features_ - len(fitted.evidence_classes_):
-        given = exported.n_features == fitted.n_features_
+    if n := fitted.n_features_:
+        given = exported.n_features == fitted.n_extra_columns_
         own = f"the {n} features are the input of the last layer of {attach}"
         say(
             f"the input 'features' expects the {n} features of the examples first" if given else own
@@ -238,7 +238,7 @@ def _describe_scores(known: str | None, kind: Kind, network: Path | None, *, end
     scores = "logits" if kind == "multiclass" else f"{kind} scores"
     was_fitted_so = known is not None and known.endswith("probabilities")
     if ends_so:
-        return f"{network} ends with probabilities: the head takes their {scale}"
+        return f"{network} outputs probabilities: the head uses their {scale}"
     if network is not None:
         doubt = (
             "warning: the head was fitted to probabilities, and no softmax or sigmoid was found: "

@@ -13,7 +13,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from rankshot import ranking, sources, zeroshot
+from rankshot import core, ranking, sources, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.core.errors import (
     RankshotError,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import Semantics
     from rankshot.zeroshot.heads.semantic_head import SemanticHead
-    from rankshot.zeroshot.metrics import Interval
 
 DEFAULT_HEAD = "weighted-mean"
 Classes = Literal["new", "new-or-none", "all", "all-or-none"]
@@ -112,10 +111,10 @@ class HeadOptions:
             their mean and standard deviation over these inputs. For --head weighted-mean, and for
             --head probabilistic unless posterior=sum.
         classes
-            Predict new classes only, or new and seen classes together. With new-or-none, and with
-            all-or-none, which needs a reference, an input that belongs to none of these classes is
-            labelled `none of these`. So are, wrongly, about a third of the inputs of new classes. A
-            reference makes it easier to recognise seen classes.
+            What may be predicted: new classes only (new), or new and seen classes (all). With
+            new-or-none and all-or-none, inputs that belong to none of these classes are labelled
+            `none of these`; about a third of the inputs of new classes get this label by mistake.
+            all-or-none needs a reference, and all is more accurate with one.
         examples
             Labelled inputs of new classes, for --head weighted-mean: a table with columns id and
             label, as `rankshot suggest` writes it, with ids that occur in the scores; or scores of
@@ -140,7 +139,7 @@ class HeadOptions:
         twice = ", ".join(sorted(f"--{name}" for name, value in given.items() if value))
         refuse(
             is_saved and twice,
-            f"{head}: is a fitted head, which decides this already; leave out {twice}",
+            f"{head}: is a fitted head, which includes these settings; leave out {twice}",
         )
         refuse(
             settings and (set or head != DEFAULT_HEAD),
@@ -177,17 +176,15 @@ class HeadOptions:
         return cls(plan, evidence=evidence, saved=path, fitted=fitted, score_type=score_type)
 
     def __post_init__(self) -> None:
-        from rankshot.ranking.rankings import Rankings
-
         head = self.plan.head
         has_seen = self.plan.classes == "all"
         refuse(
             self.reference is not None and not head.takes_reference and not has_seen,
-            f"--reference is not for --head {head.name} with these settings: leave it out",
+            f"--head {head.name} uses no reference with these settings: leave out --reference",
         )
         refuse(
-            self.plan.has_gate and head.semantics is not Rankings,
-            f"--classes is for heads with rankings, not --head {head.name}",
+            self.plan.has_gate and head.semantics is not ranking.Rankings,
+            f"--head {head.name} uses no rankings, which --classes needs: leave out --classes",
         )
 
     @property
@@ -233,8 +230,8 @@ def _parse_setting(kind: type[SemanticHead], text: str) -> tuple[str, object]:
     with prefix_errors(f"--set {text}"):
         refuse(
             "=" not in text or name not in known,
-            f"give name=value{suggest_name(name, known)}; the settings of {kind.name} are "
-            f"{', '.join(known)}",
+            f"give a setting as name=value{suggest_name(name, known)}; the settings of "
+            f"{kind.name} are {', '.join(known)}",
         )
         return name, parse_parameter(kind, name, value)
 
@@ -252,7 +249,6 @@ def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHea
 
     The table is returned as well, with the type of its scores. A saved head is not fitted again.
     """
-    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
     from rankshot.zeroshot.remarks import describe_fit
 
@@ -265,7 +261,7 @@ def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHea
         "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
         "classes, it is not known which scores are too low for all of them",
     )
-    plan, has_rankings = options.plan, options.plan.head.semantics is Rankings
+    plan, has_rankings = options.plan, options.plan.head.semantics is ranking.Rankings
     if options.rankings is None:
         how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
         raise RankshotError(f"--head {plan.head.name} needs --rankings FILE; {how} writes one")
@@ -373,7 +369,7 @@ def save_head(
     output: Path,
     options: HeadOptions,
     score_type: str,
-    predicted: Interval | None = None,
+    predicted: zeroshot.metrics.Interval | None = None,
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
     provenance: dict[str, object] = {
@@ -471,8 +467,8 @@ def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.
     )
     refuse(
         table.kind != scores.kind,
-        f"{path}: has {table.kind} scores, and {scores.path} has {scores.kind} scores; a "
-        "reference has scores of the same kind",
+        f"{path}: has {table.kind} scores, but {scores.path} has {scores.kind} scores; a "
+        "reference must have scores of the same kind",
     )
     if scores.n_rows != 0:
         scores = infer_score_type(scores, options.score_type)
@@ -526,14 +522,13 @@ def read_rankings_of(path: Path, table: ScoreTable, *, quiet: bool = False) -> r
 
 def rename(rankings: ranking.Rankings, column_of: dict[str, str]) -> ranking.Rankings:
     """Return rankings with other names of some items and targets."""
-    from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import rename_all
 
     if not column_of:
         return rankings
     targets = [column_of.get(name, name) for name in rankings.targets]
     return replace(
-        rankings, items=rename_all(rankings.items, column_of), targets=as_text_array(targets)
+        rankings, items=rename_all(rankings.items, column_of), targets=core.as_text_array(targets)
     )
 
 
@@ -563,9 +558,7 @@ class Label(NamedTuple):
 
 def read_labels(path: Path) -> dict[str, Label]:
     """Return the labels of inputs by id; rows that have none yet are left out."""
-    from rankshot.core.tables import ID, LABEL, read_table
-
-    table = read_table(path, [ID, LABEL])
+    table = core.read_table(path, [core.ID, core.LABEL])
     found: dict[str, Label] = {}
     for row, label in _filled_in(table, 1).items():
         name = table.texts[0][row]
@@ -581,9 +574,7 @@ def read_labels(path: Path) -> dict[str, Label]:
 
 def list_example_ids(path: Path) -> list[str]:
     """Return the ids of examples; none if the file has scores of its own and no ids."""
-    from rankshot.core.tables import ID, read_columns
-
-    return [*read_labels(path)] if ID in read_columns(path)[0] else []
+    return [*read_labels(path)] if core.ID in core.read_columns(path)[0] else []
 
 
 def _filled_in(table: Batch, column: int) -> dict[int, Label]:
@@ -609,7 +600,7 @@ def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collec
         problem = describe_bad_label(label.name, seen, ranked)
         refuse(problem, f"{label.where}: {problem}")
     if unranked := sorted({label.name for label in labels} - set(ranked)):
-        say(f"examples: classes with examples and without a ranking: {quote_names(unranked)}")
+        say(f"examples: these classes have examples but no ranking: {quote_names(unranked)}")
 
 
 def read_examples(
@@ -621,13 +612,12 @@ def read_examples(
     """
     import numpy as np
 
-    from rankshot.core.tables import LABEL, TABLE_ENDINGS, read_table
     from rankshot.zeroshot.files.score_tables import RULE, build_scores
 
-    require_ending(path, TABLE_ENDINGS)
+    require_ending(path, core.TABLE_ENDINGS)
     columns = _find_own_scores(path, scores)
     if columns:
-        batch = read_table(path, [LABEL], columns, rule=RULE)
+        batch = core.read_table(path, [core.LABEL], columns, rule=RULE)
         found = _filled_in(batch, 0)
         labels, rows = list(found.values()), list(found)
         table = replace(scores, path=path, evidence=None)
@@ -652,11 +642,9 @@ def read_examples(
 
 def _find_own_scores(path: Path, scores: ScoreTable) -> list[str]:
     """Return the columns of a file that are the seen classes; none if it only has labels."""
-    from rankshot.core.tables import ID, LABEL, find_column, read_columns
-
-    columns, _ = read_columns(path)
-    find_column(columns, LABEL, path)
-    others = [name for name in columns if name not in {ID, LABEL, GUESS, PROBABILITY}]
+    columns, _ = core.read_columns(path)
+    core.find_column(columns, core.LABEL, path)
+    others = [name for name in columns if name not in {core.ID, core.LABEL, GUESS, PROBABILITY}]
     if scores.kind == "one-vs-one" or not others:
         return []
     match = match_columns(others, scores, path, quiet=True)
@@ -681,15 +669,18 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         return table
     refuse(
         path == WORDS,
-        "--evidence words is for `rankshot recognise`, which has the texts; give a table of "
-        "evidence here",
+        "--evidence words needs the texts, which only `rankshot recognise` reads; give a table of "
+        "evidence instead",
     )
     refuse(
         table.n_rows == 0,
-        f"{path}: to weigh evidence, give a table of the scores of the same inputs as --seen",
+        f"{path}: the weight of evidence is estimated from scores; give the scores of the same "
+        "inputs with --seen FILE",
     )
     given = zeroshot.open_scores(path)
-    refuse(given.kind == "one-vs-one", f"{path}: evidence has one column per new class")
+    refuse(
+        given.kind == "one-vs-one", f"{path}: evidence needs one column per new class, not per pair"
+    )
     first = next(given.batches())[1].values
     are_shares = guess_score_type(first, given) == PROBABILITIES
     names, read = replace(given, score_type=PROBABILITIES if are_shares else LOGITS).read()
@@ -703,4 +694,5 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         )
     if are_shares:
         say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=read[[row_of[name] for name in ids]])
+    evidence = read[[row_of[name] for name in ids]]
+    return replace(table, evidence=evidence, n_rows=len(ids))

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from rankshot import ranking
+from rankshot import core, plots, ranking, report
 from rankshot.cli.consensus import (
     COLUMNS,
     TABLE_OPTIONS,
@@ -92,7 +92,7 @@ def leaderboard(
         η in the penalty η/2 Σθ² on log-worths θ. The default is 0.01. A larger η pulls items that
         always won or always lost towards the others.
     level
-        The level of the intervals.
+        The confidence level of the intervals.
     seed
         The seed of the random numbers.
     target
@@ -105,18 +105,16 @@ def leaderboard(
     output
         The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """
-    from rankshot.core.validation import require_module, require_number, require_whole_number
-
-    require_number("--level", level, above=0, below=1)
-    require_whole_number("--seed", seed, least=0)
-    refuse(category and plot, "--plot is for one leaderboard, not for --category")
+    core.require_number("--level", level, above=0, below=1)
+    core.require_whole_number("--seed", seed, least=0)
+    refuse(category and plot, "--plot shows one leaderboard: leave out --plot or --category")
     check_output(plot, (".png", ".svg", ".pdf"), votes)
     check_output(output, (".csv", ".json"), votes)
     if html is not None:
         check_page(html)
     if plot is not None:
         # Before anything is computed, and without a window.
-        require_module("matplotlib", "plots", "plot").use("Agg")
+        core.require_module("matplotlib", "plots", "plot").use("Agg")
     columns = parse_columns(column or []) | ({"category": category} if category else {})
     reading = {"layout": layout, "kind": kind}
     options = {
@@ -135,10 +133,8 @@ def leaderboard(
             target=target,
         )
     if plot is not None:
-        from rankshot.plots import WorthsDisplay
-
         # Too many items for a plot are refused before anything is printed or written.
-        figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
+        figure = plots.WorthsDisplay.from_leaderboard(boards[""]).figure_
     for name, board in boards.items():
         _print_board(board, name)
     if category:
@@ -147,10 +143,8 @@ def leaderboard(
         _write_boards(boards, output)
         say(f"leaderboard written to {output}")
     if html is not None:
-        from rankshot.report import render_board, write_page
-
         raters = _find_raters(rankings, next(iter(boards.values())))
-        write_page(render_board(boards, title=votes.stem, raters=raters), html)
+        report.write_page(report.render_board(boards, title=votes.stem, raters=raters), html)
         say(f"page written to {html}")
     if plot is not None:
         with replace_file(plot) as stream:
@@ -170,17 +164,17 @@ def _make_boards(
     target: str | None,
 ) -> tuple[dict[str, ranking.Leaderboard], ranking.Rankings]:
     """Return the leaderboard of each category, or a single one without a name, and the rankings."""
-    from rankshot.core.validation import require_number
     from rankshot.ranking.models.leaderboard import choose_model
     from rankshot.ranking.ranking_files import read_with_layout
 
     if regularization is not None:
-        require_number("--regularization", regularization, least=0)
+        core.require_number("--regularization", regularization, least=0)
     with name_options({**TABLE_OPTIONS, "category": "--category"}, COLUMNS):
         if covariates or cluster:
-            refuse(target, "--covariates and --cluster are for a table of votes, without --target")
+            refuse(target, "--covariates and --cluster need a table of votes: leave out --target")
             refuse(
-                regularization is not None, "--regularization is not for --covariates and --cluster"
+                regularization is not None,
+                "--covariates and --cluster do not use --regularization: leave it out",
             )
             names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
             make = ranking.leaderboards if "category" in columns else ranking.leaderboard
@@ -245,8 +239,6 @@ def _print_differences(boards: dict[str, ranking.Leaderboard]) -> None:
 
 
 def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
-    from rankshot.core.tables import open_csv_writer
-
     several = list(boards) != [""]
     rows = [
         {**({"category": name} if several else {}), **row._asdict()}
@@ -255,7 +247,7 @@ def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
     ]
     with replace_file(path) as stream:
         if path.suffix == ".csv":
-            writer = open_csv_writer(stream)
+            writer = core.open_csv_writer(stream)
             writer.writerow(rows[0])
             writer.writerows(row.values() for row in rows)
             return

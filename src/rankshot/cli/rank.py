@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from rankshot import ranking, sources
+from rankshot import core, ranking, sources
 from rankshot.cli.classes import (
     ClassLists,
     list_label_files,
@@ -122,12 +122,12 @@ def rank(
     """
     specs = read_sources(source or [DEFAULT_SOURCE])
     by_wordnet = next((spec for spec in specs if spec.name == DEFAULT_SOURCE), None)
-    refuse(names_out and by_wordnet is None, "--names-out is for --source wordnet")
+    refuse(names_out and by_wordnet is None, "--names-out needs --source wordnet")
     outputs = {"-o": output, "--similarity-out": similarity_out, "--names-out": names_out}
     _check_outputs(outputs, [*list_label_files(seen, new), names, *list_files(specs)], specs)
     if follow_up is not None:
         n_folders = sum(spec.name == ANSWERS for spec in specs)
-        refuse(n_folders != 1, "--follow-up is for one --source answers:FOLDER at a time")
+        refuse(n_folders != 1, "--follow-up needs exactly one --source answers:FOLDER")
         check_folder(follow_up, ())
     asked: dict[str, Any] = {"k": k, "seed": seed, **read_question(question)}
     classes = read_class_lists(read_seen_labels(seen), new, names, rehearse, seed, k)
@@ -171,10 +171,9 @@ def _check_outputs(
     outputs: Mapping[str, Path | None], inputs: Sequence[Path | None], specs: list[Spec]
 ) -> None:
     """Refuse an output that cannot be written before anything is computed or paid for."""
-    from rankshot.core.tables import TABLE_ENDINGS
     from rankshot.ranking.ranking_files import ENDINGS
 
-    endings = {"-o": ENDINGS, "--similarity-out": TABLE_ENDINGS, "--names-out": (".csv",)}
+    endings = {"-o": ENDINGS, "--similarity-out": core.TABLE_ENDINGS, "--names-out": (".csv",)}
     folders = [folder.resolve() for folder in inputs if folder]
     has_tables = any(spec.kind.open for spec in specs)
     option_of: dict[Path, str] = {}
@@ -183,8 +182,11 @@ def _check_outputs(
             continue
         check_output(path, endings[option], *inputs)
         other = option_of.setdefault(path.resolve(), option)
-        refuse(other != option, f"{path}: {other} and {option} must be two files")
-        refuse(path.resolve().parent in folders, f"{path}: do not write into the folder of answers")
+        refuse(other != option, f"{path}: {other} and {option} must be different files")
+        refuse(
+            path.resolve().parent in folders,
+            f"{path}: is in the folder of answers; write to another",
+        )
         refuse(
             option == "--similarity-out" and not has_tables,
             "--similarity-out: a language model gives rankings, not similarities; add another "
@@ -229,9 +231,9 @@ def rank_by_sources(
                 say(f"{table.source}: knows none of the names, and is left out")
             else:
                 raise RankshotError(
-                    f"{table.source}: knows no pair of a {classes.kind} and a seen class, such as "
-                    f"{classes.targets[0]!r} and {classes.items[0]!r}; leave out this source, or "
-                    "give words to look up with --names FILE"
+                    f"{table.source}: has no similarity between a {classes.kind} and a seen class, "
+                    f"such as {classes.targets[0]!r} and {classes.items[0]!r}; leave out this "
+                    "source, or give words to look up with --names FILE"
                 )
     for table in tables.values():
         _print_coverage(table, classes, is_only=len(specs) == 1)
@@ -279,10 +281,10 @@ def require_known(
             "FOLDER asks again, and --skip-unknown leaves the class out"
         )
     if unknown:
+        described = describe_unknown(unknown, classes.targets + classes.items, classes.words)
         raise RankshotError(
-            f"{describe_unknown(unknown, classes.words)}. Correct the name (here or in saved "
-            "answers), give words to look up with --names FILE, or leave it out (`rankshot rank "
-            "--skip-unknown` does)"
+            f"{described}. Correct the name (here or in saved answers), give words to look up with "
+            "--names FILE, or leave it out (`rankshot rank --skip-unknown` does)"
         )
 
 
@@ -336,10 +338,8 @@ def _restore_names(
     found: ranking.Rankings, classes: ClassLists, target_of: Mapping[str, str]
 ) -> ranking.Rankings:
     """Return rankings with the names of the classes, in place of the words for them."""
-    from rankshot.core.tables import as_text_array
-
     names = [target_of[words] for words in found.targets]
-    return replace(found, items=classes.items, targets=as_text_array(names))
+    return replace(found, items=classes.items, targets=core.as_text_array(names))
 
 
 def _print_notes(lines: list[str], notes: Sequence[str]) -> None:
@@ -372,11 +372,13 @@ def _print_coverage(table: sources.Similarity, classes: ClassLists, *, is_only: 
     share = table.coverage if table.coverage in {0, 1} else min(max(table.coverage, 0.01), 0.99)
     lines = [f"{table.source}: covers {share:.0%} of all pairs"]
     for unknown, what, effect in (
-        (() if is_only else table.unknown_targets, classes.kind, "has no ranking of"),
+        (() if is_only else table.unknown_targets, classes.kind, "has no ranking for"),
         (table.unknown_items, "seen class", "ranks without"),
     ):
         if unknown:
-            lines.append(f"  {effect} these {what}es, unknown to it: {quote_names(unknown)}")
+            lines.append(
+                f"  {effect} these {what}es, which it does not know: {quote_names(unknown)}"
+            )
     _print_notes(lines, table.notes)
 
 
@@ -440,7 +442,7 @@ def print_warnings(rankings: ranking.Rankings, classes: ClassLists) -> None:
     ranked = set(rankings.target_names)
     if without := [name for name in classes.targets if name not in ranked]:
         say(
-            f"warning: no ranking of {quote_names(without)}, which no source knows: left out. "
+            f"warning: {quote_names(without)} left out: no source knows these new classes. "
             "Words to look up can be given with --names FILE"
         )
     for same in group_equal_classes(rankings):
@@ -536,7 +538,7 @@ def ask(
     Parameters
     ----------
     output
-        The folder to write.
+        The folder to write to.
     k
         The length of the lists to ask for. The default is 15, or all seen classes if there are
         fewer.

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from rankshot import __version__, inference, jobs, ranking, sources, zeroshot
+from rankshot import __version__, core, inference, jobs, ranking, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
@@ -171,6 +171,7 @@ def recognise(
         if options.examples is not None:
             examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
         ids = [name for names, _ in table.inputs() for name in names]
+        table = replace(table, n_rows=len(ids))
         sample = table.sample(features=examples is not None)
         found = inference.recognise(
             sample,
@@ -208,18 +209,15 @@ def recognise(
 
 def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | None]) -> None:
     """Refuse inputs that are not there, and outputs that cannot be written or change the inputs."""
-    from rankshot.core.tables import TABLE_ENDINGS
-
-    check_output(output, TABLE_ENDINGS, inputs, *files)
+    check_output(output, core.TABLE_ENDINGS, inputs, *files)
     refuse(not inputs.exists(), f"{inputs}: no such file or folder")
     for path in (output, folder):
-        inside = f"{path}: is in the folder of the inputs, which would change with it; write to"
+        inside = f"{path}: is inside the folder of the inputs; write to"
         refuse(path.resolve().is_relative_to(inputs.resolve()), f"{inside} another folder")
 
 
 def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[object], list[str]]:
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
-    from rankshot.core.tables import ID, LABEL, read_columns, read_table
     from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
     from rankshot.sources.wordnet import suggest_class
 
@@ -228,11 +226,11 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
         found = [one for one in open_inputs(path, takes) if isinstance(one, Input)]
         pairs = [(one.value, one.value.parent.name) for one in found]
     else:
-        column = INPUT_COLUMNS.get(takes, ID)
-        if takes == "images" and column not in read_columns(path)[0]:
-            column = ID
-        texts, names = read_table(path, [column, LABEL]).texts
-        place = inputs if column == ID else path.parent
+        column = INPUT_COLUMNS.get(takes, core.ID)
+        if takes == "images" and column not in core.read_columns(path)[0]:
+            column = core.ID
+        texts, names = core.read_table(path, [column, core.LABEL]).texts
+        place = inputs if column == core.ID else path.parent
         values = [place / text if takes == "images" else text for text in texts]
         pairs = [pair for pair in zip(values, map(str.strip, names), strict=True) if pair[1]]
     refuse(not pairs, f"--rehearse {path}: no input in it has a label")
@@ -240,7 +238,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
     if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
             f"--rehearse {path}: {quote_names(unknown)} is not a class of the model"
-            f"{suggest_class(unknown[0], plan.classes.names)}; inputs of new classes are for "
+            f"{suggest_class(unknown[0], plan.classes.names)}; give inputs of new classes to "
             "--examples"
         )
     return [value for value, _ in pairs], [meant[name] for _, name in pairs]
@@ -248,16 +246,14 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
 
 def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts) -> None:
     """Refuse what is wrong with examples and evidence before the scores, which may take long."""
-    from rankshot.core.tables import LABEL, read_table
-
     if options.examples is not None:
-        read_table(options.examples, [LABEL])
+        core.read_table(options.examples, [core.LABEL])
     if options.evidence is not None and options.evidence != WORDS:
         zeroshot.open_scores(options.evidence)
     refuse(
         options.evidence == WORDS and (plan.model.takes != "texts" or listed.are_tables),
-        f"--evidence words: {listed.name} is not one file of texts, whose words could be compared "
-        "with the names of the classes",
+        f"--evidence words needs one file of texts, whose words it compares with the names of "
+        f"classes; {listed.name} is not one",
     )
 
 
@@ -404,13 +400,12 @@ def _score(
 
 def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
     """Write what is there of each input now, so that `rankshot review` notices a change."""
-    from rankshot.core.tables import ID, open_csv_writer
     from rankshot.inference.inputs import Input, find_version, open_inputs
 
     found = (one for one in open_inputs(inputs, plan.model.takes) if isinstance(one, Input))
     with replace_file(path) as stream:
-        writer = open_csv_writer(stream)
-        writer.writerow([ID, VERSION])
+        writer = core.open_csv_writer(stream)
+        writer.writerow([core.ID, VERSION])
         writer.writerows([one.id, find_version(one.value)] for one in found)
 
 
@@ -418,14 +413,13 @@ def _score_labelled(
     plan: ScoringPlan, values: list[object], labels: list[str], run: RunFolder
 ) -> tuple[zeroshot.Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
-    from rankshot.core.tables import ID, LABEL, open_csv_writer
     from rankshot.jobs.score_parts import list_inputs
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
     label_of = dict(zip(ids, labels, strict=True))
     with replace_file(run.labelled.with_suffix(".csv")) as stream:
-        open_csv_writer(stream).writerows([(ID, LABEL), *label_of.items()])
+        core.open_csv_writer(stream).writerows([(core.ID, core.LABEL), *label_of.items()])
     listed = list_inputs(plan, values, keep=run.labelled)
     ids, scores = _score(plan, listed, run.labelled, label_of).read()
     return scores, [label_of[id_] for id_ in ids]
@@ -485,8 +479,8 @@ def read_run(run: Path) -> KeptRun:
         return KeptRun(**{**about, **paths})
     except (ValueError, KeyError, TypeError):
         raise RankshotError(
-            f"{run}: its last run did not end, or was one of another version; run `rankshot "
-            "recognise` again"
+            f"{run}: its last run did not finish, or used another version of rankshot; run "
+            "`rankshot recognise` again"
         ) from None
 
 
@@ -593,8 +587,6 @@ def _require_same_plan(folder: Path, plan: ScoringPlan) -> None:
     for what, now in plan.identity.items():
         if kept is not None and kept[0].get(what) != now:
             if what == "features":
-                raise RankshotError(
-                    f"{folder}: keeps scores {'without' if now else 'with'} features"
-                )
+                raise RankshotError(f"{folder}: has scores {'without' if now else 'with'} features")
             name = what if what == "model" else f"model, with other {what}"
-            raise RankshotError(f"{folder}: keeps the scores of another {name}")
+            raise RankshotError(f"{folder}: has the scores of another {name}")

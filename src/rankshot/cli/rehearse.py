@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankshot import inference, ranking, zeroshot
+from rankshot import core, inference, ranking, zeroshot
 from rankshot.cli.console import check_output, print_table, say
 from rankshot.cli.heads import (
     DEFAULT_HEAD,
@@ -18,7 +18,7 @@ from rankshot.cli.heads import (
     read_new_rankings,
     rename,
 )
-from rankshot.core.errors import format_count, prefix_errors, quote_names
+from rankshot.core.errors import format_count, format_share, prefix_errors, quote_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,11 +74,10 @@ def rehearse(
     """
     from rich.console import Console
 
-    from rankshot.core.validation import require_choice
     from rankshot.zeroshot.plan import HEADS, RANKING_HEADS
     from rankshot.zeroshot.rehearsal import describe_prediction
 
-    require_choice("--head", head, RANKING_HEADS)
+    core.require_choice("--head", head, RANKING_HEADS)
     check_output(output, (".json",), scores, truth, rankings, new_rankings, evidence)
     table = add_evidence(zeroshot.open_scores(scores).keep(), evidence)
     about = ranking.read_rankings(rankings)
@@ -114,13 +113,12 @@ def rehearse(
 
 def read_labelled(table: ScoreTable, truth: Path) -> tuple[zeroshot.Scores, NDArray[np.object_]]:
     """Read a table of scores into memory, and the class of each input."""
-    from rankshot.core.tables import as_text_array
     from rankshot.zeroshot.files.score_tables import rename_all
 
     ids, scores = table.read()
     labels = zeroshot.read_truth(truth, ids)
     column_of = match_columns(labels.tolist(), table, truth)
-    return scores, as_text_array(rename_all(labels.tolist(), column_of))
+    return scores, core.as_text_array(rename_all(labels.tolist(), column_of))
 
 
 def check_labelled(scores: zeroshot.Scores, labels: NDArray[np.object_]) -> inference.NetworkCheck:
@@ -153,8 +151,6 @@ def _describe_settings(head: Any) -> str:
 
 def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     """Print what was tried, and what was chosen."""
-    from rankshot.core.errors import format_share
-
     rows = [
         [each.what, str(each.accuracy), "chosen" if each.accuracy is rehearsal.accuracy_ else ""]
         for each in rehearsal.trials_

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rankshot.report.images import Outcomes, Thumbnail
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.metrics import Interval
 
 TITLE = "Zero-shot predictions"
 MAX_PLACES = 10
@@ -209,8 +208,8 @@ def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: b
     refuse(options.reference and not scores, "--reference needs --scores as well")
     refuse(
         scores and not options.plan.head.takes_reference,
-        f"--head {options.plan.head.name} is not explained in a report: leave out --scores; --head "
-        "weighted-mean and --head probabilistic are",
+        f"a report cannot explain --head {options.plan.head.name}, only weighted-mean and "
+        "probabilistic: leave out --scores",
     )
 
 
@@ -267,23 +266,21 @@ def _read_labels(
     for row in np.flatnonzero(~np.isin(labels, classes)):
         name = str(labels[row])
         raise RankshotError(
-            f"{path}: the true class {name!r} of input {predicted.ids[row]!r} is none of the "
+            f"{path}: the true class {name!r} of input {predicted.ids[row]!r} is not one of the "
             f"predicted classes{suggest_name(name, classes)}: {quote_names(classes)}"
         )
     return predicted, labels, remark
 
 
-def _find_predicted(options: HeadOptions) -> Interval | None:
+def _find_predicted(options: HeadOptions) -> zeroshot.metrics.Interval | None:
     """Return the accuracy that a rehearsal predicted, if the settings say it."""
-    from rankshot.zeroshot.metrics import Interval
-
     settings: dict[str, Any] = {}
     if options.settings_file is not None:
         settings = json.loads(options.settings_file.read_bytes())
     elif options.fitted is not None:
         settings = options.fitted.provenance_.get("settings", {})
     found = settings.get("notes", {}).get(PREDICTED)
-    return None if found is None else Interval(*found)
+    return None if found is None else zeroshot.metrics.Interval(*found)
 
 
 def _build_page(outcomes: Outcomes) -> pages.Report:
@@ -319,8 +316,8 @@ def _add_rankings(
     hint = suggest_name(missing[0], rankings.target_names) if missing else ""
     refuse(
         has_seen and model is not None,
-        "--scores: explanations in a report are of new classes, and these predictions are of "
-        "seen classes as well; leave out --scores, and use `rankshot explain --classes all`",
+        "--scores: a report explains only predictions of new classes, but these include seen "
+        "classes; leave out --scores, and use `rankshot explain --classes all`",
     )
     refuse(
         missing and not has_seen,

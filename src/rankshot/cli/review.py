@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
-from rankshot import ranking, zeroshot
-from rankshot.cli.console import refuse, require_packages, say
+from rankshot import core, ranking, zeroshot
+from rankshot.cli.console import refuse, require_packages, require_port, say
 from rankshot.cli.heads import (
     HeadOptions,
     add_evidence,
@@ -23,7 +23,6 @@ from rankshot.cli.heads import (
     require_new,
 )
 from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
-from rankshot.cli.survey import LAST_PORT
 from rankshot.core.errors import format_count, quote_names
 from rankshot.core.files import lock_folder
 
@@ -63,7 +62,7 @@ def review(
         The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet, .npz),
         with --rankings.
     inputs
-        What to look at or to listen to: a folder of images or sounds, where the id of an input is
+        The inputs to show or play: a folder of images or sounds, where the id of an input is
         the path of its file below the folder, with or without the extension; or a table with
         columns id and text, or id and path. The default is what `rankshot recognise` read. For
         other inputs, the largest scores are shown.
@@ -86,7 +85,7 @@ def review(
     from rankshot.review.session import Journal, Review
     from rankshot.web.server import is_loopback, open_port, serve
 
-    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
+    require_port(port)
     token = os.environ.get(TOKEN)
     refuse(
         token is None and not is_loopback(host),
@@ -154,7 +153,6 @@ class Found(NamedTuple):
 
 def _read_run(run: Path, options: HeadOptions) -> Found:
     """Read what `rankshot recognise` kept."""
-    from rankshot.core.tables import ID, read_table
     from rankshot.zeroshot.heads.base import only_new
 
     refuse(
@@ -163,7 +161,9 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     about = read_run(run)
     head = zeroshot.load_head(about.head)
     is_known = isinstance(head.innermost, zeroshot.WeightedMean)
-    refuse(not is_known, f"{run}: its head does not learn from examples")
+    refuse(
+        not is_known, f"{run}: its head cannot learn from labels; run `rankshot recognise` again"
+    )
     table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
     table = add_evidence(table.keep(), about.evidence)
     new = only_new(read_rankings_of(about.rankings, table, quiet=True))
@@ -178,13 +178,15 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     found = _read_scores(table, about.examples, plan, new, reference, is_joint=is_joint)
     versions = None
     if (run / INPUTS).is_file():
-        versions = dict(zip(*read_table(run / INPUTS, [ID, VERSION]).texts, strict=True))
+        versions = dict(zip(*core.read_table(run / INPUTS, [core.ID, VERSION]).texts, strict=True))
     return found._replace(inputs=place, takes=about.takes, versions=versions)
 
 
 def _read_table(scores: Path, options: HeadOptions) -> Found:
     """Read a table of scores and its rankings."""
-    refuse(options.rankings is None, f"{scores}: give the rankings of the new classes, --rankings")
+    refuse(
+        options.rankings is None, f"{scores}: give --rankings FILE, the rankings of the new classes"
+    )
     plan = options.plan
     refuse(plan.head.name != "weighted-mean", "only --head weighted-mean learns from examples")
     table = open_table(scores, options)
@@ -204,13 +206,12 @@ def _read_scores(
     is_joint: bool = False,
 ) -> Found:
     """Read all scores, and the labels that are known."""
-    from rankshot.core.tables import ID, read_columns
     from rankshot.review.learning import Learner
 
     ids, scores = table.read()
     given: dict[str, str] = {}
     others = None
-    if examples is not None and ID in read_columns(examples)[0]:
+    if examples is not None and core.ID in core.read_columns(examples)[0]:
         labels = read_labels(examples)
         require_new(labels.values(), table.items, rankings.target_names)
         given = {name: label.name for name, label in labels.items()}

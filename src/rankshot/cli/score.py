@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rankshot import inference, jobs, zeroshot
+from rankshot import core, inference, jobs, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
@@ -82,7 +82,7 @@ def score(
         Do not keep the input of the model's last layer beside the scores. Labelled examples are
         compared by these features, which can only be stored in .parquet or in a folder.
     batch
-        The number of inputs in each call of the model.
+        The number of inputs per call of the model.
     on_error
         What to do with inputs and parts that cannot be read: skip and list them, or stop.
     again
@@ -104,29 +104,25 @@ def score(
     progress
         How progress is printed on standard error: text, or json with one JSON object per line.
     """
-    from rankshot.core.validation import require_whole_number
-    from rankshot.jobs.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ENDINGS
 
-    require_whole_number("--batch", batch)
+    core.require_whole_number("--batch", batch)
     is_there = is_dataset(inputs, workers, scheduler) or Path(inputs).exists()
     is_table = bool(Path(output).suffix)
     if is_table:
-        refuse(update, "--update is for an output of many parts, and this is one file")
+        refuse(update, f"--update needs a folder of many parts, but {output} is one file")
         check_output(Path(output), ENDINGS, Path(inputs))
         refuse(not is_there, f"{inputs}: no such file or folder")
     else:
         workers = choose_workers(workers, scheduler)
-    workers = None if workers == 1 else workers
     plan = open_plan(model, seen, preprocessing, features=not no_features)
-    keep = output if update else None
-    listed = list_inputs(plan, inputs, batch, keep)
-    on_dask = workers is not None or scheduler is not None
+    on_dask = workers not in {None, 1} or scheduler is not None
     with show_parts("scoring", progress, on_dask=on_dask) as show:
         run = jobs.score(
             plan,
-            listed,
+            inputs,
             output,
+            batch_size=batch,
             workers=workers,
             scheduler=scheduler,
             wait_for_workers=wait_for_workers,

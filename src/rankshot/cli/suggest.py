@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot import zeroshot
+from rankshot import core, zeroshot
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.heads import (
     DEFAULT_HEAD,
@@ -57,32 +57,32 @@ def suggest(
     """
     import numpy as np
 
-    from rankshot.core.tables import ID, LABEL, TABLE_ENDINGS, open_csv_writer, read_columns
-    from rankshot.core.validation import require_whole_number
     from rankshot.zeroshot.suggestions import choose_diverse
 
-    require_whole_number("--number", number)
+    core.require_whole_number("--number", number)
     check_output(output, (".csv",), inputs, *options.files.values())
-    is_predicted = inputs.suffix in TABLE_ENDINGS and PROBABILITY in read_columns(inputs)[0]
+    is_predicted = (
+        inputs.suffix in core.TABLE_ENDINGS and PROBABILITY in core.read_columns(inputs)[0]
+    )
     read = _read_predictions if is_predicted else _classify
     ids, scores, guesses, proba = read(inputs, options)
     known = {}
-    if options.examples is not None and ID in read_columns(options.examples)[0]:
+    if options.examples is not None and core.ID in core.read_columns(options.examples)[0]:
         known = read_labels(options.examples)
     labelled = [row for row, name in enumerate(ids) if name in known]
     left = np.delete(np.arange(len(ids)), labelled)
     refuse(not left.size, f"{inputs}: all inputs have a label in {options.examples}")
     rows = [*labelled, *choose_diverse(scores, left, number).tolist()]
     with replace_file(output) as stream:
-        writer = open_csv_writer(stream)
-        writer.writerow([ID, GUESS, PROBABILITY, LABEL])
+        writer = core.open_csv_writer(stream)
+        writer.writerow([core.ID, GUESS, PROBABILITY, core.LABEL])
         for row in rows:
             label = known[ids[row]].name if ids[row] in known else ""
             writer.writerow([ids[row], guesses[row], f"{proba[row]:.3f}", label])
     kept = f" ({format_count(len(labelled), 'label')} of {options.examples} kept)" * bool(labelled)
     n = format_count(len(rows) - len(labelled), "input")
-    say(f"{n} to label written to {output}{kept}: fill in the column {LABEL!r}, and give the file")
-    say(f"  to --examples {output} of rankshot classify, recognise or fit")
+    say(f"{n} to label written to {output}{kept}: fill in the column {core.LABEL!r}, and give the")
+    say(f"  file to --examples {output} of rankshot classify, recognise or fit")
 
 
 def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:

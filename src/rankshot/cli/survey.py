@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from rankshot import ranking
 from rankshot.cli import survey_people as people
-from rankshot.cli.console import check_output, refuse, say
+from rankshot.cli.console import check_output, refuse, require_port, say
 from rankshot.cli.survey_results import (
     backup,
     export,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from rankshot.survey.study import Study
 
-LAST_PORT = 65535
 TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 # What `serve` says about a study that is not open.
 STOPPED = {
@@ -122,8 +121,8 @@ def new(
     say(f"{study}: {_describe_plan(designed)}")
     if show is None and items and len(names) > MOST_SHOWN:
         say(
-            f"One question shows all {len(names)} items, which takes long to answer. With --show "
-            f"{MOST_SHOWN}, each participant ranks several sets of {MOST_SHOWN} items instead."
+            f"One question shows all {len(names)} items, which takes a long time to answer. With "
+            f"--show {MOST_SHOWN}, each participant ranks several sets of {MOST_SHOWN} items."
         )
     if new and not preselect and designed.unshown:
         say(
@@ -193,7 +192,7 @@ def serve(
     accept_copy
         Start even if the database is a copy that may be missing answers.
     """
-    refuse(not 0 <= port <= LAST_PORT, f"--port must be from 0 to {LAST_PORT}, not {port}")
+    require_port(port)
     refuse(requests < 1, f"--requests must be 1 or more, not {requests}")
     require_extra()
     from rankshot.survey.store.people import read_state, set_state

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rankshot import core
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.survey_results import (
     find_database,
@@ -158,7 +159,7 @@ def exclude(
         changed = exclude_raters(answers, raters, why)
     _say_count(len(changed), f"excluded: {why}")
     n = len(raters) - len(changed)
-    _say_count(n, "excluded before, for the same reason: nothing changes.")
+    _say_count(n, "already excluded for this reason: nothing changed.")
     if not raters:
         say("All participants are in the list: nobody is excluded.")
 
@@ -192,7 +193,9 @@ def release(study: Path, ids: list[str], *, database: str | None = None) -> None
 
     with _find(study, database, ids) as (_, answers, raters):
         release_raters(answers, raters)
-    _say_count(len(raters), "released: the next start with this id continues.")
+    _say_count(
+        len(raters), "released: the next browser that opens the survey with this id continues."
+    )
 
 
 def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | None = None) -> None:
@@ -266,7 +269,7 @@ def payments(
     """
     refuse(approve and reject, "give --approve or --reject, each with a file of its own")
     refuse(output is None and (approve or reject), "give the file to write with --output")
-    refuse(with_flagged and not approve, "--with-flagged is for --approve: give both")
+    refuse(with_flagged and not approve, "--with-flagged needs --approve")
     # Plain ids do not say what is to be done with them.
     check_output(output, (".csv", ".txt") if approve or reject else (".csv",), study)
     view = read_study_overview(study, database, pilot=pilot)
@@ -280,7 +283,7 @@ def payments(
         if lost := sum(row["id"] is None for row in listed):
             raise RankshotError(
                 f"the ids of {format_count(lost, 'participant')} were erased (`rankshot survey "
-                "forget-ids`); the platform cannot pay by this list"
+                "forget-ids`); the platform cannot pay from this list"
             )
         is_plain = output.suffix == ".txt"
         lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
@@ -295,9 +298,7 @@ def payments(
             for row in theirs:
                 say(f"    {row['id'] or row['rater']} {row['reason']}")
     if prolific is not None:
-        from rankshot.core.tables import read_table
-
-        ids, states = read_table(prolific, ("Participant id", "Status"), strip=True).texts
+        ids, states = core.read_table(prolific, ("Participant id", "Status"), strip=True).texts
         for what, some in compare_submissions(view, zip(ids, states, strict=True)).items():
             say(f"{COMPARED[what]}: {len(some):,}")
             for one in some:
@@ -361,11 +362,9 @@ def _read_ids(path: Path | None) -> list[str]:
         return []
     if path.suffix != ".csv":
         return list(dict.fromkeys(name for _, name in iterate_names(path)))
-    from rankshot.core.tables import read_columns, read_table
-
-    columns, _ = read_columns(path, strip=True)
+    columns, _ = core.read_columns(path, strip=True)
     of_prolific = "Participant id" in columns
-    (found,) = read_table(path, ("Participant id" if of_prolific else "id",), strip=True).texts
+    (found,) = core.read_table(path, ("Participant id" if of_prolific else "id",), strip=True).texts
     return [name for name in dict.fromkeys(found) if name]
 
 

@@ -140,7 +140,7 @@ def export(
     n_kinds = raw + wide + participants + consents
     is_raw, kinds = n_kinds > 0, "--raw, --wide, --participants and --consents"
     refuse(n_kinds > 1, f"{kinds} are separate files: give one of them")
-    refuse(exclude_flagged and is_raw, "--exclude-flagged is for rankings only")
+    refuse(exclude_flagged and is_raw, f"--exclude-flagged cannot be combined with {kinds}")
     refuse(with_ids and not participants, "--with-ids needs --participants")
     check_output(output, (".csv", ".jsonl") if is_raw else (".jsonl",), study)
     view = read_study_overview(study, database, pilot=pilot)

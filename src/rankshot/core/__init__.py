@@ -1,4 +1,7 @@
-"""What every other part of the package needs: errors, validation, names, files, tables, HTTP."""
+"""What every other part of the package needs: errors, validation, names, files, tables, HTTP.
+
+The names here are those that the commands use, which import NumPy only when they run.
+"""
 
 import lazy_loader
 

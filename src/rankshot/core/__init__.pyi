@@ -1,1 +1,17 @@
 from .errors import RankshotError as RankshotError
+from .tables import (
+    ID as ID,
+    LABEL as LABEL,
+    TABLE_ENDINGS as TABLE_ENDINGS,
+    as_text_array as as_text_array,
+    find_column as find_column,
+    open_csv_writer as open_csv_writer,
+    read_columns as read_columns,
+    read_table as read_table,
+)
+from .validation import (
+    require_choice as require_choice,
+    require_module as require_module,
+    require_number as require_number,
+    require_whole_number as require_whole_number,
+)

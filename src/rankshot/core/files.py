@@ -119,8 +119,8 @@ def read_names(path: Path) -> tuple[str, ...]:
     for number, name in iterate_names(path):
         if name in line_of:
             raise RankshotError(
-                f"{path}:{number}: {short_repr(name)} is in line {line_of[name]} as well; every "
-                "name must be different"
+                f"{path}:{number}: {short_repr(name)} is also in line {line_of[name]}; "
+                "names must be unique"
             )
         line_of[name] = number
     if not line_of:

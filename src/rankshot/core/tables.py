@@ -230,7 +230,7 @@ def require_numbers(
     if odd.any():
         row, j = map(int, np.argwhere(odd)[0])
         value = values[row, j]
-        size = f"numbers must be less than {rule.limit:g} in size"
+        size = f"numbers must be less than {rule.limit:g} in absolute value"
         text = size if isfinite(value) else rule.text
         raise RankshotError(f"{where(row)}: {name(j)} is {value}; {text}")
 
@@ -395,7 +395,7 @@ def open_parquet(path: NamedFile, *, dictionaries: bool = False) -> Iterator[Any
             raise
         raise RankshotError(f"{path}: not a complete Parquet file ({error})") from None
     except UnicodeDecodeError as error:
-        raise RankshotError(f"{path}: text in it is not UTF-8 ({error.reason})") from None
+        raise RankshotError(f"{path}: contains text that is not UTF-8 ({error.reason})") from None
 
 
 def _read_parquet(
@@ -421,7 +421,9 @@ def _read_parquet(
             yield names, Batch(path, rows, text_names, columns, matrix)
             row += len(matrix)
         if row != file.metadata.num_rows:
-            raise RankshotError(f"{path}: promises {file.metadata.num_rows} rows, but has {row}")
+            raise RankshotError(
+                f"{path}: damaged: has {row} rows instead of {file.metadata.num_rows}"
+            )
 
 
 def _iterate_parquet(

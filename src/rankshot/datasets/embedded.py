@@ -213,11 +213,10 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
     Returns
     -------
     dict of str to Similarity
-        "WordNet" (path similarity), "GloVe" (cosine of word vectors of 50 numbers), "Wikipedia"
-        (cosine of co-occurrence vectors), "word2vec" (cosine of word vectors trained on the
-        same text) and "GloVe 100d" (cosine of word vectors of 100 numbers). Intents have only
-        the two of GloVe: WordNet describes things, and few names of intents occur in a
-        text.
+        "WordNet" (path similarity), "GloVe" (cosine of 50-dimensional word vectors), "Wikipedia"
+        (cosine of co-occurrence vectors), "word2vec" (cosine of word vectors trained on the same
+        text) and "GloVe 100d" (cosine of 100-dimensional word vectors). Intents have only the two
+        of GloVe: WordNet describes things, and few names of intents occur in a text.
 
     Examples
     --------
@@ -243,7 +242,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
 
 
 def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
-    """Return the GloVe 6B vectors of all classes of a data set, 100 numbers each, of length 1.
+    """Return the GloVe 6B vectors of all classes of a data set: 100 dimensions, unit length.
 
     A name of several words has the mean of the vectors of its words, as in `WordVectors`;
     ``class_vectors.md``, in the folder of the data, describes where they come from. The new
@@ -308,8 +307,8 @@ class SoundScores(NamedTuple):
     Attributes
     ----------
     scores : Scores
-        The network's logits of 400 clips, 40 of each new class, with ``features``: the 256 numbers
-        that its last layer gets.
+        The network's logits for 400 clips, 40 of each new class, with ``features``: the 256 inputs
+        of its last layer.
     labels : ndarray of str
         The new class of each clip.
     clips : ndarray of str

@@ -113,7 +113,7 @@ def write_photographs(folder: str | Path) -> None:
     Parameters
     ----------
     folder : str or Path
-        It is made if it does not exist. Files of the same names are replaced.
+        The folder to write to; created if it does not exist. Files of the same names are replaced.
 
     Examples
     --------
@@ -258,7 +258,7 @@ class ImageNetScores(NamedTuple):
     Attributes
     ----------
     scores : Scores
-        The network's logits of 280 images, 14 of each new class.
+        The network's logits for 280 images, 14 of each new class.
     labels : ndarray of str
         The new class of each image.
     reference : Scores

@@ -1,4 +1,4 @@
-"""From your own model and a folder of images, or texts, to a table of scores."""
+"""Run your own model on images or texts to get their scores."""
 
 import lazy_loader
 

@@ -240,7 +240,7 @@ class Preprocessing:
 
     @classmethod
     def from_config(cls, config: Mapping[str, object], where: str = CONFIG_FILE) -> Preprocessing:
-        """Return what ``config``, read from ``where``, describes as transformers writes it.
+        """Return what ``config``, in the format of transformers, read from ``where``, describes.
 
         Raises
         ------

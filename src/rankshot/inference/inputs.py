@@ -190,7 +190,7 @@ def _read_list(path: Path, takes: Takes) -> Entries:
 def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
     wanted = INPUT_COLUMNS.get(takes)
     if wanted is None:
-        raise RankshotError(f"{path}: a table holds texts or images, but the model takes arrays")
+        raise RankshotError(f"{path}: is a table of texts or images, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
     if path.suffix == ".csv":
         others = [name for name in read_columns(path)[0] if name != ID]

@@ -70,7 +70,7 @@ class Model:
     prepare : callable or None
         The model's own function from a Pillow image to its input; it replaces ``preprocessing``.
     input_shape : tuple or None
-        The shape of its input, where it is known: numbers are fixed.
+        The shape of its input, if this is known. Axes of fixed size are numbers.
     n_outputs : int or None
         The number of scores per input, if this is known before the model runs.
     max_tokens : int or None
@@ -194,7 +194,7 @@ def _open_named(model: str | Path) -> Model:
         return open_transformers(model)
     raise RankshotError(
         f"{model}: there is no such model{suggest_name(model, [BUILT_IN])}; give a file (.onnx, "
-        f".skops), a folder of transformers, a name on the hub with its owner, or {BUILT_IN}"
+        f".skops), a transformers folder, a name on the hub with its owner, or {BUILT_IN}"
     )
 
 
@@ -289,9 +289,9 @@ def _find_data_files(network: object, path: Path) -> list[Path]:
     for location in locations:
         # By name only: caches of models are full of links to other folders.
         if Path(location).is_absolute() or ".." in Path(location).parts:
-            raise RankshotError(f"{path}: its weights are outside of its folder: {location!r}")
+            raise RankshotError(f"{path}: its weights must be in the same folder, not {location!r}")
         if not (path.parent / location).is_file():
-            raise RankshotError(f"{path}: its weights are in {location!r}, which is not there")
+            raise RankshotError(f"{path}: its weights file {location!r} is missing")
     return [path.parent / location for location in locations]
 
 
@@ -540,7 +540,7 @@ def open_transformers(source: str | Path) -> Model:
     place = str(source)
     config = _load(library.AutoConfig, place)
     if getattr(config, "auto_map", None):
-        raise RankshotError(f"{place}: needs custom code (auto_map), which is never run")
+        raise RankshotError(f"{place}: needs custom code (auto_map), which is not run; use ONNX")
     kinds = " ".join(config.architectures or [])
     takes: Takes
     if "ForImageClassification" in kinds:
@@ -636,7 +636,7 @@ def _open_skops(path: Path) -> Model:
             "to rs.inference.score"
         ) from None
     except Exception as error:  # noqa: BLE001 - a foreign file can raise anything
-        raise RankshotError(f"{path}: not a complete file of skops ({error})") from None
+        raise RankshotError(f"{path}: not a complete skops file ({error})") from None
     return replace(open_estimator(estimator, path.name), fingerprint=fingerprint_files([path]))
 
 

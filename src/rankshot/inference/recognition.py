@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, format_share
+from rankshot.core.errors import RankshotError, format_count, format_share, quote_names
 from rankshot.core.validation import as_names
 from rankshot.inference.images import Preprocessing
 from rankshot.inference.scoring import Classes, ScoredInputs, check_scores, score
@@ -189,7 +189,7 @@ def recognise(
         new = _rank(source, as_names(new, "new"), labels, scored.classes, known)
     rankings = align_to(new, scores.items)
     new_rankings = only_new(rankings)
-    notes = [describe_origin(new_rankings)]
+    notes = [describe_origin(new_rankings), *_list_unused(rankings, labels)]
     rehearsal, predicted = _rehearse(rankings, new_rankings, reference, labels, notes)
     if reference is not None and len(reference) < LEAST_INPUTS:
         reference = None
@@ -218,6 +218,15 @@ def _make_plan(rehearsal: Rehearsal | None, classes: Literal["new", "all"], *, n
         # Too few classes were held out to rehearse "none of these".
         plan = replace(plan, gate=None)
     return replace(plan, classes=classes, none=none)
+
+
+def _list_unused(rankings: Any, labels: NDArray[np.str_]) -> list[str]:
+    """Return a sentence if seen classes are ranked that have no labelled inputs."""
+    seen = set(rankings.items).intersection(rankings.targets.tolist())
+    if not (unused := sorted(seen.difference(labels.tolist()))):
+        return []
+    why = "they are seen classes, whose rankings are only used in a rehearsal, with labelled inputs"
+    return [f"rankings of {quote_names(unused)} are left out: {why}"]
 
 
 def _list_other_inputs(
@@ -281,9 +290,9 @@ def _rank(
     )
     shown = () if examples is None else np.asarray(examples[1]).astype(str).tolist()
     if unknown := [name for name in new if name not in {*rankings.target_names, *shown}]:
+        described = describe_unknown(unknown, targets + seen.names, seen.words)
         raise RankshotError(
-            f"{describe_unknown(unknown, {})}. Correct the name, rank the class in another way, or "
-            "leave it out"
+            f"{described}. Correct the name, rank the class in another way, or leave it out"
         )
     return rankings
 

@@ -1,12 +1,12 @@
 """Work that can be resumed, in one process, in many, or on a Dask cluster.
 
-A job's output is a folder with one Parquet part for each part of its input, and a manifest. A
-command uses it like this: the inputs are listed once, the parts are the scores, and a folder of
-parts is read as one table.
+A job's output is a folder with one Parquet part for each part of its input, and a manifest. For
+example, to score images: list the inputs once, write their scores in parts, and read the folder of
+parts as one table.
 
-    listed = list_inputs(plan, "photos")                      # of jobs.score_parts: walks once
-    run = score(plan, listed, "scores", update=True)          # goes on, or finds all done
-    table = open_scores("scores")                             # of zeroshot.files.score_tables
+    listed = list_inputs(plan, "photos")                      # from jobs.score_parts
+    run = score(plan, listed, "scores", update=True)          # resumes unfinished work
+    table = open_scores("scores")                             # from zeroshot.files.score_tables
 """
 
 import lazy_loader

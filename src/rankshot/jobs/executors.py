@@ -180,7 +180,7 @@ class _Run:
                         f"in between ({why}); {self.describe_rest()}"
                     ) from error
                 self.rules.notify(
-                    f"the scheduler at {self.pool.name} is lost ({why}): waiting "
+                    f"the scheduler at {self.pool.name} was lost ({why}): waiting "
                     f"{PATIENCE_SECONDS:.0f} s for it"
                 )
                 try:
@@ -473,7 +473,7 @@ class _DaskPool(Pool):
                 # The result was lost with its worker: the part is finished, or done again.
                 raise SchedulerLostError(type(error).__name__) from error
         if future.status != "error":
-            raise SchedulerLostError("its tasks are gone")
+            raise SchedulerLostError("its tasks were lost")
         cause = future.exception()
         if isinstance(cause, import_dask("distributed").KilledWorker):
             n = format_count(cause.allowed_failures + 1, "worker")
@@ -561,7 +561,7 @@ def connect(address: str, security: Any = None, patience: float = 10.0) -> Any:
         ) from None
     except (OSError, TimeoutError):
         raise RankshotError(
-            f"{address}: no scheduler of Dask answers there within {patience:.0f} s"
+            f"{address}: no Dask scheduler responded within {patience:.0f} s"
         ) from None
 
 

@@ -164,7 +164,7 @@ def keep_loaded(key: str, load: Callable[[], object], *, again: bool = False) ->
             try:
                 _loaded[key] = load()
             except RankshotError as error:
-                raise JobError(f"a worker cannot begin: {error}") from None
+                raise JobError(f"a worker cannot start: {error}") from None
         return _loaded[key]
 
 
@@ -295,7 +295,7 @@ class PartsRun:
         return self.n_done + self.n_resumed
 
     def count_reasons(self, *, is_input: bool = True) -> Counter[str]:
-        """Return how often each reason occurs among skipped inputs (``is_input``) or the rest."""
+        """Count the reasons why inputs (``is_input``), or other files, were skipped."""
         # Some reasons name sizes and the like, and would all be different.
         return Counter(
             one.reason.partition(" (")[0] for one in self.skipped if one.is_input == is_input

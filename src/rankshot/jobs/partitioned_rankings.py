@@ -179,13 +179,13 @@ class PartitionedRankings(RankingParts):
         *arguments: object,
         items: tuple[str, ...] | None = None,
     ) -> PartitionedRankings:
-        """Return ``function(part, *arguments)`` for each part; ``items`` if they change."""
+        """Return ``function(part, *arguments)`` of all parts; pass ``items`` if they change."""
         mapped = PartitionedRankings(cast("Any", self._parts), items or self.items)
         mapped._job = self._job.then(function, arguments)
         return mapped
 
     def map_rows(self, function: Callable[..., object], *arguments: object) -> object:
-        """Return the numbers that ``function`` gives, one per ranking, as a Dask array.
+        """Return the values of ``function``, one per ranking, as a Dask array.
 
         The lengths of its chunks are unknown until it is computed.
         """
@@ -205,12 +205,12 @@ class PartitionedRankings(RankingParts):
         return self.map_parts(select_labelled, target, source, rater)
 
     def prepare(self, build: Callable[..., object], *arguments: object) -> Callable[..., Any]:
-        """Return a function that adds up what is asked of built parts, which are kept if they fit.
+        """Return a function that sums results over prepared parts, which are kept if they fit.
 
         Parameters
         ----------
         build : callable
-            Makes what is asked, of a part and the ``arguments``.
+            Called with a part and the ``arguments``; prepares the part.
         *arguments : object
         """
         if not self._parts.fit(find_client(), BUILT_GROWTH):
@@ -480,7 +480,7 @@ def _find_items(parts: _Files, plans: Iterable[_Plan], address: object) -> Items
     found = reduce_tree([find(part) for part in unnamed], frozenset.union) or frozenset()
     items = sorted(found.union(*named))
     if not items:
-        raise RankshotError(f"{address}: no rankings in it")
+        raise RankshotError(f"{address}: contains no rankings")
     return tuple(items)
 
 

@@ -312,7 +312,7 @@ def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
         )
     if plan.model.takes != "texts":
         raise RankshotError(
-            f"{inputs}: datasets of tables are for models of texts; give images as a folder, or "
+            f"{inputs}: only text models accept datasets of tables; give images as a folder, or "
             "as a list of paths (.txt, .csv, .jsonl), that all machines share"
         )
     return True

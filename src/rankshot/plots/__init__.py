@@ -1,4 +1,4 @@
-"""Every display, in one style. Needs the extra ``plot``."""
+"""Plots of rankings, worths and results, in one style; they need the extra ``plot``."""
 
 import lazy_loader
 

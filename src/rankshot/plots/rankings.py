@@ -180,7 +180,7 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
 class PrecedenceDisplay(Display):
     """How often each item was placed before each other, among the rankings that order the two.
 
-    The row is the item that was placed before. Use `from_rankings` to make one.
+    The item of the row was placed before that of the column. Use `from_rankings` to make one.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ class WorthsDisplay(Display):
         Parameters
         ----------
         model : PlackettLuce or DavidsonLuce
-            Fitted.
+            The fitted model.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
 
@@ -370,7 +370,8 @@ class GroupsDisplay(Display):
         Parameters
         ----------
         mixture : RankingMixture
-            Fitted. Log-worths are drawn if its models have them, otherwise places in their modes.
+            The fitted mixture. Its log-worths are drawn or, for models without worths, places in
+            the modes.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """

@@ -64,8 +64,8 @@ class ReliabilityDisplay(Display):
 
     The confidence of a prediction is the largest probability of its input. A calibrated classifier
     has all discs on the diagonal; below it, the classifier is overconfident. The area of a disc,
-    and the number next to it, is the number of inputs in the bin. A second display on the same axes
-    gets another colour. Use `from_predictions` to make one.
+    and the number next to it, show the number of inputs in the bin. A second display on the same
+    axes gets another colour. Use `from_predictions` to make one.
 
     Parameters
     ----------
@@ -164,10 +164,10 @@ class ReliabilityDisplay(Display):
 class ConfusionDisplay(Display):
     """A confusion matrix that stays readable for many classes.
 
-    One row per true class and one column per predicted class. The numbers are counts, 0 is blank,
-    and the colour is the share of the row. With more than 20 classes, only those that were confused
-    are drawn, at most the 40 with the most confusions; the title states what is left out. Use
-    `from_predictions` to make one.
+    There is one row per true class and one column per predicted class. The numbers are counts, 0 is
+    blank, and the colour is the share of the row. With more than 20 classes, only those that were
+    confused are drawn, at most the 40 with the most confusions; the title states what is left out.
+    Use `from_predictions` to make one.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ class ComparisonDisplay(Display):
     intervals : ndarray of shape (rows, 3)
         Estimate, low and high end; NaN for a row that is a heading.
     chance : float, optional
-        What random guessing gives; a dashed line.
+        The result of random guessing, drawn as a dashed line.
 
     Examples
     --------
@@ -301,7 +301,7 @@ class ComparisonDisplay(Display):
             Such as intervals of `Bootstrap.interval`, `metrics.wilson_interval` or
             `Rehearsal.predict_accuracy`.
         chance : float, optional
-            What random guessing gives, such as one divided by the number of classes.
+            The accuracy of random guessing, such as one divided by the number of classes.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """
@@ -324,9 +324,9 @@ class ComparisonDisplay(Display):
         Parameters
         ----------
         rehearsal : Rehearsal
-            Fitted.
+            A fitted rehearsal.
         chance : float, optional
-            What random guessing gives, such as one divided by the number of classes of a fold.
+            The accuracy of random guessing, such as one divided by the number of classes of a fold.
         ax : matplotlib.axes.Axes, optional
             Where to draw; by default, on a new figure.
         """

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.special import chdtrc, stdtrit
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import number_labels
+from rankshot.ranking.construction import number_labels, require_one_each
 from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.parts import require_one_subject
 from rankshot.ranking.rankings import Rankings, require_rankings
@@ -373,7 +374,7 @@ class GroupComparison:
 
 
 def compare_groups(
-    rankings: Rankings, groups: ArrayLike, *, random_state: Seed = None
+    rankings: Rankings, groups: Iterable[object], *, random_state: Seed = None
 ) -> GroupComparison:
     """Test whether the mean places of items differ between groups of raters.
 
@@ -384,7 +385,7 @@ def compare_groups(
     ----------
     rankings : Rankings
         All rankings of a rater together count as one.
-    groups : array-like of str
+    groups : sequence of str
         The group of each ranking; that of a rater is the same in all rankings.
     random_state : int or numpy.random.Generator, optional
 
@@ -396,9 +397,7 @@ def compare_groups(
     1.0
     """
     require_one_subject(require_rankings(rankings))
-    labels = np.array([str(label) for label in np.asarray(groups, object).ravel()])
-    if labels.size != len(rankings):
-        raise RankshotError(f"groups has {labels.size} labels for {len(rankings)} rankings")
+    labels = np.array([str(label) for label in require_one_each(groups, len(rankings), "groups")])
     units = _find_units(rankings)
     names, labelled = np.unique(labels[rankings.weights > 0][units.rows], return_inverse=True)
     group = np.empty(len(units.names), np.int64)

@@ -29,11 +29,10 @@ from rankshot.ranking.construction import (
 )
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.votes import (
-    COUNTS,
     NAMED,
-    WEIGHTS,
     check_known,
     find_raters,
+    find_weights,
     read_weights,
 )
 
@@ -91,8 +90,7 @@ def read_ballots(
         find_column(table.columns, name, str(table))
     raters = [columns["rater"]] if "rater" in columns else find_raters(table, ("name", "id"))
     target = columns.get("target") or table.find_one(("target",), "target")
-    weight = columns.get("weight") or table.find_one(WEIGHTS, "weight")
-    count = columns.get("count") or table.find_one(COUNTS, "count")
+    weight, count = find_weights(table, columns)
     checks = RowChecks(table, table.read_texts(table.columns[:1])[0].codes.size)
     known = None if items is None else as_names(items)
     named = {"raters": raters[:1], "targets": [target] if target else []}
@@ -109,25 +107,36 @@ def read_ballots(
         is_score = plain_name(values[0]) in {plain_name(name) for name in SCORES}
         is_score = "score" in columns or (is_score and "rank" not in columns)
         layout = layout or ("scores" if is_score else "places")
-        build = _read_long(table, item, values[0], layout, labels, known, kind, checks)
+        if layout == "orders":
+            raise RankshotError(
+                f"{table}: a row for each item of a rater has places or scores, not {layout}"
+            )
+        if not labels:
+            raise RankshotError(
+                f"{table}: each row has one item, {item!r}, and its {values[0]!r}: name the column "
+                "that identifies the ranking with rater= or target="
+            )
+        ballots: _LongTable | _WideTable = _LongTable(
+            table, item, values[0], layout, kind, known, checks, labels
+        )
     else:
         used = {*raters, target, weight, count, *(ignore or ())}
         cells = [name for name in table.columns if name not in used]
-        wide = _WideTable(table, cells, layout, known, checks, are_chosen=ignore is not None)
-        layout, build = wide.layout, wide.read(kind, has_missing=has_missing)
+        ballots = _WideTable(
+            table, cells, layout, kind, known, checks,
+            are_chosen=ignore is not None, has_missing=has_missing,
+        )  # fmt: skip
     weights = read_weights(table, weight, count, checks)
 
     def describe(rows: NDArray[np.int64]) -> dict[str, Any]:
         beside = {what: column.select(rows).expand(None) for what, column in labels.items()}
         return {"weights": weights[rows], **beside}
 
-    return build(checks.finish(), describe), layout
+    return ballots.build(checks.finish(), describe), ballots.layout
 
 
 Describe = Callable[[NDArray[np.int64]], dict[str, Any]]
 """A function that returns the weights, raters and targets of some rows."""
-Build = Callable[[NDArray[np.int64], Describe], Rankings]
-"""A function that returns the rankings of some rows."""
 
 
 def parse_place(name: str) -> tuple[int, bool] | None:
@@ -148,19 +157,24 @@ def parse_place(name: str) -> tuple[int, bool] | None:
 
 
 class _WideTable:
-    """Ballots with one row per rater: the columns are places, or items."""
+    """Ballots with one row per rater: the columns are places, or items.
+
+    Odd rows are found at once; `build` makes rankings of those that are left.
+    """
 
     def __init__(
         self,
         table: ColumnReader,
         columns: list[str],
         layout: str | None,
+        kind: Kind,
         known: tuple[str, ...] | None,
         checks: RowChecks,
         *,
         are_chosen: bool,
+        has_missing: bool,
     ) -> None:
-        self._table, self._known, self._checks = table, known, checks
+        self._table, self._kind, self._known, self._checks = table, kind, known, checks
         self._is_decided, self._is_inferred = are_chosen or known is not None, layout is None
         if known and layout != "orders" and {*known} <= {*columns}:
             columns = list(known)
@@ -171,41 +185,34 @@ class _WideTable:
                 f"{table}: no columns of places or items besides {quote_names(table.columns)}"
             )
         self.layout = layout or self._recognise()
-
-    def read(self, kind: Kind, *, has_missing: bool) -> Build:
-        """Return what makes rankings of rows; odd rows are found now."""
         if self.layout == "orders":
-            return self._rank_orders(kind)
-        numbers = self._read_numbers()
-        self._refuse_columns()
-        if not self._is_decided:
-            self._require_alike(numbers)
-        if not has_missing:
-            self._refuse_codes(numbers)
-        make = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
-        if self.layout == "scores" and np.isnan(numbers[self._checks.kept]).any():
-            kind = "subset"
+            self._orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
+            checks.try_rows(self.build)
+        else:
+            self._numbers = self._read_numbers()
+            self._refuse_columns()
+            if not self._is_decided:
+                self._require_alike(self._numbers)
+            if not has_missing:
+                self._refuse_codes(self._numbers)
+            if self.layout == "scores" and np.isnan(self._numbers[checks.kept]).any():
+                self._kind = "subset"
 
-        def build(rows: NDArray[np.int64], describe: Describe) -> Rankings:
-            found: Rankings = make(numbers[rows], items=[*self._cells], kind=kind, **describe(rows))
-            return found.with_items(self._known) if self._known else found
-
-        return build
-
-    def _rank_orders(self, kind: Kind) -> Build:
-        orders = self._split_cells() if len(self._cells) == 1 else self._read_places()
-
-        def build(rows: NDArray[np.int64], describe: Describe = lambda _: {}) -> Rankings:
+    def build(self, rows: NDArray[np.int64], describe: Describe = lambda _: {}) -> Rankings:
+        """Return the rankings of some rows."""
+        if self.layout == "orders":
             return Rankings.from_orders(
-                [orders[row] for row in rows],
+                [self._orders[row] for row in rows],
                 items=self._known,
-                kind=[kind] * len(rows),
+                kind=[self._kind] * len(rows),
                 where=lambda i: self._table.where(int(rows[i])),
                 **describe(rows),
             )
-
-        self._checks.try_rows(build)
-        return build
+        make = Rankings.from_positions if self.layout == "places" else Rankings.from_scores
+        found: Rankings = make(
+            self._numbers[rows], items=[*self._cells], kind=self._kind, **describe(rows)
+        )
+        return found.with_items(self._known) if self._known else found
 
     # ---- What the cells are
 
@@ -395,69 +402,72 @@ def _are_places(numbers: NDArray[np.float64]) -> bool:
     return bool(counted.all() and not np.any(numbers < 0))
 
 
-def _read_long(
-    table: ColumnReader,
-    item: str,
-    value: str,
-    layout: str,
-    groups: dict[str, Coded],
-    known: tuple[str, ...] | None,
-    kind: Kind,
-    checks: RowChecks,
-) -> Build:
-    """Read ballots with one row for each item of a rater, and its place or score."""
-    if layout == "orders":
-        raise RankshotError(
-            f"{table}: a row for each item of a rater has places or scores, not {layout}"
-        )
-    if not groups:
-        raise RankshotError(
-            f"{table}: each row has one item, {item!r}, and its {value!r}: name the column that "
-            "identifies the ranking with rater= or target="
-        )
-    items, cells = table.read_texts([item, value])
-    numbers, is_text = table.parse_numbers(cells)
-    checks.check_cells(is_text | np.isinf(numbers), value, cells, "expected a number")
-    checks.check(items.is_empty, lambda _: f"{item!r} is empty")
-    listed = ~np.isnan(numbers)
-    if layout == "places":
-        checks.check(numbers < 0, lambda _: f"{value!r} is below 0; 1 is the best place")
-        listed &= numbers != 0
-    if known:
-        check_known(items.labels, [items.codes], known, checks)
-    of_groups = [labels.codes for labels in groups.values()]
-    group = number_rows(of_groups, numbers.size)
-    rows = np.flatnonzero(listed & checks.kept)
-    again = np.zeros(numbers.size, bool)
-    again[rows] = True
-    again[rows[find_first(number_rows([group[rows], items.codes[rows]], rows.size))]] = False
+class _LongTable:
+    """Ballots with one row for each item of a rater, and its place or score.
 
-    def describe_copy(row: int) -> str:
-        words = quote_names([labels.text(row) for labels in groups.values()])
-        twice = f"item {items.text(row)!r} is listed more than once"
-        return f"{twice} by {words} (distinguish a rater's rankings with target=)"
+    Odd rows are found at once; `build` makes rankings of those that are left.
+    """
 
-    checks.check(again, describe_copy)
-    # Groups in the order in which they begin.
-    begin = find_first(group)[group]
-    sign = 1 if layout == "places" else -1
+    def __init__(
+        self,
+        table: ColumnReader,
+        item: str,
+        value: str,
+        layout: str,
+        kind: Kind,
+        known: tuple[str, ...] | None,
+        checks: RowChecks,
+        labels: dict[str, Coded],
+    ) -> None:
+        self._table, self._value, self._kind, self._known = table, value, kind, known
+        self.layout = layout
+        items, cells = table.read_texts([item, value])
+        self._items = items
+        self._numbers, is_text = table.parse_numbers(cells)
+        checks.check_cells(is_text | np.isinf(self._numbers), value, cells, "expected a number")
+        checks.check(items.is_empty, lambda _: f"{item!r} is empty")
+        self._is_listed = ~np.isnan(self._numbers)
+        if layout == "places":
+            is_odd = self._numbers < 0
+            checks.check(is_odd, lambda _: f"{value!r} is below 0; 1 is the best place")
+            self._is_listed &= self._numbers != 0
+        if known:
+            check_known(items.labels, [items.codes], known, checks)
+        group = number_rows([each.codes for each in labels.values()], self._numbers.size)
+        # Groups in the order in which they begin.
+        self._begin = find_first(group)[group]
+        rows = np.flatnonzero(self._is_listed & checks.kept)
+        again = np.zeros(self._numbers.size, bool)
+        again[rows] = True
+        again[rows[find_first(number_rows([group[rows], items.codes[rows]], rows.size))]] = False
 
-    def build(rows: NDArray[np.int64], describe: Describe) -> Rankings:
-        rows = rows[listed[rows]]
+        def describe_copy(row: int) -> str:
+            words = quote_names([each.text(row) for each in labels.values()])
+            twice = f"item {items.text(row)!r} is listed more than once"
+            return f"{twice} by {words} (distinguish a rater's rankings with target=)"
+
+        checks.check(again, describe_copy)
+
+    def build(self, rows: NDArray[np.int64], describe: Describe) -> Rankings:
+        """Return the rankings of some rows."""
+        rows = rows[self._is_listed[rows]]
         if not rows.size:
-            raise RankshotError(f"{table}: {value!r} is empty in all rows")
-        rows = rows[np.lexsort((sign * numbers[rows], begin[rows]))]
-        firsts = np.flatnonzero(np.diff(begin[rows], prepend=-1))
+            raise RankshotError(f"{self._table}: {self._value!r} is empty in all rows")
+        sign = 1 if self.layout == "places" else -1
+        rows = rows[np.lexsort((sign * self._numbers[rows], self._begin[rows]))]
+        firsts = np.flatnonzero(np.diff(self._begin[rows], prepend=-1))
         starts = np.append(firsts, rows.size)
         names, codes = number_items(
-            items.labels, items.codes[rows], known, lambda i: table.where(int(rows[i]))
+            self._items.labels,
+            self._items.codes[rows],
+            self._known,
+            lambda i: self._table.where(int(rows[i])),
         )
-        entries = Entries(codes, rank_sorted(numbers[rows], starts), starts).sort_ties()
+        places = rank_sorted(self._numbers[rows], starts)
+        entries = Entries(codes, places, starts).sort_ties()
         sizes = entries.sizes
-        is_partial = layout == "scores" and bool(np.any(sizes < len(names)))
+        is_partial = self.layout == "scores" and bool(np.any(sizes < len(names)))
         columns = validate_columns(
-            sizes.size, kind="subset" if is_partial else kind, **describe(rows[firsts])
+            sizes.size, kind="subset" if is_partial else self._kind, **describe(rows[firsts])
         )
         return Rankings(names, *entries, sizes, *columns)
-
-    return build

@@ -38,9 +38,9 @@ TABLE_CELLS = 4 * BLOCK_CELLS
 def kendall_distance(a: Rankings, b: Rankings | None = None, k: int | None = None) -> Floats:
     r"""Return the matrix of Kendall distances between the rankings of ``a`` and of ``b``.
 
-    For full rankings it is the number of pairs that the two put in opposite orders (the
-    paper's equation 4). A ranking with ties, and a top-K list, stands for all full rankings
-    that refine it, and the distance is the Hausdorff distance between the two sets,
+    For full rankings it is the number of pairs that the two put in opposite orders (equation 4 of
+    Hamm and Belkin, 2015). A ranking with ties, and a top-K list, stands for all full rankings that
+    refine it, and the distance is the Hausdorff distance between the two sets,
 
     .. math:: d(a, b) = |U| + \max(|S|, |T|),
 

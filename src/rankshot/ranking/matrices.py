@@ -132,6 +132,8 @@ def last_shares(rankings: Rankings) -> NDArray[np.float64]:
     It is 1 unless K cuts a tie; each of the tied items belongs to the first K with this
     probability.
     """
+    if np.all(rankings.lengths == rankings.n_listed):
+        return np.ones(len(rankings))
     groups = rankings.groups
     is_last = (groups.taken > 0) & (groups.begin + groups.taken == rankings.lengths[groups.row])
     return np.asarray(groups.taken[is_last] / groups.size[is_last])

@@ -229,6 +229,11 @@ def _keep_counted(part: Rankings) -> Rankings:
     return part if np.all(part.weights > 0) else part[part.weights > 0]
 
 
+def are_votes(rankings: Rankings) -> bool:
+    """Whether all rankings are votes between two items."""
+    return bool(np.all(rankings.is_subset & (rankings.n_listed == 2)))
+
+
 def merge_copies(rankings: Rankings) -> tuple[Rankings, NDArray[np.intp]]:
     """Add up the weights of equal rankings, whatever they describe; return the number of each."""
     number = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])

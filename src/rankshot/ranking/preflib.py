@@ -71,7 +71,7 @@ def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rank
         raise RankshotError(f"{path}:{at}: not UTF-8 text ({error.reason})") from None
     lines = [line for line in every if line and line[0] != "#"]
     if not lines:
-        raise RankshotError(f"{path}: no rankings in it")
+        raise RankshotError(f"{path}: contains no rankings")
 
     def where(row: int) -> str:
         numbers = [i for i, line in enumerate(every, 1) if line and line[0] != "#"]

@@ -178,16 +178,16 @@ def read_with_layout(
             given = {"layout": layout, "ignore": ignore, "missing": missing, **columns}
             if what := [name for name, value in given.items() if value is not None]:
                 raise RankshotError(
-                    f"{path}: {what[0]}= is for tables of votes and ballots, not rankings"
+                    f"{path}: {what[0]}= applies to tables of votes or ballots, not rankings"
                 )
             return _read_file(path, ending, items, kind, on_error), None
     table = ColumnReader(path, _split_names(missing) or (), on_error)
     of_votes = {*columns} & VOTE_ARGUMENTS
     if layout == "votes" or of_votes or (layout is None and is_votes(table)):
         if layout not in {None, "votes"}:
-            raise RankshotError(f"{min(of_votes)}= is for votes, not for layout={layout!r}")
+            raise RankshotError(f"{min(of_votes)}= applies to votes, not to layout={layout!r}")
         if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS:
-            raise RankshotError(f"{table}: {min(more)}= is for ballots, and these are votes")
+            raise RankshotError(f"{table}: {min(more)}= applies to ballots, but these are votes")
         votes = read_votes(table, items, **columns)
         return Rankings.of_votes(votes), "votes"
     options: dict[str, Any] = {"ignore": _split_names(ignore), "has_missing": missing is not None}
@@ -220,7 +220,9 @@ def _read_file(
         with closing(read_lines(path)) as lines:
             return parse_jsonl(lines, items, path, kind, skips=skips)
     if skips:
-        raise RankshotError(f"{path}: on_error='skip' is for tables and JSON lines, not {ending}")
+        raise RankshotError(
+            f"{path}: on_error='skip' applies to tables and JSON lines, not {ending}"
+        )
     if ending in PREFLIB_ENDINGS:
         return read_preflib(path, items, kind or "top")
     names = None if items is None else as_names(items)
@@ -436,7 +438,7 @@ def join_portions(
 ) -> Rankings:
     """Join portions of a file, over ``items`` or those that occur in any of them, sorted."""
     if not portions:
-        raise RankshotError(f"{path}: no rankings in it")
+        raise RankshotError(f"{path}: contains no rankings")
     names = items or tuple(sorted({item for portion in portions for item in portion.items}))
     return Rankings.concatenate(portion.change_items(names) for portion in portions)
 

@@ -622,6 +622,11 @@ def _format_ranking(one: Rankings) -> str:
 
 def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or raise with a hint how to make `Rankings`."""
+    if isinstance(value, Mapping):
+        raise RankshotError(
+            f"expected Rankings, not the dict {short_repr(value)}: of a dict d, pass "
+            "Rankings.from_orders(d.values(), targets=d, items=...) with the names of all items"
+        )
     if not isinstance(value, Rankings):
         raise RankshotError(
             f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "

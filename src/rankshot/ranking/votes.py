@@ -221,9 +221,7 @@ def read_votes(
         _refuse_tie_words(read[first], read[second], first, table)
     beside = [read[name].codes for name in (rater, category) if name]
     _check_copies(table, columns.get("id"), [*pair, outcome, *beside], checks)
-    weight = columns.get("weight") or table.find_one(WEIGHTS, "weight")
-    count = columns.get("count") or table.find_one(COUNTS, "count")
-    weights = read_weights(table, weight, count, checks)
+    weights = read_weights(table, *find_weights(table, columns), checks)
     rows = checks.finish()
     # Without a copy if all rows are left.
     some = rows if rows.size < checks.kept.size else slice(None)
@@ -337,6 +335,14 @@ def _refuse_tie_words(first: Coded, second: Coded, winner: str, table: ColumnRea
             f"{table.where(row)}: {winner!r} is {short_repr(label)}, a tie and not an item: give "
             "the columns of the two items (a=, b=) and of the outcome (winner=), and not loser="
         )
+
+
+def find_weights(
+    table: ColumnReader, given: Mapping[str, str | None]
+) -> tuple[str | None, str | None]:
+    """Return the columns of weights and of counts."""
+    weight = given.get("weight") or table.find_one(WEIGHTS, "weight")
+    return weight, given.get("count") or table.find_one(COUNTS, "count")
 
 
 def read_weights(

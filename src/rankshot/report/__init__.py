@@ -1,4 +1,4 @@
-"""One self-contained HTML page from a result."""
+"""HTML reports: one self-contained page from a result."""
 
 import lazy_loader
 

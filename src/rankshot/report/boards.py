@@ -97,7 +97,7 @@ def _write_verdict(board: Leaderboard) -> str:
     if not beaten:
         return f"{first} leads, but is not clearly better than {rest}."
     text = f"{first} leads. It is clearly better than {len(beaten):,} of {len(others):,} others, "
-    return f"{text}but not than {rest}."
+    return f"{text}but not clearly better than {rest}."
 
 
 def _name(items: list[str]) -> str:

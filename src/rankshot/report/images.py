@@ -221,7 +221,7 @@ def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) 
     if len(shown) == len(outcomes.classes):
         classes = "each class"
     source = "" if n_candidates == n else f" (of {n_candidates:,} that could be shown)"
-    text = f"{len(rows):,} of {n:,} inputs are shown{source}: of {classes}, up to {each} of the"
+    text = f"{len(rows):,} of {n:,} inputs are shown{source}: for {classes}, up to {each} of the"
     if outcomes.truth is None:
         return f"{text} most and {each} of the least probable predictions."
     wrong = outcomes.predicted != outcomes.truth

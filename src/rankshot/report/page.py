@@ -280,8 +280,8 @@ MAX_COMPARED = 1000
 def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
     """Find the pairs of targets with the smallest distances between the first k places.
 
-    The result is None if no two targets have anything in common. Of more than 1,000 targets, the
-    first 1,000 are compared.
+    The result is None if no two targets have anything in common. With more than 1,000 targets, only
+    the first 1,000 are compared.
 
     Parameters
     ----------

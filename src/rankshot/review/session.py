@@ -184,7 +184,7 @@ class Review:
         with self._changing():
             name, known = " ".join(name.split()), self.classes
             if not name or len(name) > LONGEST_NAME or not name.isprintable():
-                raise RankshotError(f"the name of a class has 1 to {LONGEST_NAME} characters")
+                raise RankshotError(f"the name of a class must have 1 to {LONGEST_NAME} characters")
             if name in {*known, NONE_OF_THESE}:
                 raise RankshotError(f"there is a class {name!r} already")
             if name in self.learner.items:

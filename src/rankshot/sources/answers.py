@@ -196,7 +196,7 @@ def _read_order(
         least = f"{k} were asked for, and at least {-(-k // 2)} are needed"
         return [], [*notes, f"not usable: {known}, {least}"]
     if len(order) > k:
-        notes.append(f"{len(order)} names, the first {k} count")
+        notes.append(f"{len(order)} names, only the first {k} are used")
     elif len(order) < k:
         notes.append(f"{format_count(len(order), 'known name')}, {k} were asked for")
     return order[:k], notes
@@ -380,8 +380,8 @@ def _read_answer(path: Path) -> str:
         raise RankshotError(f"{path}: not UTF-8 text; save it as plain text") from None
     _, prompt, answer = text.rpartition(PROMPT_END)
     if not answer.strip():
-        what = "holds a prompt and no answer" if prompt else "is empty"
-        raise RankshotError(f"{path}: {what}; copy the answer of the chat window into it")
+        what = "contains the prompt, but no answer" if prompt else "is empty"
+        raise RankshotError(f"{path}: {what}; copy the answer from the chat window into it")
     return answer
 
 

@@ -58,9 +58,9 @@ Floats = NDArray[np.float64]
 class Corpus:
     """A text file as a source of similarities: names with similar contexts are similar.
 
-    The context vector of a name holds its `ppmi` with each of the 5,000 most frequent words, where
-    a word at distance d has the weight ``window`` - d; the similarity is the cosine of two
-    vectors.
+    The context vector of a name holds its positive pointwise mutual information (`ppmi`) with each
+    of the 5,000 most frequent words, where a word at distance d has the weight ``window`` - d; the
+    similarity is the cosine of two vectors.
 
     The file is read once, in blocks that are counted in parallel; the memory needed does not
     depend on its length. Words are sequences of letters and digits, in lower case; punctuation

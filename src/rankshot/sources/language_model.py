@@ -425,7 +425,7 @@ class AnswerLog:
                     self._rankings.setdefault(_fingerprint(record), record["ranking"])
                 elif record is None and line.strip() and not (self._tail and is_partial):
                     raise RankshotError(
-                        f"{path}:{number}: not a line of a log of answers: "
+                        f"{path}:{number}: not a line of an answer log: "
                         f"{short_repr(line.decode(errors='replace'))}"
                     )
 

@@ -239,7 +239,7 @@ class WordVectors:
         return Similarity(values, targets, items, self.source, notes)
 
     def vectors(self, names: Iterable[object]) -> ClassVectors:
-        """Return the vectors of ``names``, scaled to length 1; NaN for unknown names."""
+        """Return the vectors of ``names``, scaled to unit length; NaN for unknown names."""
         names = as_names(names, "names")
         rows = [found.vector for found in self._find_vectors(names).values()]
         return ClassVectors(names, unit_vectors(rows), self.source)

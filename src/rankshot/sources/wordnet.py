@@ -89,8 +89,9 @@ class WordNet:
     Parameters
     ----------
     measure : {"path", "lch", "wup", "resnik", "lin", "jcn"}
-        Path length, Leacock-Chodorow, Wu-Palmer; and three measures by information content,
-        which comes from how often senses were tagged in a corpus: Resnik, Lin, Jiang-Conrath.
+        Path length, Leacock and Chodorow (1998), Wu and Palmer (1994); and three measures by
+        information content, which is estimated from how often senses were tagged in a corpus:
+        Resnik (1995), Lin (1998), Jiang and Conrath (1997).
     senses : mapping of name to sense, optional
         Pinned senses, such as ``{"seal": "seal.n.09"}``; they may be given for names that are not
         in WordNet. `read_look_up` reads them from a file.

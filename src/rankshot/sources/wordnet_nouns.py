@@ -206,9 +206,10 @@ MAX_SPELLINGS = 100
 _NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
 
 
-def suggest_noun(nouns: Nouns, name: str) -> str | None:
+def suggest_noun(nouns: Nouns, name: str, near_to: Sequence[int] = ()) -> str | None:
     """Return a noun that a name may be misspelt from, or None.
 
+    Of several nouns, the one whose meaning is most similar to the synsets ``near_to`` is returned.
     A number at the end of the name is ignored. Senses, ids and synonyms separated by commas are
     not words to correct.
     """
@@ -227,10 +228,14 @@ def suggest_noun(nouns: Nouns, name: str) -> str | None:
         ]
         if np.prod([float(len(choice)) for choice in choices]) <= MAX_SPELLINGS:
             near = {text for text in map("_".join, product(*choices)) if text in nouns}
-    # The first letter is seldom wrong; and then the more common noun.
-    return max(
-        near, key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun), default=None
-    )
+
+    def rank(noun: str) -> tuple[bool, float, int, str]:
+        similarity = compare_synsets(nouns, "path", nouns.senses(noun), near_to)
+        mean = float(similarity.max(axis=0).mean()) if len(near_to) else 0.0
+        return noun[0] == text[0], mean, sum(nouns.counts(noun)), noun
+
+    # The first letter is seldom wrong; then by meaning; then the more common noun.
+    return max(near, key=rank, default=None)
 
 
 def _is_noun(nouns: Nouns, text: str) -> bool:

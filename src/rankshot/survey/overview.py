@@ -140,7 +140,7 @@ class Participant:
 
 @dataclass(frozen=True)
 class Overview:
-    """What the researcher sees.
+    """The progress and the answers of a survey, as the researcher sees them.
 
     Attributes
     ----------
@@ -213,7 +213,7 @@ class Overview:
         return Counter(person.state for person in self.people.values())
 
     def find_ids(self, rater: str) -> dict[str, str | None]:
-        """Return the ids of a participant by the names of the platform.
+        """Return the platform ids of a participant, by the platform's names for them.
 
         Parameters
         ----------

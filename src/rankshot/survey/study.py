@@ -264,7 +264,7 @@ class Question:
 
 @validated
 class QualityRules:
-    """When a participant is flagged. No answer is dropped because of a flag.
+    """The rules by which participants are flagged. No answer is dropped because of a flag.
 
     Attributes
     ----------
@@ -367,7 +367,7 @@ class ExtraQuestion:
         )
         require(
             self.type == "number" or (self.least, self.most) == (-math.inf, math.inf),
-            f'least and most are for type = "number", not "{self.type}"',
+            f'least and most need type = "number", not "{self.type}"',
         )
         order = f"least is {self.least:g}, more than most, which is {self.most:g}"
         require(self.least <= self.most, order)
@@ -584,7 +584,7 @@ class Study:
 
     @property
     def n_repeated(self) -> int:
-        """The largest number of these that a participant answers a second time."""
+        """The largest number of questions that a participant answers a second time."""
         return min(self.repeats, self.n_asked // 2)
 
     @property
@@ -599,7 +599,7 @@ class Study:
 
     @cached_property
     def screening(self) -> tuple[ExtraQuestion, ...]:
-        """The extra questions that say who may start."""
+        """The extra questions that decide who may start."""
         return tuple(question for question in self.extra if question.accepted)
 
     @cached_property
@@ -663,7 +663,7 @@ class Study:
                 f"{place}: a question with a known answer (first) belongs under [[gold]], any "
                 "other question under [[questions]]",
             )
-            require(not question.part, f"{place}: part is not for the file: remove it")
+            require(not question.part, f"{place}: part cannot be set in the file: remove it")
             if question.condition:
                 _require_known(place, [question.condition], self.conditions, "under [conditions]")
             cell = (question.target, frozenset(question.items), question.condition)
@@ -684,7 +684,7 @@ class Study:
         require(
             self.unshown or all(known <= set(question.items) for question in self.questions),
             "[items] unshown is missing: write 'after' if the items that a question does not show "
-            "belong after those that it shows, 'unknown' if nothing is known of them",
+            "belong after those that it shows, 'unknown' if nothing is known about them",
         )
 
     def _places(self) -> Iterator[tuple[str, Question]]:

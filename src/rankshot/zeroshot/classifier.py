@@ -216,7 +216,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             require_semantics(self.rankings)
         require_choice("classes", self.classes, ("new", "all"))
         if self.batch and (self.classes == "all" or self.none):
-            raise RankshotError("batch=True is for classes='new' without none=True")
+            raise RankshotError("batch=True needs classes='new' and none=False")
         require_number("calibration", self.calibration, below=np.inf)
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)

@@ -62,7 +62,7 @@ def build_head(described: Mapping[str, object], *inner: BaseHead) -> BaseHead:
             f"{quote_names(HEADS)}"
         )
     kind = HEADS[name]
-    given = _require_object(PARAMETERS, described.get(PARAMETERS, {}))
+    given = require_part({PARAMETERS: {}, **described}, PARAMETERS, dict)
     head: BaseHead = kind(*inner, **decode_parameters(kind, given))
     return head
 
@@ -155,7 +155,7 @@ class Plan:
         return head
 
     def add_gate(self, head: BaseHead) -> SeenAndNew:
-        """Return a `SeenAndNew` of a head, not fitted.
+        """Return a `SeenAndNew` around a head, not fitted.
 
         If the plan is for new classes only, seen classes are "none of these".
         """
@@ -181,7 +181,7 @@ class Plan:
         return cls(head=clone(inner), reference=inner.reference_ is not None, **more)
 
     def to_json(self) -> dict[str, object]:
-        """Return what differs from the defaults, as JSON holds it."""
+        """Return the settings that differ from the defaults, as values for JSON."""
         found: dict[str, object] = {"head": self.head.name}
         if parameters := encode_parameters(self.head):
             found[PARAMETERS] = parameters
@@ -203,8 +203,8 @@ class Plan:
                 f"there is no setting {unknown[0]!r}{suggest_name(unknown[0], known)}; there are "
                 f"{quote_names(sorted(known))}"
             )
-        if (gate := given.get("gate")) is not None:
-            given["gate"] = Gate(**_require_object("gate", gate))
+        if given.get("gate") is not None:
+            given["gate"] = Gate(**require_part(given, "gate", dict))
         return cls(head=cast("SemanticHead", build_head(content)), **given)
 
     @classmethod
@@ -233,12 +233,6 @@ class Plan:
             stream.write("\n")
 
 
-def _require_object(name: str, value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise RankshotError(f"{name} must be a dict, not {short_repr(value)}")
-    return value
-
-
 # ---- Heads from files
 
 
@@ -251,7 +245,7 @@ def load_head(path: str | Path) -> BaseHead:
     Parameters
     ----------
     path : str or Path
-        The folder or file to read.
+        The file to read (.rankshot).
 
     Examples
     --------
@@ -306,6 +300,6 @@ def _try_head(head: BaseHead) -> None:
     """Raise unless a head gives probabilities: then its parts fit together."""
     kind = head._expected_kind() or "multiclass"
     scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
-    scores = scores._with_columns(np.zeros((1, head.n_features_)), head)
+    scores = scores._with_columns(np.zeros((1, head.n_extra_columns_)), head)
     if not np.isclose(head.predict_proba(scores).sum(), 1):
         raise RankshotError("its numbers do not define probabilities")

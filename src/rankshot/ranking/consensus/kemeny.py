@@ -216,7 +216,7 @@ def kemeny(
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> KemenyConsensus:
-    """Find the order with the smallest sum of Kendall distances to the rankings.
+    """Find the order with the smallest sum of Kendall distances to the rankings (Kemeny 1959).
 
     Top-K lists, rankings with ties and subset rankings contribute only the pairs that they order.
 
@@ -315,7 +315,7 @@ def _require_deadline(time_limit: float | None, method: str) -> float:
     if time_limit is None:
         return np.inf
     if method != "exact":
-        raise RankshotError(f"time_limit is for method='exact', not {method!r}")
+        raise RankshotError(f"time_limit applies to method='exact', not {method!r}")
     return monotonic() + require_number("time_limit", time_limit, above=0)
 
 

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def copeland(rankings: AnyRankings) -> Consensus:
-    """Order the items by how many others they beat, minus how many beat them.
+    """Order the items by how many others they beat, minus how many beat them (Copeland 1951).
 
     Items with equal numbers are tied.
 
@@ -132,7 +132,7 @@ def ranked_pairs(rankings: AnyRankings) -> Consensus:
 
 
 def minimax(rankings: AnyRankings) -> Consensus:
-    """Order the items by their worst defeat, the smallest first (Simpson and Kramer).
+    """Order the items by their worst defeat, the smallest first (Simpson 1969, Kramer 1977).
 
     A defeat is as bad as the weight of the rankings that agree with it ("winning votes"). Items of
     equal defeats, such as those that nothing beats, are tied.
@@ -180,7 +180,7 @@ def condorcet_winner(rankings: AnyRankings) -> str | None:
 
 
 def smith_set(rankings: AnyRankings) -> tuple[str, ...]:
-    """Return the smallest set of items that beat every item outside of it, sorted by name.
+    """Return the smallest set of items that beat every item outside it (Smith 1973), by name.
 
     Parameters
     ----------

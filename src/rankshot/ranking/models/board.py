@@ -535,7 +535,7 @@ class Leaderboard:
             yield *first, f"{row.votes:,.6g}", f"{row.share:.2f}"
 
     def iterate_notes(self) -> Iterator[str]:
-        """Yield what the table says below its rows: thin items, and effects of covariates."""
+        """Yield the notes below the table: items with few votes, and effects of covariates."""
         if self.thin:
             names = [f"{item} ({votes:.6g})" for item, votes in self.thin.items()]
             more = f" and {len(names) - ROWS_SHOWN:,} more" if len(names) > ROWS_SHOWN else ""
@@ -551,7 +551,7 @@ class Leaderboard:
 
     @property
     def unit(self) -> float:
-        """What a difference of log-worths of 1 is on the scale of ratings."""
+        """The difference in ratings that corresponds to a difference of 1 in log-worths."""
         return float(ELO_UNIT) if self.scale == "elo" else 1.0
 
     def _to_scale(self, log_worths: Floats) -> Floats:

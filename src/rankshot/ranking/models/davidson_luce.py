@@ -30,6 +30,7 @@ from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.parts import (
+    are_votes,
     keep_counted,
     merge_copies,
     require_one_subject,
@@ -435,9 +436,9 @@ class Likelihood:
 
 def build_likelihood(rankings: Rankings, sizes: Ints) -> Likelihood | PairLikelihood:
     """Return the likelihood of rankings; that of pairs has no sums over sets."""
-    if sizes[-1] > 2 or not np.all(rankings.is_subset & (rankings.n_listed == 2)):
-        return Likelihood(rankings, sizes)
-    return PairLikelihood.of(rankings, has_ties=sizes.size > 1)
+    if sizes[-1] <= 2 and are_votes(rankings):
+        return PairLikelihood.of(rankings, has_ties=sizes.size > 1)
+    return Likelihood(rankings, sizes)
 
 
 class _Passes:

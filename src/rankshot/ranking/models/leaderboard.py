@@ -24,7 +24,7 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.consensus.precedence import item_weights, precedence
-from rankshot.ranking.construction import Labels, number_labels
+from rankshot.ranking.construction import Labels, number_labels, require_one_each
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
 from rankshot.ranking.models.davidson_luce import DavidsonLuce, HalfWins
@@ -39,6 +39,7 @@ from rankshot.ranking.models.robust_errors import (
     sum_squares,
 )
 from rankshot.ranking.parts import (
+    are_votes,
     merge_copies,
     require_model,
     require_one_subject,
@@ -114,7 +115,7 @@ def leaderboard(
     scale : {"log-worth", "elo"}
         The scale of ratings and their differences: log-worths, or Elo points with the mean 1000.
     level : float
-        The level of the intervals.
+        The confidence level of the intervals.
     n_draws : int
         The number of draws for intervals of ranks.
     random_state : int, Generator or None
@@ -253,11 +254,9 @@ def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) 
         return votes
     if isinstance(votes, Rankings) and not names and not isinstance(cluster, str):
         rankings = as_rankings(votes, **columns)
-        labels = None if cluster is None else np.array([*cluster], object)
-        if labels is not None and labels.size != len(rankings):
-            raise RankshotError(
-                f"cluster has {labels.size:,} labels for {len(rankings):,} rankings: give one each"
-            )
+        labels = None
+        if cluster is not None:
+            labels = np.array(require_one_each(cluster, len(rankings), "cluster"), object)
         return Given(rankings, None, labels)
     if not names and cluster is None:
         return Given(as_rankings(votes, **columns))
@@ -265,7 +264,7 @@ def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) 
         what = "covariates need" if names else f"cluster={cluster!r} needs"
         raise RankshotError(f"{what} a table of votes: a data frame or a file")
     if more := {*columns} - VOTE_ARGUMENTS - SHARED_ARGUMENTS - {"items", "on_error"}:
-        raise RankshotError(f"{min(more)}= is not for votes with covariates or cluster")
+        raise RankshotError(f"{min(more)}= cannot be combined with covariates or cluster")
     table = ColumnReader(votes, on_error=columns.pop("on_error", "stop"))
     read = read_votes(table, **columns)
     rankings = Rankings.of_votes(read)
@@ -330,12 +329,22 @@ def _fit(
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
         for k, (name, value) in enumerate(zip(names, fitted.coef_, strict=True) if names else (), C)
     }
-    what = "vote" if np.all(rankings.is_subset & (rankings.n_listed == 2)) else "ranking"
-    counts = votes, wins, tied, weight, what, n_raters
-    delta = getattr(fitted, "tie_parameters_", {}).get(2, 0.0)
-    worths = fitted.items_, fitted.log_worths_, V[:C, :C], degrees[:C]
-    fields: Any = *worths, *counts, delta, effects, {}
-    return Leaderboard(*fields, **settings)
+    return Leaderboard(
+        items=fitted.items_,
+        log_worths=fitted.log_worths_,
+        covariance=V[:C, :C],
+        degrees=degrees[:C],
+        votes=votes,
+        wins=wins,
+        ties=tied,
+        weight=weight,
+        counted="vote" if are_votes(rankings) else "ranking",
+        n_raters=n_raters,
+        tie_parameter=getattr(fitted, "tie_parameters_", {}).get(2, 0.0),
+        effects=effects,
+        thin={},
+        **settings,
+    )
 
 
 class Fitted(NamedTuple):
@@ -413,7 +422,7 @@ def choose_model(
     is_vote = (rankings.n_listed == 2) & (rankings.is_subset | (rankings.n_items == 2))
     if ties == "half" and rankings.has_ties and not is_vote.all():
         raise RankshotError(
-            "ties='half' is for votes between two items, but there are other rankings: use "
+            "ties='half' needs votes between two items, but there are other rankings: use "
             "ties='outcome' or ties='ignore'"
         )
     return model, ties or own
@@ -566,7 +575,7 @@ def leaderboards(
     cluster: Labels = None,
     **options: Any,
 ) -> Leaderboards:
-    """Make a leaderboard for each category of votes: for each target of the rankings.
+    """Make a leaderboard for each category of votes, or for each target of rankings.
 
     Parameters
     ----------

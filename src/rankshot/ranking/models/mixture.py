@@ -57,7 +57,7 @@ class RankingMixture(Estimator):
     model : PlackettLuce or Mallows, optional
         The model of a group; `PlackettLuce` by default. A copy is fitted to each group.
     n_groups : int
-        G. See `choose_n_groups`.
+        The number of groups, G; see `choose_n_groups`.
     n_starts : int
         The number of random starts. Each runs for a few iterations, then the better half
         continues, and so on; only the best one runs until convergence.
@@ -246,7 +246,7 @@ class RankingMixture(Estimator):
         check_is_fitted(self)
         if not isinstance(self.models_[0], PlackettLuce):
             raise RankshotError(
-                "standard errors of a mixture are for PlackettLuce models, not "
+                "standard errors of a mixture need PlackettLuce models, not "
                 f"{type(self.models_[0]).__name__}: use a bootstrap over raters"
             )
         sample = merge_equal(require_rankings(rankings).with_items(self.items_))
@@ -297,11 +297,8 @@ class EM:
         weights = sample.rankings.weights
         shared = SHARED_WEIGHT if n_groups > 1 else 0.0
         self.shared = shared * weights / weights.sum()
-        self.likelihood = (
-            GroupLikelihood(sample.rankings, n_groups) if isinstance(model, PlackettLuce) else None
-        )
-        # The centres of Mallows' model hardly change from step to step.
-        self._describe = lru_cache(2 * n_groups)(partial(MallowsStatistics, sample.rankings))
+        fits = WorthFits if isinstance(model, PlackettLuce) else MallowsFits
+        self.fits: Any = fits(model, sample.rankings, n_groups)
 
     def draw(self, n_units: int, rng: np.random.Generator) -> EM:
         """Return the same for some of the units, drawn at random, if there are many more."""
@@ -313,33 +310,8 @@ class EM:
 
     def move(self, state: State) -> State:
         """Return a state of some of the units for all of them."""
-        columns = [self.log_prob(model) for model in state.models]
+        columns = [self.fits.log_prob(model) for model in state.models]
         return self.evaluate(state.models, np.column_stack(columns), state.shares)
-
-    def log_prob(self, model: Any) -> Floats:
-        """Return the log-probability of each ranking."""
-        if self.likelihood is None:
-            return self._describe(model.center_).log_prob(model.spread_)
-        return self.likelihood.log_prob(model, model.log_worths_[self.likelihood.first])
-
-    def _fit(self, weights: Floats) -> Any:
-        rankings = replace(self.sample.rankings, weights=weights)
-        if self.likelihood is not None:
-            return clone(self.model).fit(rankings)
-        model = copy(self.model)
-        center = model._find_center(rankings)
-        return model._fit_spread(rankings.items, center, self._describe(center).add_up(weights))
-
-    def _start(self, weights: Floats) -> tuple[Any, Floats]:
-        """Return a model to start with, two steps of Newton's method from equal worths."""
-        if self.likelihood is None:
-            model = self._fit(weights)
-            return model, self.log_prob(model)
-        items = self.sample.rankings.items
-        model = copy(self.model)._with_log_worths(items, np.zeros(len(items)))
-        for _ in range(2):
-            model, log_prob = self.likelihood.improve(model, weights)
-        return model, log_prob
 
     def evaluate(self, models: list[Any], log_probs: Floats, shares: Floats) -> State:
         """E step: the probability of each group for each unit."""
@@ -347,7 +319,8 @@ class EM:
         total = logsumexp(joint, axis=1)
         log_likelihood = float(self.sample.counts @ total)
         objective = log_likelihood + sum(
-            float(self.shared @ log_probs[:, g]) - penalty(model) for g, model in enumerate(models)
+            float(self.shared @ log_probs[:, g]) - self.fits.penalty(model)
+            for g, model in enumerate(models)
         )
         memberships = np.exp(joint - total[:, None])
         return State(models, shares, log_probs, memberships, log_likelihood, objective)
@@ -366,13 +339,12 @@ class EM:
         weights, shares = self._weigh(memberships)
         models, log_probs = list(state.models), state.log_probs.copy()
         for g, last in enumerate(state.models):
-            if self.likelihood is None or to_the_end:
-                new = self._fit(weights[:, g])
-                new_log_probs = self.log_prob(new)
+            if to_the_end:
+                new, new_log_probs = self.fits.fit(weights[:, g])
             else:
-                new, new_log_probs = self.likelihood.improve(last, weights[:, g])
+                new, new_log_probs = self.fits.improve(last, weights[:, g])
             gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
-            if gain >= penalty(new) - penalty(last):
+            if gain >= self.fits.penalty(new) - self.fits.penalty(last):
                 models[g], log_probs[:, g] = new, new_log_probs
         return self.evaluate(models, log_probs, shares)
 
@@ -380,7 +352,7 @@ class EM:
         """Start with random memberships."""
         memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
         weights, shares = self._weigh(memberships)
-        models, columns = zip(*(self._start(w) for w in weights.T), strict=True)
+        models, columns = zip(*map(self.fits.start, weights.T), strict=True)
         return self.evaluate(list(models), np.column_stack(columns), shares)
 
     def start_from_raters(self, rng: np.random.Generator) -> State:
@@ -398,7 +370,7 @@ class EM:
             seed = rng.choice(len(counts), p=chance / chance.sum())
             own = copies[[seed]].toarray()[0]
             # Two thirds of the weight for the rankings of this unit, one third for all.
-            model, column = self._start(2 * own / own.sum() + everybody)
+            model, column = self.fits.start(2 * own / own.sum() + everybody)
             models.append(model)
             columns.append(column)
             best = (copies @ np.column_stack(columns)).max(axis=1)
@@ -409,21 +381,67 @@ class EM:
         return self.evaluate(models, np.column_stack(columns), shares)
 
 
-class GroupLikelihood(Likelihood):
-    """The Plackett-Luce log-likelihood of the same rankings in any group, laid out once."""
+class MallowsFits:
+    """Fits of Mallows' model to the same rankings, with the weights of any group.
 
-    def __init__(self, rankings: Rankings, n_groups: int) -> None:
-        self._rankings = rankings
+    Fits return a model and the log-probability of each ranking.
+    """
+
+    def __init__(self, model: Mallows, rankings: Rankings, n_groups: int) -> None:
+        self._model, self._rankings = model, rankings
+        # The centres hardly change from step to step.
+        self._describe = lru_cache(2 * n_groups)(partial(MallowsStatistics, rankings))
+
+    def fit(self, weights: Floats) -> tuple[Mallows, Floats]:
+        """Fit the model to the rankings with these weights."""
+        model, rankings = copy(self._model), replace(self._rankings, weights=weights)
+        center = model._find_center(rankings)
+        model._fit_spread(rankings.items, center, self._describe(center).add_up(weights))
+        return model, self.log_prob(model)
+
+    start = fit
+
+    def improve(self, last: Mallows, weights: Floats) -> tuple[Mallows, Floats]:  # noqa: ARG002
+        """Fit the model to the rankings with these weights."""
+        return self.fit(weights)
+
+    def log_prob(self, model: Mallows) -> Floats:
+        """Return the log-probability of each ranking."""
+        return self._describe(model.center_).log_prob(model.spread_)
+
+    def penalty(self, model: Mallows) -> float:  # noqa: ARG002 - there is none
+        """Return what the fit of a model took from the log-likelihood."""
+        return 0.0
+
+
+class WorthFits(Likelihood):
+    """Fits of Plackett-Luce models to the same rankings, laid out once, with any weights.
+
+    Fits return a model and the log-probability of each ranking.
+    """
+
+    def __init__(self, model: PlackettLuce, rankings: Rankings, n_groups: int) -> None:
+        self._model, self._rankings = model, rankings
         self._class_of = alike_items(rankings)
-        _, self.first = np.unique(self._class_of, return_index=True)
+        _, self._first = np.unique(self._class_of, return_index=True)
         # Weights from 1 on tell which rankings a block has.
-        n = len(rankings)
-        numbered = replace(rankings, weights=np.arange(1.0, n + 1))
+        numbered = replace(rankings, weights=np.arange(1.0, len(rankings) + 1))
         super().__init__(numbered, self._class_of, n_kept=2 * n_groups)
         self._rows = [block.weights.astype(np.intp) - 1 for block in self._blocks]
 
-    def improve(self, model: PlackettLuce, weights: Floats) -> tuple[PlackettLuce, Floats]:
-        """Return the model after a Newton step for these weights, and its log-probabilities."""
+    def fit(self, weights: Floats) -> tuple[PlackettLuce, Floats]:
+        """Fit the model to the rankings with these weights."""
+        model = clone(self._model).fit(replace(self._rankings, weights=weights))
+        return model, self.log_prob(model)
+
+    def start(self, weights: Floats) -> tuple[PlackettLuce, Floats]:
+        """Take two steps of Newton's method from equal worths."""
+        items = self._rankings.items
+        equal = copy(self._model)._with_log_worths(items, np.zeros(len(items)))
+        return self.improve(self.improve(equal, weights)[0], weights)
+
+    def improve(self, last: PlackettLuce, weights: Floats) -> tuple[PlackettLuce, Floats]:
+        """Take a step of Newton's method from the last model."""
         weight = float(weights.sum())
         for block, rows in zip(self._blocks, self._rows, strict=True):
             block.reweigh(weights[rows] / weight)
@@ -431,17 +449,21 @@ class GroupLikelihood(Likelihood):
         found = maximize(
             self.evaluate,
             self.information,
-            model.log_worths_[self.first],
-            ridge=np.asarray(model.regularization / weight * self.counts, np.float64),
+            last.log_worths_[self._first],
+            ridge=np.asarray(last.regularization / weight * self.counts, np.float64),
             invariant=np.ones(self.n_classes),
             max_iter=1,
         )
         theta = found.parameters - found.parameters.max()
-        moved = copy(model)._with_log_worths(model.items_, theta[self._class_of])
-        return moved, self.log_prob(moved, theta)
+        moved = copy(last)._with_log_worths(last.items_, theta[self._class_of])
+        # At the very numbers of the solver, for which sums are kept.
+        return moved, self._log_prob(moved, theta)
 
-    def log_prob(self, model: PlackettLuce, theta: Floats) -> Floats:
-        """Return the log-probability of each ranking; ``theta`` has the log-worths of classes."""
+    def log_prob(self, model: PlackettLuce) -> Floats:
+        """Return the log-probability of each ranking."""
+        return self._log_prob(model, model.log_worths_[self._first])
+
+    def _log_prob(self, model: PlackettLuce, theta: Floats) -> Floats:
         theta, result = theta - theta.max(), np.empty(len(self._rankings))
         for block, rows in zip(self._blocks, self._rows, strict=True):
             if block.split(theta) == [block]:
@@ -449,6 +471,10 @@ class GroupLikelihood(Likelihood):
             else:
                 result[rows] = model.log_prob(self._rankings[rows])
         return result
+
+    def penalty(self, model: PlackettLuce) -> float:
+        """Return what the fit of a model took from the log-likelihood."""
+        return float(model.regularization / 2 * np.sum(model.log_worths_**2))
 
 
 class Run:
@@ -503,13 +529,6 @@ def log_shares(shares: Floats) -> Floats:
     """Return logarithms; a group may be empty."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(shares))
-
-
-def penalty(model: PlackettLuce | Mallows) -> float:
-    """Return what the fit of a model took from the log-likelihood."""
-    if isinstance(model, Mallows):
-        return 0.0
-    return float(model.regularization / 2 * np.sum(model.log_worths_**2))
 
 
 # ---- Standard errors

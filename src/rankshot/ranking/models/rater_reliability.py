@@ -15,6 +15,7 @@ from rankshot.ranking.models.board import adjust_holm
 from rankshot.ranking.models.information import maximize_worths
 from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import PlackettLuce
+from rankshot.ranking.parts import are_votes
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
@@ -84,8 +85,10 @@ def rater_reliability(votes: Rankings) -> list[RaterReliability]:
     ['ann', 'bob']
     """
     require_rankings(votes)
-    if not np.all(votes.is_subset & (votes.n_listed == 2)):
-        raise RankshotError("reliability is for votes between two items; otherwise use agreement")
+    if not are_votes(votes):
+        raise RankshotError(
+            "reliability needs votes between two items; for other rankings, use agreement"
+        )
     rater = number_labels(votes.raters)
     kept = (rater > 0) & ~votes.rows_with_ties & (votes.weights > 0)
     if np.unique(rater[kept]).size < 2:

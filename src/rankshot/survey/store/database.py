@@ -224,7 +224,7 @@ class Database:
     doubt : str or None
         Why answers may be missing, if an SQLite file has lost its log or is damaged.
     remains : str or None
-        What the last deletion could not erase from the bytes of the database, and what to do.
+        What the last deletion could not erase from the database files, and what to do.
 
     Examples
     --------
@@ -325,7 +325,7 @@ class Database:
 
     @contextmanager
     def begin_read(self) -> Iterator[sa.Connection]:
-        """Begin a transaction that reads one state of the database and blocks nobody."""
+        """Begin a transaction that reads one state of the database, without blocking others."""
         with self._watch, self._reads.connect() as connection, connection.begin():
             yield connection
 
@@ -353,7 +353,7 @@ class Database:
             yield connection
 
     def accept_copy(self) -> None:
-        """Stop doubting a file that had lost its log: the answers in it are all that are left."""
+        """Accept a file that has lost its log: its answers are now considered complete."""
         with self.begin_write() as connection:
             connection.execute(SURVEY.update().values(serving=0))
         self.doubt = None
@@ -367,11 +367,11 @@ class Database:
             self._file.start_serving()
 
     def erase_deleted(self) -> None:
-        """Erase what was deleted from the bytes of the database and of its log.
+        """Erase what was deleted from the files of the database and of its log.
 
         Without this, deleted rows stay in free space until something else is written there.
-        Readers can prevent it. They are not waited for long, since answers would wait as well:
-        then ``remains`` says what is left.
+        Programs that read the database can prevent this. They are waited for only briefly, because
+        answers would have to wait as well; ``remains`` then describes what is left.
         """
         if self._file is not None:
             self.remains = self._file.erase_deleted()
@@ -423,7 +423,7 @@ def read_version(connection: sa.Connection) -> int:
     if not OLDEST_VERSION <= found <= NEWEST_VERSION:
         raise RankshotError(
             f"the database has schema version {found}, this rankshot supports {OLDEST_VERSION} to "
-            f"{NEWEST_VERSION}: upgrade rankshot for a newer one, start rankshot 0.2.0 for an older"
+            f"{NEWEST_VERSION}: upgrade rankshot for a newer one; open older ones with 0.2.0 first"
         )
     return found
 

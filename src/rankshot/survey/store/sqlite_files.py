@@ -49,8 +49,8 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
     """Copy the SQLite file of a survey to another file, even while a server writes to it.
 
     The copy is one consistent state of the database, with everything that is still in its log.
-    Every row of it is read. Of a damaged file, the copy has what can be read. Returns how many
-    answers and participants the copy contains, and what may be missing.
+    Every row of it is read. From a damaged file, everything that can be read is copied. Returns how
+    many answers and participants the copy contains, and what may be missing.
 
     Parameters
     ----------

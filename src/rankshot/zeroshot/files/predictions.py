@@ -150,8 +150,8 @@ def read_predictions(path: str | Path) -> Predictions:
     found = [name for name in columns if name.startswith("P(") and name.endswith(")")]
     if not found:
         raise RankshotError(
-            f"{path}: no columns such as 'P(cat)', which are left out if only the most probable "
-            f"classes are written; the columns are {quote_names(columns)}"
+            f"{path}: no columns such as 'P(cat)': write the probabilities of all classes, not "
+            f"only of the most probable ones; the columns are {quote_names(columns)}"
         )
     with prefix_errors(path):
         targets = as_names([name[2:-1] for name in found], "the header")
@@ -277,7 +277,7 @@ def read_truth(
         row_of: dict[str, int] = {}
         for row, name in enumerate(table.require_text(1)):
             if (before := row_of.setdefault(name, row)) != row:
-                problem = f"the id {short_repr(name)} is also in {table.where(before)}"
+                problem = f"the id {short_repr(name)} is also in {table.where(before)}; remove one"
                 raise RankshotError(f"{table.where(row)}: {problem}")
         labels = [labels[row_of[name]] if name in row_of else "" for name in ids]
     elif len(labels) != len(ids):
@@ -326,8 +326,7 @@ def classify_to_file(
     is_small = len(head.items_) * len(head.classes_) < THREADED_CELLS
     limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
     with limit, open_predictions(output, head.classes_, metadata, top=top) as writer:
-        needs_features = head.n_features_ > len(head.evidence_classes_)
-        for ids, batch in table.batches(features=needs_features):
+        for ids, batch in table.batches(features=head.n_features_ > 0):
             rows = range(writer.n_rows, writer.n_rows + len(batch))
             if check_first is not None and rows.start == 0:
                 check_first(batch.values)

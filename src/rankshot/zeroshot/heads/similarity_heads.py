@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library, Lost, largest
+from rankshot.core.arrays import Array, Constants, Dtype, Library, Lost, as_double, largest
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
@@ -82,7 +82,7 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
         super().require_parameters()
         require_whole_number("n_similar", self.n_similar)
 
-    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:  # noqa: ARG002
+    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:
         """Compute the exponents; a seen class of unknown similarity is not among the similar."""
         similarity = require_similarity(semantics)
         largest = np.nanmax(similarity.values, axis=1)
@@ -102,11 +102,11 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
         ]
         self._log_prior = np.log(prior)
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
         return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
-        log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        log_proba = log_class_probabilities(as_double(f, xp), kind, "DirectSimilarity", xp)
         return (log_proba - c["log_prior"]) @ c["exponents"]
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
@@ -160,11 +160,12 @@ def _exponents(values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 class ConSE(SemanticHead, BaseEstimator):
-    r"""The ConSE method of Norouzi et al. (2014), which also needs no retraining.
+    r"""Predict by the mean word vector of the most probable seen classes: ConSE.
 
-    An input is mapped to the mean of the word vectors s of its T most probable seen classes,
-    weighted by their probabilities, and is assigned the new class with the largest cosine to it.
-    With vectors of length one, that is the class with the largest
+    This is the method of Norouzi et al. (2014). An input is mapped to the mean of the word vectors
+    s of its T most probable seen classes, weighted by their probabilities, and is assigned the new
+    class with the largest cosine to it. With vectors of length one, that is the class with the
+    largest
 
     .. math:: \frac{1}{\sum_t P(y_t|x)} \sum_{t=1}^T P(y_t|x)\, \cos(s(y_t), s(z)),
 
@@ -175,7 +176,7 @@ class ConSE(SemanticHead, BaseEstimator):
     Parameters
     ----------
     n_classes : int
-        T, the number of most probable seen classes that are used; the original paper uses up to 10.
+        T, the number of most probable seen classes that are used; Norouzi et al. use up to 10.
         Classes that tie for the last places share them.
     temperature : float or None
         Temperature of the softmax; it does not change the decision. By default .1.
@@ -202,7 +203,7 @@ class ConSE(SemanticHead, BaseEstimator):
         super().require_parameters()
         require_whole_number("n_classes", self.n_classes)
 
-    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:  # noqa: ARG002
+    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:
         """Store the cosines; seen classes without a vector are left out."""
         similarity = require_similarity(semantics)
         self.items_ = similarity.items
@@ -218,11 +219,11 @@ class ConSE(SemanticHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 0.1
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
-        return self._weights(f, kind, c, xp) @ c["cosines"]
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        return self._weights(as_double(f, xp), kind, c, xp) @ c["cosines"]
 
     def _weights(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
         """Return the weight in the mean of each seen class that has a vector."""
@@ -239,7 +240,7 @@ class ConSE(SemanticHead, BaseEstimator):
         They have the shape (n, new classes, seen classes).
         """
         f = np.asarray(values, np.float64)
-        weights = self._weights(f, kind, self._constants(kind, f.dtype), np)
+        weights = self._weights(f, kind, self._formula_constants(kind, f.dtype, np), np)
         terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
         terms[:, :, self._has_vector] = self._cosines * weights[:, None]
         return terms
