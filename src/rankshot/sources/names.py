@@ -704,7 +704,7 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     exchanged. In a name of several words, this applies to each word that is not in WordNet. A
     number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
     synonyms separated by commas are never reported. If several nouns are as near in spelling, the
-    one whose meaning is most similar to the other names is suggested.
+    one whose meaning is nearest to another of the names is suggested.
 
     Parameters
     ----------
@@ -720,7 +720,7 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     """
     nouns, names = load_nouns(), as_names(names, "names")
     lemmas = [lemma for name in names for lemma in nouns.spellings(name)[:1]]
-    meant = [nouns.senses(lemma)[0] for lemma in lemmas]
+    meant = [sense for lemma in lemmas for sense in nouns.senses(lemma)]
     suggestions = {name: suggest_noun(nouns, name, meant) for name in names}
     return {name: noun for name, noun in suggestions.items() if noun is not None}
 
