@@ -676,7 +676,7 @@ def format_number(value: Any) -> str:
 
 INTRODUCTION = """# Default numbers
 
-This page shows how the default numbers in the code were chosen. Each is measured at several \
+This page shows how the default numbers in the code were chosen. Each was tried at several \
 values on held-out *seen* classes of four data sets (CIFAR, Animals and intents with two \
 classifiers each, sounds with a network): {classes} classes that the language-model panel ranked. \
 No label or input of a new class is used. The value in the code is kept unless another value is \

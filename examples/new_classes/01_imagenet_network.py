@@ -113,8 +113,8 @@ plt.show()
 
 # %%
 # The language model is more accurate than WordNet here, and a reference of 96 images improves both.
-# More than one image in three is still wrong: they have 32 x 32 pixels, and the network never saw
-# such images.
+# More than one prediction in three is still wrong: the images have 32 x 32 pixels, and the network
+# never saw such images.
 #
 # Save the head
 # -------------

@@ -123,8 +123,8 @@ print(f"the pipeline itself predicts {count(said[is_lost])}")
 # Where to go next
 # ----------------
 #
-# - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: requests of old and new intents, and of
-#   none of them, in one stream.
+# - :ref:`sphx_glr_gallery_new_classes_06_seen_and_new.py`: requests for old
+#   intents, for new ones and for neither, in one stream.
 # - :doc:`Sources of rankings </guide/sources>`: how to ask a language model, with or
 #   without an API.
 # - :doc:`Your own model </guide/files>`: ``rankshot recognise`` for texts.

@@ -14,8 +14,8 @@ reliability curves of images (CIFAR) and texts (intents).
 # ----------------------
 #
 # A *temperature* divides the log-probabilities of a head. It changes no prediction, only how
-# confident the predictions are. The default temperatures suited other data on average. We compare
-# them with those that a rehearsal finds.
+# confident the predictions are. The default temperatures are a compromise between other data
+# sets. We compare them with those that a rehearsal finds.
 #
 # A rehearsal needs the scores of a classifier that was trained without the held-out classes. The
 # classifier in use is trained on all seen classes. The *reference* is a table of its
@@ -101,7 +101,7 @@ results["images, panel"] = compare(
 # ------------------------------------
 #
 # The same images, with rankings by GloVe's word vectors, which are worse. The default temperature
-# of similarity tables is therefore higher than that of raters.
+# is therefore higher for similarity tables than for rankings by raters.
 
 others = [name for name in cifar.seen_classes if name not in held_out]
 glove = load_similarities()["GloVe"]

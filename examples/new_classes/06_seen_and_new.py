@@ -3,9 +3,9 @@ Generalised zero-shot and out-of-scope detection
 ================================================
 
 In use, a classifier does not know whether an input belongs to a class that it was trained on. This
-chatbot gets requests of 120 intents that it knows, of 30 new intents for which it has only
-rankings, and requests that match no intent at all. :class:`~rankshot.SeenAndNew` lets all of them
-compete: a *gate* decides whether an input belongs to a seen class, a new one, or neither.
+chatbot gets requests for 120 intents that it knows, requests for 30 new intents for which it has
+only rankings, and requests that match no intent at all. :class:`~rankshot.SeenAndNew` lets all of
+them compete: a *gate* decides whether an input belongs to a seen class, a new one, or neither.
 """
 
 # %%

@@ -70,7 +70,7 @@ print(f"accuracy on {len(labels)} images of new classes: {np.mean(labels == data
 # One module
 # ----------
 #
-# ``to_torch`` makes a module of the head. Together with the network, it forms one module from
+# ``to_torch`` turns the head into a module. Together with the network, it forms one module from
 # features to new classes, which can be compiled, trained further and exported.
 
 zero_shot = nn.Sequential(network, head.to_torch()).to(device)
@@ -87,7 +87,7 @@ print(zero_shot)
 with TemporaryDirectory() as folder:
     network_file, path = Path(folder) / "network.onnx", Path(folder) / "zero-shot.onnx"
     with warnings.catch_warnings():
-        # The older exporter of torch needs no further package.
+        # The older torch exporter needs no other package.
         warnings.simplefilter("ignore", DeprecationWarning)
         torch.onnx.export(
             network.cpu(),

@@ -66,7 +66,7 @@ plt.show()
 # -------------------------
 #
 # With labels, which nobody has before the new intents are in use, we can try all weights. Evidence
-# of pure noise shows the other extreme: it gets a weight near 0.
+# that is pure noise shows the other extreme: it gets a weight near 0.
 
 noise = rs.Scores(np.random.default_rng(0).normal(size=words.values.shape), words.items)
 kinds = {"words": words, "noise": noise}

@@ -12,9 +12,9 @@ recognised from lists of similar activities. The signals are simulated.
 # The classifier in the watch
 # ---------------------------
 #
-# Each input is four seconds of an accelerometer with three axes. It becomes a row of a table: the
-# mean and the standard deviation of each axis, and the power of the vertical axis in eight
-# frequency bands. Every recording has its own speed, strength and angle.
+# Each input is a four-second recording of an accelerometer with three axes. It becomes a row of a
+# table: the mean and the standard deviation of each axis, and the power of the vertical axis in
+# eight frequency bands. Every recording has its own speed, strength and angle.
 
 import numpy as np
 from matplotlib import pyplot as plt

@@ -13,8 +13,8 @@ of the other predictions are correct.
 # --------
 #
 # The classifier knows the 100 classes of CIFAR-100; the new classes are those of CIFAR-10,
-# described by the rankings of a panel. Every decision is a line of a file, so nothing is lost if
-# the process ends.
+# described by the rankings of a panel. Every decision is written to a file at once, so nothing is
+# lost if the process ends.
 
 import tempfile
 from pathlib import Path

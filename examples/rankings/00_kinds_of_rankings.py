@@ -38,14 +38,14 @@ supply = np.arange(1, 9) ** 1.5
 lists = []
 for _ in range(500):
     tasted = rng.choice(8, size=4, replace=False, p=supply / supply.sum())
-    # Gumbel noise makes the order one from the Plackett-Luce model with these log-worths.
+    # With Gumbel noise, the order is a draw from the Plackett-Luce model with these log-worths.
     order = tasted[np.argsort(-(truth[tasted] + rng.gumbel(size=4)))]
     lists.append([drinks[i] for i in order])
 print(lists[0])
 
 # %%
-# We interpret the same lists as both kinds. As top-K lists, they mean that a person likes the
-# drinks that were not tasted less than the four that were.
+# We interpret the same lists as both kinds. As top-K lists, they mean that a person prefers
+# the four tasted drinks to all others.
 
 orders, worths = {"truth": drinks}, {"truth": truth}
 for kind in ["subset", "top"]:
@@ -94,8 +94,8 @@ lost = ballots.weights[ballots.lengths == 1].sum()
 print(f"as subset rankings, {lost:,.0f} of {ballots.weights.sum():,.0f} ballots compare nothing")
 
 # %%
-# From the same ballots, candidate 1 falls from second place to fourth. So ask how the
-# lists were made:
+# With the same ballots, candidate 1 falls from second place to fourth. So ask how the lists were
+# made:
 #
 # =====================================================  ============
 # How were the lists made?                               ``kind=``

@@ -8,8 +8,8 @@ their first choices.
 """
 
 # %%
-# The ballots come with rankshot. Equal ballots are one ranking with a weight. For your own, use
-# :func:`rankshot.read_rankings` or :meth:`rankshot.Rankings.from_orders`.
+# The ballots come with rankshot. Identical ballots are stored as one ranking with a
+# weight. For your own, use :func:`rankshot.read_rankings` or :meth:`rankshot.Rankings.from_orders`.
 
 # sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
@@ -109,14 +109,14 @@ plt.show()
 # %%
 # No single order shows this: candidate 3 is most often first, and nearly as often last.
 # Diaconis (1989), who made these data known, concluded that there were two groups of voters, one
-# for the candidates 1 and 3, the other for 4 and 5.
+# for candidates 1 and 3, the other for 4 and 5.
 # :ref:`sphx_glr_gallery_rankings_02_groups_of_raters.py` finds them. Kendall's W measures how much
 # the voters agree. It is 1 if all agree, and near 0 if many people vote at random:
 
 print(f"Kendall's W: {rs.ranking.concordance(ballots):.3f}")
 
 # %%
-# **Summary.** Compute several rules. If they agree, report any of them. If they do not, the
+# **Summary.** Apply several rules. If they agree, report any of them. If they do not, the
 # difference is informative about the raters; report which rule you use and why, and what a short
 # list means: :ref:`sphx_glr_gallery_rankings_00_kinds_of_rankings.py`.
 #

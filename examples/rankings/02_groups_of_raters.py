@@ -48,7 +48,7 @@ rs.plots.GroupsDisplay.from_mixture(groups)
 
 # %%
 # The smaller group has a clear opinion: it wants candidate 3, then 1. These two were research
-# psychologists. The larger group differs less between the candidates. It puts the two clinical
+# psychologists. The larger group has weaker preferences. It puts the two clinical
 # psychologists, 4 and 5, first, and candidate 3 last. Candidate 3 is the first choice of one group
 # and the last of the other; this is why the voting rules in
 # :ref:`sphx_glr_gallery_rankings_01_election.py` did not agree on the winner. Diaconis (1989)
@@ -86,4 +86,4 @@ plt.show()
 # one.
 #
 # **Where to go next.** :doc:`Leaderboards and groups </guide/leaderboards>` explains the models,
-# held-out likelihood as another criterion, and raters with several rankings each.
+# AIC as another criterion, and raters with several rankings each.

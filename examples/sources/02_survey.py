@@ -192,5 +192,5 @@ plt.show()
 # :func:`rankshot.summarize`.
 #
 # **Where to go next.** :doc:`Online surveys </guide/survey>` describes the study file, quality
-# checks, backups and languages, :doc:`paid studies </guide/paid_studies>` Prolific, and
-# :doc:`a survey on the internet </guide/deployment>` the server.
+# checks, backups and languages. :doc:`Paid studies </guide/paid_studies>` covers Prolific, and
+# :doc:`A survey on the internet </guide/deployment>` covers the server.

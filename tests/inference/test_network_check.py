@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from peak_memory import peak_of
 from rankshot.inference import check_scores
 
 NAMES = [f"class{i:02}" for i in range(20)]
@@ -112,3 +113,11 @@ def test_the_built_in_network_with_wrong_pixels(spoil, doubted):
     values = model.run(np.ascontiguousarray(spoil(x), np.float32))
     names = read_class_labels("imagenet-1k").names
     assert bool(check_scores([(None, rs.Scores(values, names))]).doubts) is doubted
+
+
+def test_a_large_table_is_checked_in_blocks():
+    scores = rs.Scores(np.ones((25_000, 1000), np.float32), map(str, range(1000)))
+    scores.values[:, 3] = 2
+    peak, found = peak_of(lambda: check_scores([(None, scores)]))
+    assert "25,000 inputs" in found.describe()[0]
+    assert peak < 2 * scores.values.nbytes

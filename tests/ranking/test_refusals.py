@@ -121,6 +121,7 @@ ARGUMENTS = [
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
     (lambda: rs.kemeny(VOTES, time_limit=1), "time_limit applies to method='exact'"),
     (groups(np.repeat(["x", "y"], 2)[1:]), "groups must have one entry for each of 2"),
+    (groups("xy"), "groups must have one entry for each of 2 rankings, not 'xy'"),
     (groups(["x", "x"]), "groups needs at least two different labels, not only 'x'"),
     # Models
     (lambda: rs.PlackettLuce(regularization=-1).fit(VOTES), "must be 0 or more and finite, not -1"),

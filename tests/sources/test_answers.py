@@ -204,6 +204,12 @@ def test_a_misspelt_class_does_not_join_the_list_before_it(text):
     )
 
 
+def test_a_class_is_not_asked_to_be_in_its_own_list():
+    ask = make_question("images").ask_many
+    assert "Give the 3 items" in ask(["cat"], ["fox", "tiger", "bus"], 3)
+    assert "Give the 2 items" in ask(["cat", "fox"], ["fox", "tiger", "bus"], 3)
+
+
 def test_half_of_the_names_are_enough():
     found = read_answers('{"cat": ["fox", "tiger"]}', ["cat"], ITEMS, k=4)
     assert found.orders == {"cat": ["fox", "tiger"]}

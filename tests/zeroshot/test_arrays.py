@@ -8,6 +8,7 @@ import pytest
 from head_cases import (
     HEADS,
     ITEMS,
+    RANKINGS,
     TARGETS,
     VOTES,
     kinds_of,
@@ -208,6 +209,16 @@ def test_blocks_of_inputs(monkeypatch):
     monkeypatch.setattr(type(head), "_formula", lambda *given: calls.append(1) or formula(*given))
     np.testing.assert_allclose(head.predict_log_proba(values), whole, rtol=1e-5)
     assert len(calls) > 1
+
+
+def test_another_temperature_after_the_fit_counts():
+    """The constants that are kept for a device have the temperature of the head inside."""
+    head, values = rs.SeenAndNew(rs.WeightedMean().fit(RANKINGS)).fit(), torch.randn(6, 5)
+    before = head.predict_log_proba(values)
+    head.head.set_params(temperature=3.0)
+    found = head.predict_log_proba(values)
+    assert not torch.allclose(found, before)
+    check_equal(found, head.predict_log_proba(values.double().numpy()), 10)
 
 
 # ------------------------------------------------------------------ what is refused

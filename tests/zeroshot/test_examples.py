@@ -22,7 +22,6 @@ from rankshot.zeroshot.examples import (
     Signal,
     assign_folds,
     balance_classes,
-    compare_signals,
     fit_class_means,
     fit_factors,
     measure_between,
@@ -305,7 +304,7 @@ def test_a_reference_says_what_its_inputs_have_in_common():
     rng = np.random.default_rng(3)
     label = rng.integers(6, size=300)
     values = 3 * np.eye(6)[label] + rng.normal(size=(300, 6))
-    mean, std, noise, signal = measure_reference(rs.Scores(values, list("abcdef")), np.ones(6))
+    mean, std, noise, signal, _ = measure_reference(rs.Scores(values, list("abcdef")), np.ones(6))
     f = values - values.mean(axis=1, keepdims=True)
     f /= f.std(axis=1, keepdims=True)
     np.testing.assert_allclose(mean, f.mean(axis=0))
@@ -331,7 +330,7 @@ def test_features_of_a_reference_are_compared_with_its_scores():
     values = 3 * np.eye(6)[label] + rng.normal(size=(200, 6))
     features = rng.normal(size=(6, 4))[label] + rng.normal(size=(200, 4))
     table = rs.Scores(values, list("abcdef"), features=features)
-    mean, std, _, _ = measure_reference(table, np.ones(6))
+    mean, std, *_ = measure_reference(table, np.ones(6))
     f = values - values.mean(axis=1, keepdims=True)
     f /= f.std(axis=1, keepdims=True)
     x = features - features.mean(axis=0)
@@ -343,7 +342,8 @@ def test_features_of_a_reference_are_compared_with_its_scores():
         pairs = [((g @ g.T).sum() - len(g)) / (len(g) * (len(g) - 1)) for g in groups]
         signals.append(np.mean(pairs))
     for given in (table, replace(table, features=csr_matrix(features))):
-        assert compare_signals(given, mean, std) == pytest.approx(signals[0] / signals[1])
+        found = measure_reference(given, np.ones(6)).feature_share
+        assert found == pytest.approx(signals[0] / signals[1])
 
 
 @pytest.mark.parametrize(("beta", "most"), [(0.0, 0.02), (0.4, 0.5)])
@@ -418,7 +418,7 @@ def test_any_head_learns_from_examples(problem, kind, with_features):
         head.predict_log_proba(given[7:8]), head.predict_log_proba(given)[7:8], atol=1e-9
     )
     if kind is not rs.WeightedMean:
-        added = head._additions
+        added = head._added
         f = plain.values - plain.values.mean(axis=1, keepdims=True)
         f /= f.std(axis=1, keepdims=True)
         total = added.head_weight * alone.predict_log_proba(plain)

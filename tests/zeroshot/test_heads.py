@@ -155,7 +155,7 @@ def test_a_temperature_divides_log_posteriors_and_changes_no_decision(rng, name,
     scores, default = random_scores(rng, kind, n=40), fitted(name)
     head = clone(default).set_params(temperature=temperature).fit(semantics_of(name))
     assert head.temperature_ == temperature
-    log_posterior = default._log_posterior(scores.values, kind).T
+    log_posterior = default.decision_function(scores)
     for one in (head, default):
         expected = log_softmax(log_posterior / one.temperature_, axis=1)
         np.testing.assert_allclose(one.predict_log_proba(scores), expected, rtol=1e-9, atol=1e-12)

@@ -69,9 +69,9 @@ def test_the_definition(rng, rows):
         votes.orders(), items=ITEMS, targets=[f"{i:02}" for i in range(len(votes))]
     )
     # One class for each ranking: its log-posterior is log P(π|x), minus that of equal scores.
-    log_prob = rs.ProbabilisticRanking(k=3).fit(each)._log_posterior(values, "multiclass")
+    log_prob = rs.ProbabilisticRanking(k=3).fit(each).decision_function(values).T
     np.testing.assert_allclose(
-        head._log_posterior(values, "multiclass"), by_loops(votes, head, log_prob), atol=1e-12
+        head.decision_function(values).T, by_loops(votes, head, log_prob), atol=1e-12
     )
 
 

@@ -5,7 +5,7 @@ import pytest
 from head_cases import ITEMS, VOTES
 from scipy.special import log_softmax
 from sklearn.base import clone
-from test_weighted_mean import like, log_posteriors, scores
+from test_weighted_mean import like, scores
 
 import rankshot as rs
 from rankshot.zeroshot.scores import KINDS
@@ -34,7 +34,7 @@ def test_it_is_standardised_scores_and_then_standardised_targets(rng, name, kind
     mean, std = usual.values.mean(axis=0), usual.values.std(axis=0)
     plain = fitted(name)
     of_usual, of_new = (
-        log_posteriors(plain, like(table, (table.values - mean) / std)) for table in (usual, new)
+        plain.decision_function(like(table, (table.values - mean) / std)) for table in (usual, new)
     )
     standard = (of_new - of_usual.mean(axis=0)) / of_usual.std(axis=0)
     expected = log_softmax(standard / 0.25, axis=1)
@@ -42,7 +42,7 @@ def test_it_is_standardised_scores_and_then_standardised_targets(rng, name, kind
     np.testing.assert_allclose(head.predict_log_proba(new), expected, rtol=1e-9, atol=1e-11)
     assert not np.allclose(expected, plain.predict_log_proba(new), atol=0.1)
     # For the reference itself every target is usual.
-    own = log_posteriors(head, usual)
+    own = head.decision_function(usual)
     np.testing.assert_allclose(own.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(own.std(axis=0), 1, rtol=1e-12)
 
@@ -80,7 +80,7 @@ def test_a_target_that_never_changes_is_only_moved(rng):
     head = PR(decay=0.5).fit(lists, scores(rng, "multiclass"))
     assert head.reference_.target_std[0] == 1
     assert (head.reference_.target_std[1:] > 0.1).all()
-    found = log_posteriors(head, scores(rng, "multiclass", n=9))
+    found = head.decision_function(scores(rng, "multiclass", n=9))
     np.testing.assert_allclose(found[:, 0], 0, atol=1e-9)
     assert (np.abs(found[:, 1:]) > 1e-3).all()
 
@@ -112,7 +112,7 @@ def test_parts_of_items_add_up_to_the_standardised_log_posterior(rng, head, kind
     head, new = clone(head).fit(VOTES, scores(rng, kind)), scores(rng, kind, n=25)
     parts = head.item_contributions(new.values, kind)
     assert parts.shape == (25, 4, len(ITEMS))
-    np.testing.assert_allclose(parts.sum(axis=2), log_posteriors(head, new), atol=1e-9)
+    np.testing.assert_allclose(parts.sum(axis=2), head.decision_function(new), atol=1e-9)
 
 
 @each_kind
@@ -133,7 +133,7 @@ def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, kind):
     neutral = np.log(np.nanmean(np.exp(raw), axis=1, keepdims=True))
     whole = np.where(np.isnan(raw), neutral, raw) @ (shares / shares.sum())
     expected = head.reference_.standardize_log_posterior(whole.T).T
-    np.testing.assert_allclose(expected, log_posteriors(head, new), atol=1e-9)
+    np.testing.assert_allclose(expected, head.decision_function(new), atol=1e-9)
 
 
 # ------------------------------------------------------------------ tensors

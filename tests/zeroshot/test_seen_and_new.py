@@ -36,7 +36,7 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
     # A seen class is a target whose ranking puts it first, alone.
     own = rs.Rankings.from_orders([[item] for item in ITEMS], items=ITEMS, targets=ITEMS)
     logs = [
-        rs.ProbabilisticRanking().fit(some)._log_posterior(f, "multiclass").max(axis=0)
+        rs.ProbabilisticRanking().fit(some).decision_function(f).max(axis=1)
         for some in (RANKINGS, own)
     ]
     z, s = np.array(logs) / f.std(axis=1) / np.sqrt(RANKINGS.lengths.max())
@@ -49,7 +49,7 @@ def test_probabilities_are_those_of_the_equations(rng, kind, with_reference, non
         n = np.bincount(usual_rows.argmax(axis=1), minlength=len(ITEMS))
         alpha = np.maximum(n / (n + 5), 40**2 / (n**2).sum() / 5 * 40 / 45)
         mean, std = alpha * usual_rows.mean(axis=0), usual_rows.std(axis=0) ** alpha
-        posteriors = [inner._log_posterior(some.values, kind).T for some in (scores, usual)]
+        posteriors = [inner.decision_function(some) for some in (scores, usual)]
         measured = [
             np.column_stack(
                 [

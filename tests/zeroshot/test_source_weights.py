@@ -81,7 +81,10 @@ def test_coherence_does_not_depend_on_scales_and_may_be_unknown(rng):
 )
 def test_default_weights(rows, coherence, expected):
     votes = rankings(rows)
-    measure = (lambda part: coherence[part.source_names[0]]) if coherence else None
+
+    def measure(part):
+        return coherence[part.source_names[0]] if coherence else np.inf
+
     assert choose_source_weights(votes, measure) == expected
 
 

@@ -27,11 +27,6 @@ def like(table, values):
     return rs.Scores(values, table.items, table.kind)
 
 
-def log_posteriors(head, table):
-    """Log-posteriors before they are normalised, one row per input."""
-    return head._log_posterior(table.values, table.kind).T
-
-
 def orders(lists, **options):
     return rs.Rankings.from_orders(lists, items=ITEMS, **options)
 
@@ -113,7 +108,7 @@ def test_a_reference_by_the_explicit_inverse(rng, kind):
     np.testing.assert_array_equal(head.weights_, weights)
     expected, coverage = by_inverse(weights, by_class(usual), by_class(new))
     np.testing.assert_allclose(head.coverage_, coverage, rtol=1e-12)
-    np.testing.assert_allclose(log_posteriors(head, new), expected, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(head.decision_function(new), expected, rtol=1e-9, atol=1e-11)
     log_proba = head.predict_log_proba(new)
     odds = (expected - expected[:, [0]]) / 0.7
     np.testing.assert_allclose(log_proba - log_proba[:, [0]], odds, rtol=1e-9, atol=1e-10)
@@ -236,7 +231,7 @@ def test_rankings_that_contradict_each_other_have_no_weights(rng, has_reference)
         rs.Rankings.concatenate([against, RANKINGS]), scores(rng) if has_reference else None
     )
     np.testing.assert_array_equal(head.weights_[head.classes_ == "none"], 0)
-    np.testing.assert_array_equal(log_posteriors(head, scores(rng))[:, 0], 0)
+    np.testing.assert_array_equal(head.decision_function(scores(rng))[:, 0], 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -111,8 +111,8 @@ def classify(
     if batch != "no":
         from rankshot.zeroshot.heads.batch_refinement import refine_batch
 
-        features = model.n_features_ > len(model.evidence_classes_)
-        model, why = refine_batch(model, table.sample(features=features), batch=batch)
+        sample = table.sample(features=model.n_features_ > 0)
+        model, why = refine_batch(model, sample, batch=batch)
         say(why)
     classify_table(table, model, target, reject_below, top, progress)
 

@@ -218,8 +218,8 @@ def export(
     names = quote_names(fitted.classes_.tolist(), NAMES_SHOWN)
     say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
     say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
-    if n := fitted.n_features_ - len(fitted.evidence_classes_):
-        given = exported.n_features == fitted.n_features_
+    if n := fitted.n_features_:
+        given = exported.n_features == fitted.n_extra_columns_
         own = f"the {n} features are the input of the last layer of {attach}"
         say(
             f"the input 'features' expects the {n} features of the examples first" if given else own

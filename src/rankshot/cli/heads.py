@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.heads.base import Semantics
     from rankshot.zeroshot.heads.semantic_head import SemanticHead
-    from rankshot.zeroshot.metrics import Interval
 
 DEFAULT_HEAD = "weighted-mean"
 Classes = Literal["new", "new-or-none", "all", "all-or-none"]
@@ -177,8 +176,6 @@ class HeadOptions:
         return cls(plan, evidence=evidence, saved=path, fitted=fitted, score_type=score_type)
 
     def __post_init__(self) -> None:
-        from rankshot.ranking.rankings import Rankings
-
         head = self.plan.head
         has_seen = self.plan.classes == "all"
         refuse(
@@ -186,7 +183,7 @@ class HeadOptions:
             f"--head {head.name} uses no reference with these settings: leave out --reference",
         )
         refuse(
-            self.plan.has_gate and head.semantics is not Rankings,
+            self.plan.has_gate and head.semantics is not ranking.Rankings,
             f"--head {head.name} uses no rankings, which --classes needs: leave out --classes",
         )
 
@@ -252,7 +249,6 @@ def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHea
 
     The table is returned as well, with the type of its scores. A saved head is not fitted again.
     """
-    from rankshot.ranking.rankings import Rankings
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
     from rankshot.zeroshot.remarks import describe_fit
 
@@ -265,7 +261,7 @@ def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHea
         "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
         "classes, it is not known which scores are too low for all of them",
     )
-    plan, has_rankings = options.plan, options.plan.head.semantics is Rankings
+    plan, has_rankings = options.plan, options.plan.head.semantics is ranking.Rankings
     if options.rankings is None:
         how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
         raise RankshotError(f"--head {plan.head.name} needs --rankings FILE; {how} writes one")
@@ -373,7 +369,7 @@ def save_head(
     output: Path,
     options: HeadOptions,
     score_type: str,
-    predicted: Interval | None = None,
+    predicted: zeroshot.metrics.Interval | None = None,
 ) -> None:
     """Write a head that was fitted with these options, and which files it is from."""
     provenance: dict[str, object] = {
@@ -698,4 +694,5 @@ def add_evidence(table: ScoreTable, path: Path | None) -> ScoreTable:
         )
     if are_shares:
         say(f"{path}: the evidence is interpreted as probabilities")
-    return replace(table, evidence=read[[row_of[name] for name in ids]])
+    evidence = read[[row_of[name] for name in ids]]
+    return replace(table, evidence=evidence, n_rows=len(ids))

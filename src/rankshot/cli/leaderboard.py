@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from rankshot import core, ranking
+from rankshot import core, plots, ranking, report
 from rankshot.cli.consensus import (
     COLUMNS,
     TABLE_OPTIONS,
@@ -133,10 +133,8 @@ def leaderboard(
             target=target,
         )
     if plot is not None:
-        from rankshot.plots import WorthsDisplay
-
         # Too many items for a plot are refused before anything is printed or written.
-        figure = WorthsDisplay.from_leaderboard(boards[""]).figure_
+        figure = plots.WorthsDisplay.from_leaderboard(boards[""]).figure_
     for name, board in boards.items():
         _print_board(board, name)
     if category:
@@ -145,10 +143,8 @@ def leaderboard(
         _write_boards(boards, output)
         say(f"leaderboard written to {output}")
     if html is not None:
-        from rankshot.report import render_board, write_page
-
         raters = _find_raters(rankings, next(iter(boards.values())))
-        write_page(render_board(boards, title=votes.stem, raters=raters), html)
+        report.write_page(report.render_board(boards, title=votes.stem, raters=raters), html)
         say(f"page written to {html}")
     if plot is not None:
         with replace_file(plot) as stream:

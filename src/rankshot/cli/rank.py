@@ -281,10 +281,10 @@ def require_known(
             "FOLDER asks again, and --skip-unknown leaves the class out"
         )
     if unknown:
+        described = describe_unknown(unknown, classes.targets + classes.items, classes.words)
         raise RankshotError(
-            f"{describe_unknown(unknown, classes.words)}. Correct the name (here or in saved "
-            "answers), give words to look up with --names FILE, or leave it out (`rankshot rank "
-            "--skip-unknown` does)"
+            f"{described}. Correct the name (here or in saved answers), give words to look up with "
+            "--names FILE, or leave it out (`rankshot rank --skip-unknown` does)"
         )
 
 

@@ -171,6 +171,7 @@ def recognise(
         if options.examples is not None:
             examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
         ids = [name for names, _ in table.inputs() for name in names]
+        table = replace(table, n_rows=len(ids))
         sample = table.sample(features=examples is not None)
         found = inference.recognise(
             sample,

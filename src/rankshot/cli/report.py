@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from rankshot.report.images import Outcomes, Thumbnail
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.metrics import Interval
 
 TITLE = "Zero-shot predictions"
 MAX_PLACES = 10
@@ -273,17 +272,15 @@ def _read_labels(
     return predicted, labels, remark
 
 
-def _find_predicted(options: HeadOptions) -> Interval | None:
+def _find_predicted(options: HeadOptions) -> zeroshot.metrics.Interval | None:
     """Return the accuracy that a rehearsal predicted, if the settings say it."""
-    from rankshot.zeroshot.metrics import Interval
-
     settings: dict[str, Any] = {}
     if options.settings_file is not None:
         settings = json.loads(options.settings_file.read_bytes())
     elif options.fitted is not None:
         settings = options.fitted.provenance_.get("settings", {})
     found = settings.get("notes", {}).get(PREDICTED)
-    return None if found is None else Interval(*found)
+    return None if found is None else zeroshot.metrics.Interval(*found)
 
 
 def _build_page(outcomes: Outcomes) -> pages.Report:

@@ -21,6 +21,8 @@ Array = Any
 """An array of any library."""
 Library = Any
 """The namespace of functions of an array library."""
+Dtype = np.dtype[np.floating]
+"""A precision: float32 or float64."""
 Constants = dict[str, Any]
 """The arrays that a formula needs, by name."""
 Lost = list[Any] | None
@@ -75,6 +77,11 @@ def as_real_floats(array: Array, xp: Library) -> Array:
         # As NumPy does, where single precision does not hold all numbers.
         return xp.astype(array, xp.float64 if name.endswith(("32", "64")) else xp.float32)
     raise RankshotError(f"scores must be a table of numbers, not of {name}")
+
+
+def as_double(array: Array, xp: Library) -> Array:
+    """Return a NumPy array in double precision, and an array of another library as it is."""
+    return np.asarray(array, np.float64) if xp is np else array
 
 
 def to_library(array: NDArray[Any], xp: Library, like: Array) -> Array:

@@ -290,9 +290,9 @@ def _rank(
     )
     shown = () if examples is None else np.asarray(examples[1]).astype(str).tolist()
     if unknown := [name for name in new if name not in {*rankings.target_names, *shown}]:
+        described = describe_unknown(unknown, targets + seen.names, seen.words)
         raise RankshotError(
-            f"{describe_unknown(unknown, {})}. Correct the name, rank the class in another way, or "
-            "leave it out"
+            f"{described}. Correct the name, rank the class in another way, or leave it out"
         )
     return rankings
 

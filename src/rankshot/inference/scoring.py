@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, RowError, format_count, format_share, short_repr
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
@@ -633,6 +634,15 @@ class NetworkCheck(NamedTuple):
         return lines + [f"warning: {doubt}" for doubt in self.doubts]
 
 
+def _small_batches(
+    batches: Iterable[tuple[Ids | None, Scores]],
+) -> Iterator[tuple[Ids | None, Scores]]:
+    """Divide batches: each needs several arrays of its size."""
+    for ids, batch in batches:
+        for rows in row_blocks(len(batch), batch.values.shape[1]):
+            yield None if ids is None else ids[rows], batch[rows]
+
+
 def check_scores(
     batches: Iterable[tuple[Ids | None, Scores]], labels: Mapping[str, str] | None = None
 ) -> NetworkCheck:
@@ -660,7 +670,7 @@ def check_scores(
     counts: Any = 0
     total: Any = 0
     probability, n_unequal, right = 0.0, 0, []
-    for ids, batch in batches:
+    for ids, batch in _small_batches(batches):
         items = batch.items
         values = np.asarray(class_scores(batch.values, batch.kind, len(items), {}, np), float)
         first = most_probable(values)

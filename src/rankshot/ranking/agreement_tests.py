@@ -14,7 +14,7 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import Seed, require_generator, require_number, require_whole_number
 from rankshot.ranking.consensus.precedence import precedence
-from rankshot.ranking.construction import number_labels, require_length
+from rankshot.ranking.construction import number_labels, require_one_each
 from rankshot.ranking.matrices import ABSENT, levels
 from rankshot.ranking.parts import require_one_subject
 from rankshot.ranking.rankings import Rankings, require_rankings
@@ -397,7 +397,7 @@ def compare_groups(
     1.0
     """
     require_one_subject(require_rankings(rankings))
-    labels = np.array([str(label) for label in require_length(groups, len(rankings), "groups")])
+    labels = np.array([str(label) for label in require_one_each(groups, len(rankings), "groups")])
     units = _find_units(rankings)
     names, labelled = np.unique(labels[rankings.weights > 0][units.rows], return_inverse=True)
     group = np.empty(len(units.names), np.int64)

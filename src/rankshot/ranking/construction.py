@@ -429,7 +429,7 @@ def validate_columns(
     where: Where = describe_row,
 ) -> tuple[Column, Column, Column, Column, Column]:
     """Return the validated columns of ``n`` rankings: subset, weight, target, source, rater."""
-    kinds = [kind] if isinstance(kind, str) else require_length(kind, n, "kind")
+    kinds = [kind] if isinstance(kind, str) else require_one_each(kind, n, "kind")
     rule = "kind must be 'top' or 'subset', not {}"
     refuse_first(kinds, ("top", "subset").__contains__, rule, where)
     is_subset = np.fromiter((value == "subset" for value in kinds), bool, len(kinds))
@@ -442,9 +442,10 @@ def validate_columns(
     )
 
 
-def require_length(values: Iterable[object], n: int, what: str) -> list[Any]:
+def require_one_each(values: Iterable[object], n: int, what: str) -> list[Any]:
     """Return a list of values, one per ranking."""
-    found = list(values) if isinstance(values, Iterable) else None
+    is_list = isinstance(values, Iterable) and not isinstance(values, str)
+    found = list(values) if is_list else None
     if found is None or len(found) != n:
         given = short_repr(values) if found is None else f"{len(found)} entries"
         raise RankshotError(f"{what} must have one entry for each of {n} rankings, not {given}")
@@ -455,7 +456,7 @@ def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray
     """Return K for each of ``n`` rankings, from one number for all or one for each."""
     if not isinstance(k, LIST_TYPES) or np.ndim(k) == 0:
         return np.full(n, require_whole_number("k", cast("int", k), most=n_items))
-    lengths = np.array(require_length(require_whole_numbers("k", k), n, "k"), np.int64)
+    lengths = np.array(require_one_each(require_whole_numbers("k", k), n, "k"), np.int64)
     refuse_first(
         lengths.tolist(),
         lambda value: 1 <= value <= n_items,
@@ -467,7 +468,7 @@ def require_lengths(k: int | NDArray[np.int64], n: int, n_items: int) -> NDArray
 
 def _weight_column(weights: ArrayLike, n: int, where: Where) -> NDArray[np.float64]:
     refuse_masked("weights", weights)
-    values = require_length(cast("Iterable[Any]", weights), n, "weights")
+    values = require_one_each(cast("Iterable[Any]", weights), n, "weights")
     try:
         column = np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -492,7 +493,7 @@ def _label_column(labels: Labels, n: int, what: str, where: Where) -> NDArray[np
     if labels is None or isinstance(labels, str):
         column[:] = labels
         return column
-    values = require_length(labels, n, what)
+    values = require_one_each(labels, n, what)
     if not set(map(type, values)) <= {str, type(None)} or "" in values:
         rule = f"{what[:-1]} must be a whole number or text that is not empty, not {{}}"
         refuse_first(values, lambda label: label is None or as_name(label) is not None, rule, where)
@@ -630,7 +631,7 @@ def encode_pairs(
     sides = [_as_column(winners, "winners"), _as_column(losers, "losers")]
     n = len(sides[0])
     if len(sides[1]) != n:
-        require_length(sides[1], n, "losers")
+        require_one_each(sides[1], n, "losers")
     names, codes = encode_names(sides, items, lambda i: describe_pair(i % n))
     pairs = codes.reshape(2, n)
     if (same := pairs[0] == pairs[1]).any():
@@ -641,7 +642,7 @@ def encode_pairs(
         refuse_masked("ties", ties)
         values = ties
         if not (isinstance(ties, np.ndarray) and ties.dtype == bool and ties.shape == (n,)):
-            values = require_length(cast("Iterable[Any]", ties), n, "ties")
+            values = require_one_each(cast("Iterable[Any]", ties), n, "ties")
             rule = "a tie must be True or False, not {}"
             refuse_first(values, lambda x: isinstance(x, (bool, np.bool_)), rule, describe_pair)
         tied = np.array(values, bool)

@@ -35,7 +35,7 @@ from rankshot.zeroshot.metrics import (
     find_largest_confusions,
     mean_class_interval,
     per_class_accuracy,
-    require_probabilities,
+    reliability,
     wilson_interval,
 )
 from rankshot.zeroshot.scores import Scores
@@ -85,7 +85,6 @@ def evaluate_predictions(
     """
     names = tuple(map(str, classes))
     by_class = per_class_accuracy(truth, predicted)
-    scored = require_probabilities(truth, proba, names)
     per_class = tuple(by_class.get(name, float("nan")) for name in names)
     n_inputs = tuple(int((truth == name).sum()) for name in names)
     return Evaluation(
@@ -95,7 +94,7 @@ def evaluate_predictions(
         per_class=per_class,
         n_inputs=n_inputs,
         confusion=count_confusions(truth, predicted, names),
-        calibration=scored.reliability(),
+        calibration=reliability(truth, proba, names),
     )
 
 
@@ -271,9 +270,10 @@ def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
         return [
             "Label some inputs. No class is clearly less accurate than others, so any class helps."
         ]
-    pairs = [f"{line.bar.name} and {line.confused_with[0]}" for line in weak]
+    # Two classes that are confused with each other are named once.
+    pairs = dict.fromkeys(tuple(sorted([line.bar.name, line.confused_with[0]])) for line in weak)
     what = "Label a few inputs of these classes, or add rankings that contrast them"
-    return [f"{what}: {'; '.join(pairs)}."]
+    return [f"{what}: {'; '.join(map(' and '.join, pairs))}."]
 
 
 def _find_weak_classes(found: Evaluation) -> list[ClassLine]:

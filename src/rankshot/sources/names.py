@@ -703,7 +703,8 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     noun that differs by one letter: one too many, one missing, one different, or two neighbours
     exchanged. In a name of several words, this applies to each word that is not in WordNet. A
     number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
-    synonyms separated by commas are never reported.
+    synonyms separated by commas are never reported. If several nouns are as near in spelling, the
+    one whose meaning is nearest to another of the names is suggested.
 
     Parameters
     ----------
@@ -714,17 +715,24 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     >>> from rankshot.sources import find_misspellings
     >>> find_misspellings(["water_lilly", "sea_horses", "maple_tree", "labradore_retreiver"])
     {'water_lilly': 'water_lily', 'labradore_retreiver': 'labrador_retriever'}
+    >>> find_misspellings(["okapy", "zebra"]), find_misspellings(["okapy", "approval"])
+    ({'okapy': 'okapi'}, {'okapy': 'okay'})
     """
-    nouns = load_nouns()
-    suggestions = {name: suggest_noun(nouns, name) for name in as_names(names, "names")}
+    nouns, names = load_nouns(), as_names(names, "names")
+    lemmas = [lemma for name in names for lemma in nouns.spellings(name)[:1]]
+    meant = [sense for lemma in lemmas for sense in nouns.senses(lemma)]
+    suggestions = {name: suggest_noun(nouns, name, meant) for name in names}
     return {name: noun for name, noun in suggestions.items() if noun is not None}
 
 
-def describe_unknown(names: Sequence[str], words: Mapping[str, str]) -> str:
-    """Return what a message says of classes that no source knows; ``words`` are looked up."""
-    near = find_misspellings([words.get(name, name) for name in names])
-    hints = [f"{word!r} may be {noun!r}" for word, noun in near.items()]
-    return f"no source knows {'; '.join([quote_names(names), *hints])}"
+def describe_unknown(
+    unknown: Sequence[str], classes: Iterable[str], words: Mapping[str, str]
+) -> str:
+    """Return what a message says of those classes that no source knows; ``words`` are looked up."""
+    near = find_misspellings(dict.fromkeys(words.get(name, name) for name in classes))
+    looked_up = [words.get(name, name) for name in unknown]
+    hints = [f"{word!r} may be {near[word]!r}" for word in looked_up if word in near]
+    return f"no source knows {'; '.join([quote_names(unknown), *hints])}"
 
 
 # ---- Rehearsal

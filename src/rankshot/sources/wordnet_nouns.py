@@ -206,11 +206,12 @@ MAX_SPELLINGS = 100
 _NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
 
 
-def suggest_noun(nouns: Nouns, name: str) -> str | None:
+def suggest_noun(nouns: Nouns, name: str, near_to: Sequence[int] = ()) -> str | None:
     """Return a noun that a name may be misspelt from, or None.
 
-    A number at the end of the name is ignored. Senses, ids and synonyms separated by commas are
-    not words to correct.
+    Of several nouns, the one whose first sense is nearest to one of the synsets ``near_to`` is
+    returned. A number at the end of the name is ignored. Senses, ids and synonyms separated by
+    commas are not words to correct.
     """
     if is_sense(name) or "," in name or _is_noun(nouns, name):
         return None
@@ -227,10 +228,13 @@ def suggest_noun(nouns: Nouns, name: str) -> str | None:
         ]
         if np.prod([float(len(choice)) for choice in choices]) <= MAX_SPELLINGS:
             near = {text for text in map("_".join, product(*choices)) if text in nouns}
-    # The first letter is seldom wrong; and then the more common noun.
-    return max(
-        near, key=lambda noun: (noun[0] == text[0], sum(nouns.counts(noun)), noun), default=None
-    )
+
+    def rank(noun: str) -> tuple[bool, float, int, str]:
+        similarity = compare_synsets(nouns, "path", nouns.senses(noun)[:1], near_to)
+        return noun[0] == text[0], similarity.max(initial=0), sum(nouns.counts(noun)), noun
+
+    # The first letter is seldom wrong; then by meaning; then the more common noun.
+    return max(near, key=rank, default=None)
 
 
 def _is_noun(nouns: Nouns, text: str) -> bool:

@@ -3,6 +3,7 @@ from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
 from .evidence import word_evidence as word_evidence
+from .examples import ExampleFacts as ExampleFacts
 from .explanation import Explanation as Explanation, explain as explain
 from .files.predictions import (
     open_predictions as open_predictions,
@@ -15,7 +16,6 @@ from .heads.batch_refinement import BatchRefinement as BatchRefinement
 from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
 from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
 from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
-from .heads.semantic_head import ExampleFacts as ExampleFacts
 from .heads.similarity_heads import ConSE as ConSE, DirectSimilarity as DirectSimilarity
 from .heads.weighted_mean import WeightedMean as WeightedMean
 from .metrics import Bootstrap as Bootstrap

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankshot.core.arrays import (
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
     device_of,
@@ -77,7 +78,7 @@ class Top(NamedTuple):
 
 def normalize_log_proba(
     log_posterior: Floats,
-    dtype: np.dtype[np.floating],
+    dtype: Dtype,
     temperature: float = 1.0,
     allowed: NDArray[np.bool_] | None = None,
 ) -> Floats:
@@ -178,13 +179,13 @@ class FittedHead(Columns, Protocol):
 
     @property
     def temperature_(self) -> float: ...  # noqa: D102
+    def _list_temperatures(self) -> tuple[float, ...]: ...
     def _block_rows(self, kind: Kind) -> int: ...
     def _formula_cells(self, kind: Kind) -> int: ...
-    def _full_constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants: ...
-    def _full_formula(
+    def _constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants: ...
+    def _log_posterior(
         self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost
     ) -> Array: ...
-    def _full_log_posterior(self, values: Floats, kind: Kind) -> Floats: ...
 
 
 ARRAY_CELLS = 1 << 28
@@ -215,10 +216,13 @@ def run_head(
             log_posterior = xp.where(mask, log_posterior, -np.inf)
         return log_softmax(log_posterior / head.temperature_, xp, 1) if normalize else log_posterior
     result = np.empty((len(table), len(head.classes_)), table.values.dtype)
+    c = head._constants(table.kind, result.dtype, np)
     for rows in iterate_rows(head, table):
-        block = head._full_log_posterior(table._inputs(rows, head), table.kind)
+        block = head._log_posterior(table._inputs(rows, head), table.kind, c, np, None).T
         if normalize:
             allowed = None if mask is None else mask[rows].T
+            # With one row per class, sums over classes are faster.
+            block = np.ascontiguousarray(block)
             block = normalize_log_proba(block, result.dtype, head.temperature_, allowed)
         result[rows] = block.T
     return result
@@ -233,7 +237,7 @@ def _run_lazily(
             "candidates need scores in memory: pass them for each block of a Dask array, "
             "with dask.array.map_blocks"
         )
-    if head.n_features_:
+    if head.n_extra_columns_:
         raise RankshotError(
             "the head needs features or evidence of each input, which Dask arrays and data "
             "frames do not have: pass Scores(values, items, features=, evidence=) of each block"
@@ -274,12 +278,12 @@ def _run_formula(head: FittedHead, table: Scores, xp: Library) -> Array:
 def _run_block(head: FittedHead, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
     if "jax" in xp.__name__:
         # Under its transformations, nothing may depend on values.
-        return head._full_formula(f, kind, c, xp, None)
+        return head._log_posterior(f, kind, c, xp, None)
     lost: list[Array] = []
-    result = head._full_formula(f, kind, c, xp, lost)
+    result = head._log_posterior(f, kind, c, xp, lost)
     # How many inputs are lost is known without a look at any value.
     if any(xp.nonzero(where)[0].shape[0] for where in lost):
-        return head._full_formula(f, kind, c, xp, None)
+        return head._log_posterior(f, kind, c, xp, None)
     return result
 
 
@@ -295,7 +299,8 @@ def _convert_constants(head: FittedHead, values: Array, kind: Kind, xp: Library)
     """Return the constants in the library, precision and device of some scores; kept."""
     # What torch makes in its inference mode has no place in the computation of a gradient.
     mode = getattr(xp, "is_inference_mode_enabled", bool)()
-    key = kind, xp.__name__, str(values.dtype), str(device_of(values)), mode
+    place = xp.__name__, str(values.dtype), str(device_of(values)), mode
+    key = kind, *place, *head._list_temperatures()
     classes, kept = _CONVERTED.get(head, (None, {}))
     # Another fit makes other constants.
     if classes is not head.classes_:
@@ -304,7 +309,7 @@ def _convert_constants(head: FittedHead, values: Array, kind: Kind, xp: Library)
         return kept[key]
     constants = {
         name: to_library(array, xp, values)
-        for name, array in head._full_constants(kind, numpy_dtype(values)).items()
+        for name, array in head._constants(kind, numpy_dtype(values), xp).items()
     }
     # What JAX makes inside a transformation is not valid outside.
     if "jax" not in xp.__name__:

@@ -1,11 +1,14 @@
 """Labelled examples of new classes: what they and the rankings say of the means of the classes.
 
 How much each of them counts is measured on the examples themselves, from the first one on.
+`fit_class_means` has the model. `learn_examples`, at the end, applies it to scores and to features,
+and calibrates the sum of both.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +18,7 @@ from scipy.sparse import issparse
 from scipy.special import expit, softmax
 from scipy.stats import norm
 
-from rankshot.core.arrays import Array, Library, row_blocks, row_norm
+from rankshot.core.arrays import Array, Constants, Dtype, Library, row_blocks, row_norm
 from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.zeroshot.evidence import Weighed, measure_loss
 from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
@@ -100,6 +103,25 @@ class Noise(NamedTuple):
     axes: Floats
     shares: Floats
     total: Floats | None
+
+
+class Usual(NamedTuple):
+    """What is usual of standardised scores, by a reference or without one.
+
+    ``mean`` and ``std`` have one number per seen class. ``feature_share`` is ρ of features as a
+    share of that of the scores.
+    """
+
+    mean: Floats
+    std: Floats
+    noise: Noise | None
+    signal: Signal
+    feature_share: float = SHARE[0]
+
+    @classmethod
+    def without_reference(cls, n_items: int) -> Usual:
+        """Return what is known beforehand."""
+        return cls(np.zeros(n_items), np.ones(n_items), None, Signal(*SIGNAL))
 
 
 class Prototypes(NamedTuple):
@@ -383,23 +405,29 @@ def _measure_spread(x: Floats, labels: Codes, slopes: Floats, total: Floats | No
     return np.asarray(np.maximum(ratio * length, 1e-300))
 
 
-def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, Noise, Signal]:
-    """Return what a reference says: means and standard deviations of scores, their noise, and ρ.
+def measure_reference(table: Scores, coverage: Floats) -> Usual:
+    """Return what a reference says, as far as it covers each seen class.
 
-    Scores have mean 0 and variance 1 over the seen classes. All holds as far as the reference
-    covers each seen class.
+    Scores have mean 0 and variance 1 over the seen classes. The classes of features are the
+    predicted ones.
     """
     C = len(table.items)
     is_softmax = table.kind == "multiclass"
     total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
     sums, shares, weighed = np.zeros((C, C)), np.zeros((2, C)), np.zeros((C, C))
-    for rows in row_blocks(len(table), table.values.shape[1]):
+    d = 0 if table.features is None else table.features.shape[1]
+    center = np.asarray(table.features.mean(axis=0), np.float64).ravel() if d else np.zeros(0)
+    feature_sums = np.zeros((C, d))
+    for rows in row_blocks(len(table), max(table.values.shape[1], d)):
         f = standardize_rows(table.values[rows], table.kind, C)
         predicted = f.argmax(axis=1)
         total += f.sum(axis=0)
         products += f.T @ f
         counts += np.bincount(predicted, minlength=C)
         np.add.at(sums, predicted, f)
+        if d:
+            x = scale_features(as_dense(table.features[rows]), center, np)
+            np.add.at(feature_sums, predicted, x)
         if is_softmax:
             p = softmax(table.values[rows].astype(np.float64), axis=1)
             weighed += p.T @ f
@@ -421,32 +449,14 @@ def measure_reference(table: Scores, coverage: Floats) -> tuple[Floats, Floats, 
     # The squared length of an input is about 1.
     centered = (weighed - shares[0][:, None] * mean) / scale
     found = _measure_pairs(centered, shares[0], shares[1], 1.0)
-    if found is None:
-        return mean, std, noise, Signal(*SIGNAL)
-    return mean, std, noise, Signal(max(share * found, 1e-3), SHARE[1])
-
-
-def compare_signals(table: Scores, mean: Floats, std: Floats) -> float:
-    """Return ρ of the features of a reference as a share of that of its scores.
-
-    Classes are the predicted ones. The mean and the standard deviations are those of the scores.
-    """
-    C, d = len(table.items), table.features.shape[1]
-    center = np.asarray(table.features.mean(axis=0), np.float64).ravel()
-    counts, of_scores, of_features = np.zeros(C), np.zeros((C, C)), np.zeros((C, d))
-    for rows in row_blocks(len(table), max(table.values.shape[1], d)):
-        f = standardize_rows(table.values[rows], table.kind, C)
-        predicted = f.argmax(axis=1)
-        counts += np.bincount(predicted, minlength=C)
-        np.add.at(of_scores, predicted, (f - mean) / std / np.sqrt(C))
-        x = scale_features(as_dense(table.features[rows]), center, np)
-        np.add.at(of_features, predicted, x)
+    signal = Signal(*SIGNAL) if found is None else Signal(max(share * found, 1e-3), SHARE[1])
+    score_sums = (sums - counts[:, None] * mean) / scale
     by_scores, by_features = (
-        _measure_pairs(sums, counts, counts, 1.0) for sums in (of_scores, of_features)
+        _measure_pairs(each, counts, counts, 1.0) for each in (score_sums, feature_sums)
     )
-    if not by_features or not by_scores or by_features * by_scores < 0:
-        return SHARE[0]
-    return by_features / by_scores
+    if not d or not by_features or not by_scores or by_features * by_scores < 0:
+        return Usual(mean, std, noise, signal)
+    return Usual(mean, std, noise, signal, by_features / by_scores)
 
 
 def measure_between(sums: Floats, counts: Floats, total: float) -> Floats:
@@ -549,3 +559,179 @@ def center_features(features: Any, labels: Codes) -> Floats:
     there = np.unique(labels)
     means = [np.asarray(features[labels == z]).mean(axis=0) for z in there]
     return np.asarray(np.mean(means, axis=0))
+
+
+# ---- What is learned from all examples
+
+
+LINEAR = ("head_weight", "slopes", "offsets", "feature_slopes")
+"""The parts of `Additions` that log-odds are linear in."""
+
+
+class ExampleFacts(NamedTuple):
+    """What a head learned from labelled examples.
+
+    Attributes
+    ----------
+    n_examples : int
+        The number of examples.
+    slope : float
+        β: how closely the scores of the examples follow the rankings; 0 if they do not agree. Only
+        for a `WeightedMean`.
+    signal : float
+        ρ: the share of the scores, or else of the features, that the examples of a class have in
+        common.
+    only_class : str
+        The class of all examples, if it has a ranking: then nothing is learned from them, as they
+        do not show what distinguishes the class from others. Otherwise empty.
+
+    Examples
+    --------
+    >>> from rankshot.zeroshot import ExampleFacts
+    >>> ExampleFacts._fields
+    ('n_examples', 'slope', 'signal', 'only_class')
+    """
+
+    n_examples: int
+    slope: float
+    signal: float
+    only_class: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Additions:
+    """What examples and evidence add to the log-probabilities of a head: linear functions.
+
+    ``slopes`` are those of standardised scores; features are centred and scaled to length 1.
+    """
+
+    head_weight: float
+    slopes: Floats
+    offsets: Floats
+    feature_center: Floats
+    feature_slopes: Floats
+    evidence_slopes: Floats
+
+    @classmethod
+    def zeros(cls, n_items: int, n_features: int, n_classes: int) -> Additions:
+        """Return additions of nothing."""
+        return cls(
+            head_weight=0.0,
+            slopes=np.zeros((n_items, n_classes)),
+            offsets=np.zeros(n_classes),
+            feature_center=np.zeros(n_features),
+            feature_slopes=np.zeros((n_features, n_classes)),
+            evidence_slopes=np.zeros((0, n_classes)),
+        )
+
+    def constants(self, dtype: Dtype) -> Constants:
+        """Return the arrays of the formula."""
+        return {name: np.asarray(value, dtype) for name, value in vars(self).items()}
+
+    def apply(self, f: Array, std: Array, extra: Array, c: Constants, xp: Library) -> Array:
+        """Return what is added for scores with mean 0 and their ``std``, features and evidence."""
+        total = f @ c["slopes"] / std + c["offsets"]
+        n = self.feature_slopes.shape[0]
+        if n:
+            features = scale_features(extra[:, :n], c["feature_center"], xp)
+            total = total + features @ c["feature_slopes"]
+        if self.evidence_slopes.shape[0]:
+            total = total + extra[:, n:] @ c["evidence_slopes"]
+        return total
+
+    def evaluate(self, known: Known) -> Floats:
+        """Return the log-odds of some inputs."""
+        total = self.apply(known.f, 1.0, known.features, vars(self), np)
+        return np.asarray(total + self.head_weight * known.by_head)
+
+    def combine(self, a: float, other: Additions, b: float) -> Additions:
+        """Return a times these log-odds plus b times others; one of them at most has features."""
+        center = self.feature_center + other.feature_center
+        sums = {name: a * getattr(self, name) + b * getattr(other, name) for name in LINEAR}
+        return replace(self, feature_center=center, **sums)
+
+    def balance(self, known: Known) -> Additions:
+        """Return log-odds that vary as much for classes with few examples as for the others."""
+        factors = balance_classes(self.evaluate(known), known.codes)
+        linear = {name: factors * getattr(self, name) for name in LINEAR if name != "head_weight"}
+        return replace(self, **linear)
+
+
+class Known(NamedTuple):
+    """Examples: standardised scores, features, log-probabilities by the head, and classes."""
+
+    f: Floats
+    features: Floats
+    by_head: Floats
+    codes: Codes
+
+    def take(self, rows: NDArray[np.bool_]) -> Known:
+        """Return some of the examples."""
+        return Known(self.f[rows], self.features[rows], self.by_head[rows], self.codes[rows])
+
+
+def learn_examples(
+    known: Known, usual: Usual, prototypes: Prototypes | None, ranked: NDArray[np.bool_]
+) -> tuple[Additions, ExampleFacts]:
+    """Learn from examples, and calibrate by leaving some of them out in turn.
+
+    ``ranked`` marks the classes that the head knows without examples.
+    """
+    one, other, facts = _learn_parts(known, usual, prototypes)
+    fold, tested = assign_folds(known.codes), []
+    for group in np.unique(fold):
+        kept, left = known.take(fold != group), known.take(fold == group)
+        # An example that is all that is known of a class cannot be left out.
+        left = left.take(ranked[left.codes] | np.isin(left.codes, kept.codes))
+        if len(kept.codes) and len(left.codes):
+            a, b, _ = _learn_parts(kept, usual, prototypes)
+            tested.append((a.evaluate(left), b.evaluate(left), left.codes))
+    expected = measure_dependence(one.evaluate(known), other.evaluate(known), known.codes)
+    factors = expected, expected
+    if tested:
+        by_one, by_other, codes = (np.concatenate(parts) for parts in zip(*tested, strict=True))
+        factors = fit_factors(by_one, by_other, codes, expected)
+    total = one.combine(factors[0], other, factors[1])
+    return total if total.head_weight else total.balance(known), facts
+
+
+def _learn_parts(
+    known: Known, usual: Usual, prototypes: Prototypes | None
+) -> tuple[Additions, Additions, ExampleFacts]:
+    """Return what the rankings or similarities say, and what else some examples say.
+
+    A head that knows the means of the classes learns both from the scores together.
+    """
+    n_items, n_classes = known.f.shape[1], known.by_head.shape[1]
+    u = (known.f - usual.mean) / usual.std / np.sqrt(n_items)
+    noise = usual.noise
+    if noise is None and prototypes is not None:
+        noise = measure_noise(u, known.codes, prototypes.directions)
+    by_scores = fit_class_means(u, known.codes, n_classes, usual.signal, noise, prototypes)
+    slopes = (by_scores.slopes / usual.std / np.sqrt(n_items)).T
+    none = Additions.zeros(n_items, known.features.shape[1], n_classes)
+    of_scores = replace(none, slopes=slopes, offsets=by_scores.offsets - usual.mean @ slopes)
+    expected = Signal(usual.feature_share * by_scores.signal, SHARE[1])
+    of_features, found = _learn_features(known, none, expected)
+    facts = ExampleFacts(len(known.codes), by_scores.slope, found or by_scores.signal)
+    if prototypes is not None:
+        return of_scores, of_features, facts
+    by_head = replace(none, head_weight=1.0)
+    return by_head, of_scores if found is None else of_features, facts
+
+
+def _learn_features(
+    known: Known, none: Additions, signal: Signal
+) -> tuple[Additions, float | None]:
+    """Return what the features of examples say, and ρ; None if they say nothing."""
+    if not known.features.shape[1]:
+        return none, None
+    center = center_features(known.features, known.codes)
+    x = scale_features(known.features, center, np)
+    # Features are centred by the examples, so those of a single class say nothing of others.
+    if np.ptp(known.codes) == 0 or not x.any():
+        return replace(none, feature_center=center), None
+    found = fit_class_means(x, known.codes, known.by_head.shape[1], signal)
+    slopes = found.slopes.T
+    added = replace(none, feature_center=center, feature_slopes=slopes, offsets=found.offsets)
+    return added, found.signal

@@ -292,7 +292,7 @@ def _explain_more(
     base: int | None,
 ) -> dict[str, Any]:
     """Return what examples and evidence add for each input, and the answer without them."""
-    if not isinstance(head, SemanticHead) or head._additions is None:
+    if not isinstance(head, SemanticHead) or head._added is None:
         return {}
     more: dict[str, Any] = {}
     by_head = total = head.decision_function(table) / head.temperature_

@@ -22,6 +22,7 @@ from rankshot.core.arrays import (
     LEAST,
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
     largest,
@@ -166,11 +167,11 @@ class PlackettLuceScorer:
         has_later = self._has_rest[rows] | (goes_on < self.n_items)
         return _Tie(end, taken, rows, self._order[begin:end, rows], weights, has_later)
 
-    def constants(self, dtype: np.dtype[np.floating]) -> Constants:
+    def constants(self, dtype: Dtype) -> Constants:
         """Return the arrays that the formula needs, for one precision."""
         return self._list_constants(dtype) | {"placed": self._placed.toarray()}
 
-    def _list_constants(self, dtype: np.dtype[np.floating]) -> Constants:
+    def _list_constants(self, dtype: Dtype) -> Constants:
         constants = {
             "order": self._order,
             "weights": self._weights,
@@ -371,7 +372,7 @@ class BabingtonSmithScorer:
             design += csr_array(cells, shape=design.shape)
         return design
 
-    def constants(self, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
+    def constants(self, dtype: Dtype) -> Constants:  # noqa: ARG002
         """Return the arrays that the formula needs."""
         if self._tied.size:
             raise RankshotError(
@@ -447,8 +448,7 @@ class Scorers:
 # float32: arrays have one column per input, logarithms are taken of products, and float32 stays
 # float32.
 
-Dtype = np.dtype[np.floating]
-FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+FLOAT32 = np.dtype(np.float32)
 SPARSE = 0.05
 """Below this share of cells that are not 0, a sparse matrix is faster than a dense one."""
 LARGE = 30.0

@@ -275,7 +275,16 @@ def reliability(
     0.3
     """
     n_bins = require_whole_number("n_bins", n_bins)
-    return require_probabilities(y_true, proba, classes).reliability(n_bins)
+    truth, values = require_probabilities(y_true, proba, classes)
+    own, top = values[np.arange(len(truth)), truth], values.max(axis=1)
+    right = np.where(own == top, 1 / (values == top[:, None]).sum(axis=1), 0.0)
+    top = np.minimum(top, 1.0)
+    # Not linspace: a multiple of a rounded step is not always the fraction nearest to b / n.
+    edges = np.arange(n_bins + 1) / n_bins
+    bins = np.maximum(np.searchsorted(edges, top) - 1, 0)
+    count = np.bincount(bins, minlength=n_bins)
+    confidence, share = (_divide(np.bincount(bins, x, n_bins), count) for x in (top, right))
+    return Reliability(edges, confidence, share, count)
 
 
 def expected_calibration_error(
@@ -335,30 +344,7 @@ class Reliability:
         return float(np.average(gap, weights=self.count[used]))
 
 
-class ScoredTable(NamedTuple):
-    """A validated table: the column of each row's true class, and the numbers."""
-
-    truth: NDArray[np.intp]
-    values: Floats
-
-    def reliability(self, n_bins: int = 15) -> Reliability:
-        """Compare confidence and accuracy; the numbers must be probabilities."""
-        top = np.minimum(self.values.max(axis=1), 1.0)
-        # Not linspace: a multiple of a rounded step is not always the fraction nearest to b / n.
-        edges = np.arange(n_bins + 1) / n_bins
-        bins = np.maximum(np.searchsorted(edges, top) - 1, 0)
-        count = np.bincount(bins, minlength=n_bins)
-        confidence = _shares(np.bincount(bins, top, n_bins), count)
-        right = _shares(np.bincount(bins, self._chance_of_best(), n_bins), count)
-        return Reliability(edges, confidence, right, count)
-
-    def _chance_of_best(self) -> Floats:
-        """Return the probability that each true class is the best if ties are decided at random."""
-        own, top = self.values[np.arange(len(self.truth)), self.truth], self.values.max(axis=1)
-        return np.where(own == top, 1 / (self.values == top[:, None]).sum(axis=1), 0.0)
-
-
-def _shares(parts: NDArray[np.floating | np.integer], wholes: NDArray[np.int64]) -> Floats:
+def _divide(parts: NDArray[np.floating | np.integer], wholes: NDArray[np.int64]) -> Floats:
     """Divide, with NaN where the divisor is 0."""
     unknown = np.full(wholes.shape, np.nan)
     return np.asarray(np.divide(parts, wholes, out=unknown, where=wholes > 0))
@@ -366,33 +352,23 @@ def _shares(parts: NDArray[np.floating | np.integer], wholes: NDArray[np.int64])
 
 def require_probabilities(
     y_true: ArrayLike, proba: ArrayLike, classes: Iterable[object]
-) -> ScoredTable:
-    """Validate labels and a table of probabilities, one per class."""
-    rule = "probabilities must be from 0 to 1 (apply np.exp to log-probabilities)"
-    return require_scored_table(y_true, proba, classes, 0, 1 + PROBABILITY_ROUNDING, rule)
-
-
-def require_scored_table(
-    y_true: ArrayLike,
-    table: ArrayLike,
-    classes: Iterable[object],
-    low: float = -np.inf,
-    high: float = np.inf,
-    rule: str = "expected a number",
-) -> ScoredTable:
-    """Validate labels, and a table of numbers between ``low`` and ``high``, one per class."""
+) -> tuple[NDArray[np.intp], Floats]:
+    """Validate labels and a table of probabilities, and return the column of each label, and it."""
     names, labels = as_names(classes, "classes"), require_labels(y_true, "y_true")
-    values = np.asarray(table, dtype=np.float64)
+    values = np.asarray(proba, dtype=np.float64)
     if values.shape != (len(labels), len(names)):
         raise RankshotError(
             f"{len(labels)} labels in y_true and {len(names)} classes need probabilities of shape "
             f"({len(labels)}, {len(names)}), not {values.shape}"
         )
     # The extremes are NaN if any cell is NaN, and finding them takes no memory.
-    if not (values.min() >= low and values.max() <= high):
-        row, column = np.argwhere(~((values >= low) & (values <= high)))[0]
-        where = f"row {row}, class {short_repr(names[column])}"
-        raise RankshotError(f"{where}: {rule}, not {values[row, column]}")
+    most = 1 + PROBABILITY_ROUNDING
+    if not (values.min() >= 0 and values.max() <= most):
+        row, column = np.argwhere(~((values >= 0) & (values <= most)))[0]
+        raise RankshotError(
+            f"row {row}, class {short_repr(names[column])}: probabilities must be from 0 to 1 "
+            f"(apply np.exp to log-probabilities), not {values[row, column]}"
+        )
     code = {name: i for i, name in enumerate(names)}
     codes = np.fromiter((code.get(label, -1) for label in labels), np.intp, len(labels))
     if codes.min() < 0:
@@ -401,7 +377,7 @@ def require_scored_table(
             f"y_true, row {row}: {short_repr(labels[row])} is not one of the {len(names)} classes"
             f"{suggest_name(labels[row], names)}"
         )
-    return ScoredTable(codes, values)
+    return codes, values
 
 
 def compare_labels(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[list[str], Floats]:

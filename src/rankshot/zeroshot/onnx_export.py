@@ -41,10 +41,16 @@ WEIGHTS_OF: dict[str, int | None] = {
 }
 """Linear layers, with the place of the weights among their inputs; None for attributes."""
 QUANTIZES = {"QuantizeLinear", "DynamicQuantizeLinear"}
-Probe = tuple[dict[str, NDArray[np.generic]], NDArray[np.floating], NDArray[np.floating] | None]
-"""Random inputs of a graph, and the scores and features that the head gets of them."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
+
+
+class Probe(NamedTuple):
+    """Random inputs of a graph, and the scores and features that the head gets of them."""
+
+    inputs: dict[str, NDArray[np.generic]]
+    scores: NDArray[np.floating]
+    features: NDArray[np.floating] | None = None
 
 
 class Exported(NamedTuple):
@@ -166,10 +172,10 @@ class _Graph:
         self._inputs: dict[str, object] = {SCORES: scores}
         self._scores = self._xp.asarray(scores)
         self._features: list[Array] = []
-        self._take_features(head.n_features_)
+        self._take_features(head.n_extra_columns_)
         self.metadata: dict[str, str] = {}
         values = 5 * np.random.default_rng(0).standard_normal((16, self._columns), np.float32)
-        self._probe: Probe | None = ({SCORES: values}, values, None)
+        self._probe: Probe | None = Probe({SCORES: values}, values)
         self.from_probabilities = False
 
     def _take_features(self, n: int) -> None:
@@ -203,7 +209,7 @@ class _Graph:
         self._scores = self._xp.reshape(scores, (-1, self._columns))
         self._features = [] if layer is None else [self._xp.asarray(outputs[layer])]
         n_evidence = len(self._head.evidence_classes_)
-        self._take_features(self._head.n_features_ if layer is None else n_evidence)
+        self._take_features(self._head.n_extra_columns_ if layer is None else n_evidence)
         self.from_probabilities = self._gives_probabilities(network, chosen)
         if self.from_probabilities:
             scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
@@ -215,10 +221,9 @@ class _Graph:
         The network is run to see whether these are as many.
         """
         n, wanted = len(network.graph.output), self._head.n_features_
-        wanted -= len(self._head.evidence_classes_)
         layer = add_last_layers(network).get(chosen) if wanted else None
         self._probe = _try_network(network, chosen, layer)
-        features = None if self._probe is None else self._probe[2]
+        features = None if self._probe is None else self._probe.features
         if layer is not None and features is not None and features.shape[1:] == (wanted,):
             (value,) = (one for one in network.graph.output if one.name == layer)
             value.type.tensor_type.shape.dim.add(dim_param="inputs")
@@ -233,7 +238,7 @@ class _Graph:
             return True
         if self._kind != "multiclass" or self._probe is None:
             return False
-        return are_probabilities(self._probe[1])
+        return are_probabilities(self._probe.scores)
 
     def measure_difference(self, model: ModelProto) -> float:
         """Return how far the graph is from network and head, one after the other."""
@@ -243,11 +248,11 @@ class _Graph:
         values = values.reshape(-1, self._columns).astype(np.float32)
         make = Scores.from_probabilities if self.from_probabilities else Scores
         scores = make(values, head.items_, self._kind)
-        if head.n_features_:
+        if head.n_extra_columns_:
             shape = len(scores), self.n_features
             given = np.random.default_rng(1).standard_normal(shape, np.float32)
             inputs = inputs | ({FEATURES: given} if self.n_features else {})
-            own = [] if self.n_features == head.n_features_ else [cast("Any", features)]
+            own = [] if self.n_features == head.n_extra_columns_ else [cast("Any", features)]
             scores = scores._with_columns(np.hstack([*own, given]), head)
         found = _open_session(model).run([PROBABILITIES], inputs)[0]
         return float(np.abs(found - head.predict_proba(scores)).max())
@@ -278,10 +283,10 @@ class _Graph:
         xp, head = self._xp, self._head
         constants = {
             name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
-            for name, array in head._full_constants(self._kind, np.dtype(np.float32)).items()
+            for name, array in head._constants(self._kind, np.dtype(np.float32), xp).items()
         }
         f = xp.concat([self._scores, *self._features], axis=1)
-        log_posterior = head._full_formula(f, self._kind, constants, xp, None)
+        log_posterior = head._log_posterior(f, self._kind, constants, xp, None)
         log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
         outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
         model = self._spox.build(
@@ -365,7 +370,7 @@ def _try_network(network: ModelProto, output: str, layer: str | None) -> Probe |
         scores, *features = _open_session(network).run(names, inputs)
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
-    return (inputs, scores, *(features or [None])) if np.isfinite(scores).all() else None
+    return Probe(inputs, scores, *features) if np.isfinite(scores).all() else None
 
 
 def _inputs_of(network: ModelProto) -> list[ValueInfoProto]:

@@ -300,6 +300,6 @@ def _try_head(head: BaseHead) -> None:
     """Raise unless a head gives probabilities: then its parts fit together."""
     kind = head._expected_kind() or "multiclass"
     scores = Scores(np.zeros((1, n_columns(len(head.items_), kind))), head.items_, kind)
-    scores = scores._with_columns(np.zeros((1, head.n_features_)), head)
+    scores = scores._with_columns(np.zeros((1, head.n_extra_columns_)), head)
     if not np.isclose(head.predict_proba(scores).sum(), 1):
         raise RankshotError("its numbers do not define probabilities")

@@ -40,6 +40,7 @@ from rankshot.zeroshot.evidence import (
     fit_evidence,
     fit_temperature,
 )
+from rankshot.zeroshot.examples import ExampleFacts
 from rankshot.zeroshot.heads.base import (
     LEAST_INPUTS,
     BaseHead,
@@ -51,7 +52,7 @@ from rankshot.zeroshot.heads.base import (
     source_names,
 )
 from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew, fit_gate
-from rankshot.zeroshot.heads.semantic_head import ExampleFacts, Examples, SemanticHead
+from rankshot.zeroshot.heads.semantic_head import Examples, SemanticHead
 from rankshot.zeroshot.heads.weighted_mean import (
     WeightedMean,
     require_source_weights,
@@ -68,6 +69,8 @@ from rankshot.zeroshot.scores import Scores, class_scores
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
+Correlations = tuple[Labels, Floats]
+"""Some classes, and the correlations of their decision values."""
 Grid = Mapping[str, Sequence[object]]
 GRID: Grid = {"k": (5, 10, 15), "decay": (0.25, 0.5, 0.75)}
 """The settings that are tried by default, as far as the head has these parameters."""
@@ -486,7 +489,7 @@ class Trial:
     plan: Plan
     accuracy: Interval
     by_class: dict[str, float]
-    correlations: list[tuple[Labels, Floats]] = field(repr=False)
+    correlations: Sequence[Correlations] = field(repr=False)
 
     def is_clearly_better(self, other: Trial, n_errors: float = 1.0) -> bool:
         """Return whether the gain is larger than this number of standard errors over the classes.
@@ -573,9 +576,8 @@ class _Trials:
             parts.append(Weighed(one.values, given / scale, one.columns, weight))
         temperature, evidence_weight = fit_evidence(parts)
         plan = self.with_params(temperature=temperature, evidence_weight=evidence_weight)
-        tried = self._evaluate("with evidence", plan)
         # Accuracies are predicted from rankings and a reference, which has no such evidence.
-        tried.correlations[:] = self.chosen.correlations
+        tried = self._evaluate("with evidence", plan, self.chosen.correlations)
         self._keep_if_better([tried])
 
     def _choose_source_weights(self) -> None:
@@ -632,26 +634,30 @@ class _Trials:
         head = plan.fit(fold.semantics, fold.seen, evidence=evidence)
         return cast("SemanticHead", head)
 
-    def _evaluate(self, what: str, plan: Plan) -> Trial:
+    def _evaluate(
+        self, what: str, plan: Plan, correlations: Sequence[Correlations] | None = None
+    ) -> Trial:
         """Measure one way to recognise the held-out classes; the same way only once."""
         for trial in self.trials:
             if trial.plan.to_json() == plan.to_json():
                 return trial
         self._line.update(what)
-        outcomes, correlations = [], []
+        outcomes, found = [], []
         for fold in self.folds:
             head = self.fit(fold, plan)
             values = np.asarray(head.decision_function(fold.new), np.float64)
             outcomes.append(_Outcome(fold.new_label, head.classes_, values))
             # Without a reference, correlations are those over the inputs themselves.
             table = fold.seen if len(fold.seen) > 1 else fold.new
-            correlations.append((head.classes_, correlate_classes(head, table)))
+            if correlations is None:
+                found.append((head.classes_, correlate_classes(head, table)))
         labels = np.concatenate([one.labels for one in outcomes])
         right = np.concatenate(
             [one.classes[most_probable(one.values)] == one.labels for one in outcomes]
         )
         by_class = {str(z): float(right[labels == z].mean()) for z in np.unique(labels)}
-        trial = Trial(what, plan, metrics.class_interval(labels, right), by_class, correlations)
+        accuracy = metrics.class_interval(labels, right)
+        trial = Trial(what, plan, accuracy, by_class, correlations or found)
         self.trials.append(trial)
         self._outcomes.append(outcomes)
         return trial

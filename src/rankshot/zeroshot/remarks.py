@@ -9,6 +9,7 @@ from typing import cast
 from rankshot.core.errors import format_count, quote_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.registry import TABLES
+from rankshot.zeroshot.examples import ExampleFacts
 from rankshot.zeroshot.heads.base import (
     BaseHead,
     Semantics,
@@ -16,7 +17,7 @@ from rankshot.zeroshot.heads.base import (
     source_names,
     sources_of,
 )
-from rankshot.zeroshot.heads.semantic_head import ExampleFacts, SemanticHead
+from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
 
 EXPECTED = (
@@ -41,7 +42,7 @@ def describe_fit(head: BaseHead, reference: Scores | None = None) -> list[str]:
     if facts is not None and facts.only_class:
         found.append(f"examples: {facts.n_examples:,}; {describe_examples(facts)}")
     elif facts is not None:
-        n = inner.n_features_ - len(inner.evidence_classes_)
+        n = inner.n_features_
         by = f"compared by {n:,} features" if n else "compared by their scores"
         found.append(f"examples: {facts.n_examples:,}, {by}; {describe_examples(facts)}")
     if inner.evidence_weight_ is not None:

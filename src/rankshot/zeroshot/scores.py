@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -21,11 +21,13 @@ from rankshot.core.arrays import (
     Array,
     Constants,
     Library,
+    as_double,
     as_real_floats,
     largest,
     log_softmax,
     logaddexp,
     other_library,
+    row_blocks,
     row_norm,
     to_library,
 )
@@ -55,6 +57,9 @@ class Columns(Protocol):
 
     @property
     def n_features_(self) -> int: ...  # noqa: D102
+
+    @property
+    def n_extra_columns_(self) -> int: ...  # noqa: D102
 
     @property
     def evidence_classes_(self) -> tuple[str, ...]: ...  # noqa: D102
@@ -109,7 +114,7 @@ class Scores:
     ) -> None:
         require_choice("kind", kind, KINDS)
         names = as_names(items)
-        table = _as_floats(values)
+        table = as_floats(values)
         require_columns(tuple(table.shape), len(names), kind)
         self.__dict__.update(
             values=table,
@@ -244,9 +249,9 @@ class Scores:
         if isinstance(values, np.ndarray):
             # Sums are rounded in the order of memory: a table has one result in any order.
             values = np.ascontiguousarray(values)
-        if not head.n_features_:
+        if not head.n_extra_columns_:
             return values
-        wanted = head.n_features_ - len(head.evidence_classes_)
+        wanted = head.n_features_
         given = 0 if self.features is None else self.features.shape[1]
         if wanted and given != wanted:
             raise RankshotError(
@@ -280,8 +285,7 @@ class Scores:
 
     def _with_columns(self, columns: Array, head: Columns) -> Scores:
         """Return these scores with ``columns`` after them, as `inputs` of ``head`` has them."""
-        n = head.n_features_ - len(head.evidence_classes_)
-        names = head.evidence_classes_
+        n, names = head.n_features_, head.evidence_classes_
         evidence = Scores(columns[:, n:], names) if names else None
         return Scores(self.values, self.items, self.kind, columns[:, :n] if n else None, evidence)
 
@@ -345,7 +349,7 @@ def name_columns(scores: Any, items: tuple[str, ...]) -> Scores:
             if ID in frame.columns and ID not in items:
                 frame = frame.drop(ID)
             return Scores(frame_to_matrix(frame), frame.columns)
-    table, C = _as_floats(scores), len(items)
+    table, C = as_floats(scores), len(items)
     # Three classes have three pairs; then an array is interpreted as one column per class.
     paired = table.ndim == 2 and table.shape[1] == C * (C - 1) // 2 and table.shape[1] != C
     return Scores(table, items, "one-vs-one" if paired else "multiclass")
@@ -426,10 +430,11 @@ def pair_columns(n_items: int) -> tuple[NDArray[np.intp], NDArray[np.int8]]:
     return column, sign
 
 
-def _as_floats(values: ArrayLike | Array) -> Array:
+def as_floats(values: ArrayLike | Array) -> Array:
+    """Return numbers as float32 if they have at most this precision, else as float64."""
     if is_dask(values):
         table = as_dask_array(values)
-        return table.astype(_as_floats(empty_block(table)).dtype)
+        return table.astype(as_floats(empty_block(table)).dtype)
     if (xp := other_library(values)) is not None:
         return as_real_floats(values, xp)
     try:
@@ -446,7 +451,7 @@ def _as_floats(values: ArrayLike | Array) -> Array:
 def _as_features(features: Array, n: int) -> Array:
     """Return features that are finite numbers, one row per input; sparse ones stay sparse."""
     if other_library(features) is None:
-        features = features.tocsr() if issparse(features) else _as_floats(features)
+        features = features.tocsr() if issparse(features) else as_floats(features)
         values = features.data if issparse(features) else features
         if not np.isfinite(values).all():
             raise RankshotError("features must be finite numbers")
@@ -512,9 +517,9 @@ def class_scores(values: Array, kind: Kind, n_items: int, c: Constants, xp: Libr
     return xp.sum(pairs * c["pair_signs"], axis=2)
 
 
-def pair_constants(n_items: int, kind: Kind) -> Constants:
-    """Return what `class_scores` needs for scores of this kind."""
-    if kind != "one-vs-one":
+def pair_constants(n_items: int, kind: Kind, xp: Library) -> Constants:
+    """Return what `class_scores` needs for scores of this kind; of NumPy, nothing."""
+    if kind != "one-vs-one" or xp is np:
         return {}
     column, sign = pair_columns(n_items)
     return {"pair_columns": column.ravel(), "pair_signs": sign.astype(np.float64)}
@@ -554,7 +559,13 @@ def standardize_rows(
     NumPy arrays become float64. For other libraries, ``c`` has the constants of `pair_constants`.
     """
     f, std = center_rows(class_scores(values, kind, n_items, c or {}, xp), xp)
-    return np.asarray(f / std, np.float64) if xp is np else f / std
+    return as_double(f / std, xp)
+
+
+def standardize_blocks(table: Scores) -> Iterator[NDArray[np.float64]]:
+    """Yield the standardised scores of some rows at a time, for tables in main memory."""
+    for rows in row_blocks(len(table), table.values.shape[1]):
+        yield standardize_rows(table.values[rows], table.kind, len(table.items))
 
 
 def count_predictions(f: Floats) -> NDArray[np.float64]:

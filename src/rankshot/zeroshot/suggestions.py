@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
+from rankshot.zeroshot.examples import scale_features
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.scores import Scores, as_scores, center_rows, class_scores
 
@@ -114,10 +115,8 @@ def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np
 def _describe(scores: Scores) -> Floats:
     """Return one row of numbers per input, by which inputs differ."""
     if scores.features is not None and not issparse(scores.features):
-        centered = np.asarray(scores.features, np.float64)
-        centered = centered - centered.mean(axis=0)
-        length = np.linalg.norm(centered, axis=1, keepdims=True)
-        return np.ascontiguousarray(centered / np.where(length > 0, length, 1.0))
+        features = np.asarray(scores.features, np.float64)
+        return np.ascontiguousarray(scale_features(features, features.mean(axis=0), np))
     by_class = class_scores(scores.values, scores.kind, len(scores.items), {}, np)
     centered, std = center_rows(by_class[:, np.argsort(scores.items)].astype(np.float64))
     return np.ascontiguousarray(centered / std)

@@ -29,7 +29,7 @@ class TorchHead(torch.nn.Module):
         super().__init__()
         self.items = head.items_
         self.classes = tuple(map(str, head.classes_))
-        constants = head._full_constants(kind, np.dtype(np.float32))
+        constants = head._constants(kind, np.dtype(np.float32), xp)
         # A copy: the module does not change if the head is fitted again.
         self._head, self._kind = deepcopy(head), kind
         self._names = tuple(constants)
@@ -69,7 +69,7 @@ class TorchHead(torch.nn.Module):
         # Autocast would compute products of matrices in half precision.
         off = torch.autocast(f.device.type, enabled=False) if self._has_autocast else nullcontext()
         with off:
-            log_posterior = self._head._full_formula(f, self._kind, c, xp, lost)
+            log_posterior = self._head._log_posterior(f, self._kind, c, xp, lost)
             return cast("torch.Tensor", log_softmax(log_posterior / self.temperature, xp, 1))
 
     def _apply(self, fn: Callable[[torch.Tensor], torch.Tensor], *args: object) -> TorchHead:

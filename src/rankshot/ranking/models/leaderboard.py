@@ -24,7 +24,7 @@ from rankshot.core.validation import (
     require_whole_number,
 )
 from rankshot.ranking.consensus.precedence import item_weights, precedence
-from rankshot.ranking.construction import Labels, number_labels, require_length
+from rankshot.ranking.construction import Labels, number_labels, require_one_each
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
 from rankshot.ranking.models.davidson_luce import DavidsonLuce, HalfWins
@@ -256,7 +256,7 @@ def read_given(votes: object, names: Names, cluster: Labels, columns: Settings) 
         rankings = as_rankings(votes, **columns)
         labels = None
         if cluster is not None:
-            labels = np.array(require_length(cluster, len(rankings), "cluster"), object)
+            labels = np.array(require_one_each(cluster, len(rankings), "cluster"), object)
         return Given(rankings, None, labels)
     if not names and cluster is None:
         return Given(as_rankings(votes, **columns))

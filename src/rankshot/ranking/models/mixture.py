@@ -339,12 +339,10 @@ class EM:
         weights, shares = self._weigh(memberships)
         models, log_probs = list(state.models), state.log_probs.copy()
         for g, last in enumerate(state.models):
-            new = (
-                self.fits.fit(weights[:, g])
-                if to_the_end
-                else self.fits.improve(last, weights[:, g])
-            )
-            new_log_probs = self.fits.log_prob(new)
+            if to_the_end:
+                new, new_log_probs = self.fits.fit(weights[:, g])
+            else:
+                new, new_log_probs = self.fits.improve(last, weights[:, g])
             gain = weights[:, g] @ (new_log_probs - log_probs[:, g])
             if gain >= self.fits.penalty(new) - self.fits.penalty(last):
                 models[g], log_probs[:, g] = new, new_log_probs
@@ -354,9 +352,8 @@ class EM:
         """Start with random memberships."""
         memberships = rng.dirichlet(np.ones(self.n_groups), len(self.sample.counts))
         weights, shares = self._weigh(memberships)
-        models = [self.fits.start(w) for w in weights.T]
-        columns = [self.fits.log_prob(model) for model in models]
-        return self.evaluate(models, np.column_stack(columns), shares)
+        models, columns = zip(*map(self.fits.start, weights.T), strict=True)
+        return self.evaluate(list(models), np.column_stack(columns), shares)
 
     def start_from_raters(self, rng: np.random.Generator) -> State:
         """Start with groups around units that are far apart, as k-means++ does.
@@ -373,8 +370,9 @@ class EM:
             seed = rng.choice(len(counts), p=chance / chance.sum())
             own = copies[[seed]].toarray()[0]
             # Two thirds of the weight for the rankings of this unit, one third for all.
-            models.append(self.fits.start(2 * own / own.sum() + everybody))
-            columns.append(self.fits.log_prob(models[-1]))
+            model, column = self.fits.start(2 * own / own.sum() + everybody)
+            models.append(model)
+            columns.append(column)
             best = (copies @ np.column_stack(columns)).max(axis=1)
             chance = counts * (best.max() - best)
             if not chance.any():
@@ -384,23 +382,27 @@ class EM:
 
 
 class MallowsFits:
-    """Fits of Mallows' model to the same rankings, with the weights of any group."""
+    """Fits of Mallows' model to the same rankings, with the weights of any group.
+
+    Fits return a model and the log-probability of each ranking.
+    """
 
     def __init__(self, model: Mallows, rankings: Rankings, n_groups: int) -> None:
         self._model, self._rankings = model, rankings
         # The centres hardly change from step to step.
         self._describe = lru_cache(2 * n_groups)(partial(MallowsStatistics, rankings))
 
-    def fit(self, weights: Floats) -> Mallows:
-        """Return the model of rankings with these weights."""
+    def fit(self, weights: Floats) -> tuple[Mallows, Floats]:
+        """Fit the model to the rankings with these weights."""
         model, rankings = copy(self._model), replace(self._rankings, weights=weights)
         center = model._find_center(rankings)
-        return model._fit_spread(rankings.items, center, self._describe(center).add_up(weights))
+        model._fit_spread(rankings.items, center, self._describe(center).add_up(weights))
+        return model, self.log_prob(model)
 
     start = fit
 
-    def improve(self, last: Mallows, weights: Floats) -> Mallows:  # noqa: ARG002 - a whole fit
-        """Return the model of rankings with these weights."""
+    def improve(self, last: Mallows, weights: Floats) -> tuple[Mallows, Floats]:  # noqa: ARG002
+        """Fit the model to the rankings with these weights."""
         return self.fit(weights)
 
     def log_prob(self, model: Mallows) -> Floats:
@@ -413,7 +415,10 @@ class MallowsFits:
 
 
 class WorthFits(Likelihood):
-    """Fits of Plackett-Luce models to the same rankings, laid out once, with any weights."""
+    """Fits of Plackett-Luce models to the same rankings, laid out once, with any weights.
+
+    Fits return a model and the log-probability of each ranking.
+    """
 
     def __init__(self, model: PlackettLuce, rankings: Rankings, n_groups: int) -> None:
         self._model, self._rankings = model, rankings
@@ -424,18 +429,19 @@ class WorthFits(Likelihood):
         super().__init__(numbered, self._class_of, n_kept=2 * n_groups)
         self._rows = [block.weights.astype(np.intp) - 1 for block in self._blocks]
 
-    def fit(self, weights: Floats) -> PlackettLuce:
-        """Return the model of rankings with these weights."""
-        return clone(self._model).fit(replace(self._rankings, weights=weights))
+    def fit(self, weights: Floats) -> tuple[PlackettLuce, Floats]:
+        """Fit the model to the rankings with these weights."""
+        model = clone(self._model).fit(replace(self._rankings, weights=weights))
+        return model, self.log_prob(model)
 
-    def start(self, weights: Floats) -> PlackettLuce:
-        """Return a model to start with: two steps of Newton's method from equal worths."""
+    def start(self, weights: Floats) -> tuple[PlackettLuce, Floats]:
+        """Take two steps of Newton's method from equal worths."""
         items = self._rankings.items
         equal = copy(self._model)._with_log_worths(items, np.zeros(len(items)))
-        return self.improve(self.improve(equal, weights), weights)
+        return self.improve(self.improve(equal, weights)[0], weights)
 
-    def improve(self, last: PlackettLuce, weights: Floats) -> PlackettLuce:
-        """Return a model after a step of Newton's method for these weights."""
+    def improve(self, last: PlackettLuce, weights: Floats) -> tuple[PlackettLuce, Floats]:
+        """Take a step of Newton's method from the last model."""
         weight = float(weights.sum())
         for block, rows in zip(self._blocks, self._rows, strict=True):
             block.reweigh(weights[rows] / weight)
@@ -448,12 +454,17 @@ class WorthFits(Likelihood):
             invariant=np.ones(self.n_classes),
             max_iter=1,
         )
-        return copy(last)._with_log_worths(last.items_, found.parameters[self._class_of])
+        theta = found.parameters - found.parameters.max()
+        moved = copy(last)._with_log_worths(last.items_, theta[self._class_of])
+        # At the very numbers of the solver, for which sums are kept.
+        return moved, self._log_prob(moved, theta)
 
     def log_prob(self, model: PlackettLuce) -> Floats:
         """Return the log-probability of each ranking."""
-        theta, result = model.log_worths_[self._first], np.empty(len(self._rankings))
-        theta = theta - theta.max()
+        return self._log_prob(model, model.log_worths_[self._first])
+
+    def _log_prob(self, model: PlackettLuce, theta: Floats) -> Floats:
+        theta, result = theta - theta.max(), np.empty(len(self._rankings))
         for block, rows in zip(self._blocks, self._rows, strict=True):
             if block.split(theta) == [block]:
                 result[rows] = block.sum_up(theta).log_probs

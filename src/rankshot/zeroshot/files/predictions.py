@@ -326,8 +326,7 @@ def classify_to_file(
     is_small = len(head.items_) * len(head.classes_) < THREADED_CELLS
     limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
     with limit, open_predictions(output, head.classes_, metadata, top=top) as writer:
-        needs_features = head.n_features_ > len(head.evidence_classes_)
-        for ids, batch in table.batches(features=needs_features):
+        for ids, batch in table.batches(features=head.n_features_ > 0):
             rows = range(writer.n_rows, writer.n_rows + len(batch))
             if check_first is not None and rows.start == 0:
                 check_first(batch.values)

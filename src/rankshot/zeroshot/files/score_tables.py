@@ -49,6 +49,7 @@ from rankshot.zeroshot.scores import (
     Kind,
     Scores,
     are_probabilities,
+    as_floats,
     column_name,
     n_columns,
 )
@@ -90,10 +91,10 @@ Header = tuple[tuple[str, ...], Kind, bool, int, int | None]
 class ScoreTable:
     """A file of scores, of which only the header has been read; `batches` reads the rows.
 
-    ``n_rows`` is None for CSV, where it is only known at the end. ``n_features`` is 0 if there are
-    none, as in CSV. The ``evidence`` of another model is in memory, one row per row of the table.
-    ``score_type`` says what the numbers are; auto, if this is not known yet. The rows that `keep`
-    has read are in memory. ``header_of`` is the part of a folder whose header was read.
+    ``n_rows`` is None for CSV and folders, where it is only known at the end. ``n_features`` is 0
+    if there are none, as in CSV. The ``evidence`` of another model is in memory, one row per row of
+    the table. ``score_type`` says what the numbers are; auto, if this is not known yet. The rows
+    that `keep` has read are in memory. ``header_of`` is the part of a folder whose header was read.
     """
 
     path: Path
@@ -376,7 +377,7 @@ def _read_npz(path: Path, batch_rows: int | None) -> ScoreTable:
             raise RankshotError(f"'scores' has the shape {scores.shape}, {ID!r} {ids.shape}")
         features, n_features = None, 0
         if FEATURES in arrays:
-            features = _as_floats(_require_array(arrays, FEATURES, NUMBERS))
+            features = as_floats(_require_array(arrays, FEATURES, NUMBERS))
             if features.ndim != 2 or len(features) != len(scores):
                 raise RankshotError(
                     f"{FEATURES!r} must be numbers of shape ({len(scores)}, d), not "
@@ -435,12 +436,6 @@ def _find_kind(shape: tuple[int, ...], items: Sequence[str], given: Table | None
     )
 
 
-def _as_floats(table: Table) -> Floats:
-    """Return numbers as float32 if they have at most this precision, else as float64."""
-    single = table.dtype.kind == "f" and table.dtype.itemsize <= 4
-    return table.astype(np.float32 if single else np.float64, copy=False)
-
-
 # -------------------------------------------------------------------- features
 
 
@@ -460,7 +455,8 @@ class _Features:
             parts.append(self._left[:n])
             self._left = self._left[n:]
             n -= len(parts[-1])
-        return _as_floats(np.concatenate(parts))
+        taken: Floats = as_floats(np.concatenate(parts))
+        return taken
 
 
 def _read_features(path: Path) -> Generator[Table, None, None]:
@@ -624,7 +620,7 @@ def name_by_columns(
         If the columns are not the seen classes; it names those that are missing or unknown. Or if
         the table lacks the features that the head needs.
     """
-    wanted = head.n_features_ - len(head.evidence_classes_)
+    wanted = head.n_features_
     if wanted not in {0, table.n_features} and table.n_rows != 0:
         raise RankshotError(
             f"{origin}: was fitted to examples with {wanted} features, and {table.path} has "

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
+from inspect import signature
+from math import isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
@@ -17,11 +19,13 @@ from rankshot.core.arrays import (
     CACHED_CELLS,
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
     other_library,
     row_blocks,
     to_numpy,
+    with_prefix,
     without_prefix,
 )
 from rankshot.core.errors import RankshotError, quote_names, short_repr
@@ -91,8 +95,10 @@ class BaseHead(ABC):
     unused_: tuple[str, ...] = ()
     _loaded: tuple[NDArray[np.str_] | None, dict[str, Any]] = None, {}
     _learned: ClassVar[tuple[str, ...]] = ()
-    """The attributes that `fit` sets and a file holds: arrays, rankings, a reference and plain
-    values. All else follows from them in `_prepare`."""
+    """The attributes that `fit` sets and a file holds: arrays, rankings and plain values. Those of
+    base classes are stored as well. All else follows from them in `_prepare`."""
+    _records: ClassVar[Mapping[str, type]] = {}
+    """The same, for attributes that have such fields; None is not stored."""
 
     if TYPE_CHECKING:
         # By scikit-learn's BaseEstimator, which has no types.
@@ -107,46 +113,24 @@ class BaseHead(ABC):
         """Compute what follows from what was learned; called by `fit` and after loading."""
 
     @abstractmethod
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+    def _log_posterior(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return log P(z|x) plus a constant per input, with one row per input, in any library.
 
         ``c`` has the `_constants`, in the library ``xp`` of the scores ``f``. For ``lost`` see
         `rankshot.core.arrays.Lost`.
         """
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
-        """Return the arrays of the formula."""
-        return {}
-
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        """Return the same for NumPy arrays, with one row per class; some heads are faster."""
-        f = np.asarray(values, np.float64)
-        result = self._formula(f, kind, self._constants(kind, f.dtype), np, None)
-        return np.ascontiguousarray(result.T)
+    @abstractmethod
+    def _constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
+        """Return the NumPy arrays that `_log_posterior` needs for scores of the library ``xp``."""
 
     def _evaluate(
         self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost, prefix: str = "head"
     ) -> Array:
-        """Return the same, with one row per input, for a head around this one.
-
-        ``c`` has the constants of this head, with a prefix; NumPy arrays need none.
-        """
-        if xp is not np:
-            return self._full_formula(f, kind, without_prefix(prefix, c), xp, lost)
+        """Return the same for a head around this one, whose constants have a prefix in ``c``."""
+        result = self._log_posterior(f, kind, without_prefix(prefix, c), xp, lost)
         # Sums of infinite numbers are not known.
-        return np.maximum(self._full_log_posterior(f, kind).T, -LARGEST_SCORE, dtype=np.float64)
-
-    def _full_constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        """Return the arrays of the formula with what examples and evidence add."""
-        return self._constants(kind, dtype)
-
-    def _full_formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
-        """Return the formula with what examples and evidence add."""
-        return self._formula(f, kind, c, xp, lost)
-
-    def _full_log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        """Return the same for NumPy arrays, with one row per class."""
-        return self._log_posterior(values, kind)
+        return np.maximum(result, -LARGEST_SCORE, dtype=np.float64) if xp is np else result
 
     @property
     def innermost(self) -> BaseHead:
@@ -155,7 +139,7 @@ class BaseHead(ABC):
 
     @property
     def n_features_(self) -> int:
-        """The number of columns that inputs need besides their scores: features, then evidence."""
+        """The number of features that inputs need besides their scores; usually none."""
         return 0 if self.head is None else self.head.n_features_
 
     @property
@@ -163,15 +147,20 @@ class BaseHead(ABC):
         """The classes of the evidence that inputs need besides their scores; usually none."""
         return () if self.head is None else self.head.evidence_classes_
 
+    @property
+    def n_extra_columns_(self) -> int:
+        """The number of columns that inputs need besides their scores: features, then evidence."""
+        return self.n_features_ + len(self.evidence_classes_)
+
     def _default_temperature(self) -> float:
         return 1.0
 
     def _block_rows(self, kind: Kind) -> int:
         """Return how many inputs are best computed together on a CPU."""
-        columns = n_columns(len(self.items_), kind) + self.n_features_
+        columns = n_columns(len(self.items_), kind) + self.n_extra_columns_
         return CACHED_CELLS // (columns + len(self.classes_))
 
-    def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
+    def _formula_cells(self, kind: Kind) -> int:
         """Return roughly how many numbers the formula keeps at a time for one input."""
         return len(self.classes_)
 
@@ -179,6 +168,10 @@ class BaseHead(ABC):
     def temperature_(self) -> float:
         """The number by which log-posteriors are divided before they are normalised."""
         return self._default_temperature() if self.temperature is None else float(self.temperature)
+
+    def _list_temperatures(self) -> tuple[float, ...]:
+        """Return the temperatures of this head and of those inside; they may change after `fit`."""
+        return self.temperature_, *(() if self.head is None else self.head._list_temperatures())
 
     def predict_log_proba(self, scores: Scores | ArrayLike, candidates: Candidates = None) -> Array:
         """Return log P(z|x): one row per input, one column per class as in ``classes_``.
@@ -228,7 +221,7 @@ class BaseHead(ABC):
         check_is_fitted(self, "classes_")
         return run_head(self, scores, normalize=False)
 
-    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:  # noqa: ARG002
+    def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
         """Return what each seen class adds to the log-posteriors, for heads that define this.
 
         The shape is (n, new classes, seen classes), for ``values``, which are scores of a ``kind``.
@@ -240,7 +233,7 @@ class BaseHead(ABC):
     def source_log_posteriors(
         self,
         values: Floats,
-        kind: Kind,  # noqa: ARG002
+        kind: Kind,
     ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
         """Return the names of sources, and the log-posteriors by each alone; empty for many heads.
 
@@ -296,30 +289,39 @@ class BaseHead(ABC):
         # `fit` sets new classes, and then the file no longer says how the head came about.
         return dict(provenance) if classes is self.classes_ else {}
 
+    def _list_learned(self) -> dict[str, type | None]:
+        """Return the attributes that a file holds, and the type of each that has fields."""
+        found: dict[str, type | None] = {}
+        for base in reversed(type(self).__mro__):
+            found |= dict.fromkeys(vars(base).get("_learned", ()))
+            found |= vars(base).get("_records", {})
+        return found
+
     def _describe_state(self) -> dict[str, object]:
         """Return what `fit` learned by name: arrays, rankings and plain values."""
-        state: dict[str, object] = {}
-        for name in self._learned:
-            value: Any = getattr(self, name, None)
-            if isinstance(value, Reference):
-                state |= {f"reference_{part}": found for part, found in vars(value).items()}
-            else:
-                # JSON has no infinite numbers, arrays do.
-                is_infinite = isinstance(value, float) and not np.isfinite(value)
-                value = asdict(value) if name == "gate_" else value
-                state[name.strip("_")] = np.array(value) if is_infinite else value
-        return state
+        state: dict[str, Any] = {}
+        for name, record in self._list_learned().items():
+            value, key = getattr(self, name, None), name.strip("_")
+            if record is None:
+                state[key] = value
+            elif value is not None:
+                parts = {part: getattr(value, part) for part in signature(record).parameters}
+                state |= with_prefix(key, parts)
+        # JSON has no infinite numbers, arrays do.
+        is_infinite = {name for name, x in state.items() if isinstance(x, float) and isinf(x)}
+        return state | {name: np.array(state[name]) for name in is_infinite}
 
     def _restore_state(self, state: Mapping[str, Any]) -> None:
         """Set what `fit` learned; ``items_`` and ``classes_`` are set already."""
-        value: Any
-        for name in self._learned:
-            if name == "reference_" and "reference_kind" in state:
-                value = Reference(*(state[f"reference_{part.name}"] for part in fields(Reference)))
+        for name, record in self._list_learned().items():
+            key = name.strip("_")
+            if record is None:
+                value = state[key]
+                is_number = isinstance(value, np.ndarray) and value.ndim == 0
+                setattr(self, name, value.item() if is_number else value)
             else:
-                value = state[name.strip("_")]
-            is_number = isinstance(value, np.ndarray) and value.ndim == 0
-            setattr(self, name, value.item() if is_number else value)
+                parts = without_prefix(key, dict(state))
+                setattr(self, name, record(**parts) if parts else None)
         self._prepare()
 
     def _expected_kind(self) -> Kind | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import (
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
     log_softmax,
-    row_blocks,
     with_prefix,
 )
 from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr
@@ -36,6 +35,7 @@ from rankshot.zeroshot.scores import (
     as_scores,
     count_effective,
     pair_constants,
+    standardize_blocks,
     standardize_rows,
 )
 
@@ -198,16 +198,12 @@ class BatchRefinement(BaseHead, BaseEstimator):
         table = as_scores(scores, self.items_)
         self._kind = table.kind
         n, L = len(table), len(self.classes_)
-        # One input per class shows nothing of the variance within classes.
-        self.fell_back_ = n < 2 * L
+        problem = describe_small_batch(n, L)
+        self.fell_back_ = bool(problem)
         self._has_examples = examples is not None and not self.fell_back_
         self._prepare()
         if self.fell_back_:
-            warnings.warn(
-                f"a batch of {n} inputs is too small to estimate {L} classes: the predictions "
-                "of the head are kept",
-                stacklevel=2,
-            )
+            warnings.warn(problem, stacklevel=2)
             return self
         head_log_proba = np.asarray(self._base.predict_log_proba(table), np.float64)
         data = self._standardize(table), head_log_proba, *self._standardize_examples(examples)
@@ -250,9 +246,9 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _standardize(self, table: Scores) -> Floats:
         """Return the batch in the principal components of its standardised scores."""
         n, C = len(table), len(self.items_)
-        self._center = sum((f.sum(axis=0) for f in _standardized_blocks(table, C)), np.zeros(C)) / n
+        self._center = sum((f.sum(axis=0) for f in standardize_blocks(table)), np.zeros(C)) / n
         scatter = np.zeros((C, C))
-        for f in _standardized_blocks(table, C):
+        for f in standardize_blocks(table):
             scatter += (f - self._center).T @ (f - self._center) / n
         std = np.sqrt(scatter.diagonal())
         eps = np.finfo(table.values.dtype).eps
@@ -264,7 +260,7 @@ class BatchRefinement(BaseHead, BaseEstimator):
         return self._in_components(table)
 
     def _in_components(self, table: Scores) -> Floats:
-        blocks = _standardized_blocks(table, len(self.items_))
+        blocks = standardize_blocks(table)
         return np.concatenate([(f - self._center) @ self._components for f in blocks])
 
     def _standardize_examples(self, examples: Any) -> tuple[Floats, Floats]:
@@ -323,25 +319,15 @@ class BatchRefinement(BaseHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 1.0 if self.fell_back_ else self.calibration_temperature_
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants = with_prefix("head", self._base._full_constants(kind, dtype))
-        return constants | pair_constants(len(self.items_), kind) | self._own_constants()
-
-    def _own_constants(self) -> Constants:
-        """Return what the head's predictions are refined by: linear functions of the scores."""
-        temperature = {"temperature_of_head": np.array(self._base.temperature_)}
+    def _constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
+        constants = with_prefix("head", self._base._constants(kind, dtype, xp))
+        constants["temperature_of_head"] = np.array(self._base.temperature_)
         if self.fell_back_:
-            return temperature
-        return temperature | {
-            "center": self._center,
-            "slopes": self._slopes,
-            "offsets": self._offsets,
-        }
+            return constants
+        linear = {"center": self._center, "slopes": self._slopes, "offsets": self._offsets}
+        return constants | linear | pair_constants(len(self.items_), kind, xp)
 
-    def _log_posterior(self, values: NDArray[np.floating], kind: Kind) -> Floats:
-        return np.asarray(self._formula(values, kind, self._own_constants(), np, None).T)
-
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+    def _log_posterior(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         if kind != self._kind:
             raise RankshotError(
                 f"the batch has {self._kind} scores, but these are {kind}: pass the same kind"
@@ -352,11 +338,6 @@ class BatchRefinement(BaseHead, BaseEstimator):
             return log_proba
         f = standardize_rows(f, kind, len(self.items_), c, xp)
         return log_proba + (f - c["center"]) @ c["slopes"] + c["offsets"]
-
-
-def _standardized_blocks(table: Scores, n_items: int) -> Iterator[Floats]:
-    for rows in row_blocks(len(table), table.values.shape[1]):
-        yield np.asarray(standardize_rows(table.values[rows], table.kind, n_items))
 
 
 def balance(joint: Floats, log_prior: Floats) -> Floats:
@@ -402,6 +383,17 @@ def calibrating_temperature(log_proba: Floats, accuracy: float) -> float:
     return float(np.exp(-min(0.0, find_log_factor(log_proba, accuracy, (-20.0, 0.0)))))
 
 
+def describe_small_batch(n: int, n_classes: int) -> str:
+    """Return why n inputs are too few to learn from them, or an empty text."""
+    # One input per class shows nothing of the variance within classes.
+    if n >= 2 * n_classes:
+        return ""
+    return (
+        f"a batch of {n} inputs is too small to estimate {n_classes} classes: the predictions of "
+        "the head are kept"
+    )
+
+
 def refine_batch(
     head: BaseHead,
     scores: Scores,
@@ -426,11 +418,9 @@ def refine_batch(
             f"batch: inputs are classified one at a time; {LEAST_PER_CLASS * L} or more inputs "
             f"({LEAST_PER_CLASS} per class) are classified jointly"
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        refined = BatchRefinement(head).fit(scores, examples)
-    if refined.fell_back_:
-        return head, f"batch: inputs are classified one at a time, since {caught[-1].message}"
+    if problem := describe_small_batch(n, L):
+        return head, f"batch: inputs are classified one at a time, since {problem}"
+    refined = BatchRefinement(head).fit(scores, examples)
     n_changed = n - round(refined.agreement_ * n)
     absent = refined.classes_[refined.frequencies_ * n < 1].tolist()
     return refined, (

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library, Lost
+from rankshot.core.arrays import Array, Constants, Dtype, Library, Lost
 from rankshot.core.errors import RankshotError
 from rankshot.ranking.distances import ListDistances, mean_kendall_distance
 from rankshot.ranking.matrices import listed_orders, restrict_items, rows_with_tied_choices
@@ -102,7 +102,7 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
         require_k(self.k)
         require_prior(self.prior)
 
-    def _fit(self, semantics: Rankings, reference: object, labels: object) -> None:  # noqa: ARG002
+    def _fit(self, semantics: Rankings, reference: object, labels: object) -> None:
         """Find the consensus of the rankings of each new class."""
         rankings = require_targets(semantics)
         self.items_ = rankings.items
@@ -116,7 +116,9 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
     def _prepare(self) -> None:
         self._parts = _group_by_items(self.consensus_, self._k)
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
+        if xp is np:
+            return {}
         if kind == "one-vs-one" or self.consensus_.is_subset.any() or not self._parts[0].is_strict:
             raise RankshotError(
                 "DeterministicRanking needs NumPy arrays for one-vs-one scores, and for rankings "
@@ -128,12 +130,14 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
         member[order, np.arange(len(self.classes_))] = 1
         return {"order": order.astype(np.int64), "member": member}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return minus the distances of strict rankings from scores, which may be equal.
 
         At most one tie is cut by the first k places: ``taken`` of its ``size`` items are among
         them, and every choice is equally likely.
         """
+        if xp is np:
+            return -self._measure_distances(f, kind).T
         first = xp.sort(f, axis=1)[:, len(self.items_) - self._k :]
         cut = first[:, :1]
         above, level = (xp.astype(is_so, f.dtype) for is_so in (f > cut, f == cut))
@@ -166,19 +170,20 @@ class DeterministicRanking(SemanticHead, BaseEstimator):
         in_both = in_both + out_level * (out_level - 1) / 2 * both_out
         return in_both - distance - left_out * (left_out - 1) / 2
 
-    def _formula_cells(self, kind: Kind) -> int:  # noqa: ARG002
+    def _formula_cells(self, kind: Kind) -> int:
         return 8 * self._k * len(self.classes_)
 
     def _block_rows(self, kind: Kind) -> int:
         # Orders and sparse products take long to begin, whatever the number of inputs.
         return max(super()._block_rows(kind), LEAST_ROWS)
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+    def _measure_distances(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
+        """Return the distances for NumPy arrays, with one row per class."""
         order = score_by_pair_wins(values, len(self.items_)) if kind == "one-vs-one" else values
         distance = np.empty((len(self.classes_), len(values)))
         for part in self._parts:
             distance[part.rows] = part.measure(order)
-        return -distance
+        return distance
 
 
 class _Compared:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from math import log, perm
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from rankshot.core.arrays import (
     CACHED_CELLS,
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
     logsumexp,
@@ -313,9 +314,10 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
 
     name = "probabilistic"
     _learned = (
-        *("rankings_", "consensus_", "reference_", "_usual_contributions"),
+        *("rankings_", "consensus_", "_usual_contributions"),
         *("_sum_places", "_log_uniform", "_sum_seed"),
     )
+    _records: ClassVar[Mapping[str, type]] = {"reference_": Reference}
 
     def __init__(
         self,
@@ -359,7 +361,7 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
         self,
         semantics: Rankings,
         reference: Scores | ArrayLike | None,
-        labels: object,  # noqa: ARG002
+        labels: object,
     ) -> None:
         """Fit the priors and the consensus of the new classes.
 
@@ -436,26 +438,21 @@ class ProbabilisticRanking(SemanticHead, BaseEstimator):
             return TEMPERATURE_WITH_REFERENCE
         return float(np.sqrt(self._compared.lengths.max())) if self.posterior == "mean" else 1.0
 
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        if self.posterior == "sum":
-            return self._sum.log_proba_by_target(values, kind)[0]
-        c = {} if self.reference_ is None else self.reference_.constants()
-        return np.ascontiguousarray(self._formula(values, kind, c, np, None).T)
-
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
+        constants = {} if self.reference_ is None else self.reference_.constants()
+        if xp is np:
+            return constants
         if self.posterior == "sum":
             raise RankshotError(
                 "posterior='sum' needs NumPy arrays. posterior='mean' and posterior='consensus' "
                 "accept arrays of any library"
             )
-        constants = self._scorers.get_scorer(kind).constants(dtype)
-        if self._mean is not None:
-            constants |= self._mean.constants()
-        if self.reference_ is not None:
-            constants |= self.reference_.constants()
-        return constants
+        constants |= self._scorers.get_scorer(kind).constants(dtype)
+        return constants if self._mean is None else constants | self._mean.constants()
 
     def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        if self.posterior == "sum":
+            return self._sum.log_proba_by_target(f, kind)[0].T
         if self.reference_ is None:
             return self._raw_formula(f, kind, c, xp, lost)
         self.reference_.require_kind(kind)
@@ -658,17 +655,17 @@ class ItemContributions:
         begin, size, _, _ = rankings.groups
         begin, size, row = np.repeat(begin, size), np.repeat(size, size), rankings.entry_rows
         end = np.minimum(begin + size, rankings.lengths[row])
-        (n, L), C, self._own = own.shape, rankings.n_items, own.tocoo()
+        (n, L), C, self._own = own.shape, rankings.n_items, own
+        # A ranking is of one class.
+        class_of, weight_of = own.indices, own.data
         self._members, self._cells = [], []
         for place in range(len(self._scorers)):
             there = np.flatnonzero((begin <= place) & (place < end))
-            cells = 1 / size[there], (row[there], rankings.codes[there])
-            members = csr_array(cells, (n, C))
-            self._members.append(members)
+            ranking, item, share = row[there], rankings.codes[there], 1 / size[there]
+            self._members.append(csr_array((share, (ranking, item)), (n, C)))
             # One row of items for each class, one after the other.
-            each = members[self._own.row].tocoo()
-            column = self._own.col[each.row] * C + each.col
-            cells = self._own.data[each.row] * each.data, (self._own.row[each.row], column)
+            column = class_of[ranking] * C + item
+            cells = weight_of[ranking] * share, (ranking, column)
             self._cells.append(csr_array(cells, (n, L * C)))
         listed = csr_array(sum(self._members))
         weights = (own.T @ listed).toarray()
@@ -697,7 +694,7 @@ class ItemContributions:
         ).reshape(-1, L, C)
         if not self._lacking:
             return np.asarray(result)
-        total = log_prob @ self._own.tocsr()
+        total = log_prob @ self._own
         for share, within in zip(self._neutral_share, self._lacking, strict=True):
             by_class = log_prob @ within
             largest = by_class.max(axis=1, keepdims=True)

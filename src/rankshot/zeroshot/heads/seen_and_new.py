@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +14,17 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, Constants, Library, Lost, largest, log_softmax, with_prefix
+from rankshot.core.arrays import (
+    Array,
+    Constants,
+    Dtype,
+    Library,
+    Lost,
+    as_double,
+    largest,
+    log_softmax,
+    with_prefix,
+)
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number
 from rankshot.ranking.rankings import Rankings
@@ -241,9 +253,10 @@ class SeenAndNew(BaseHead, BaseEstimator):
     head: BaseHead
     temperature = None
     _learned = (
-        *("gate_", "seen_temperature_", "reference_", "coverage_", "_feature_mean", "_feature_std"),
+        *("seen_temperature_", "coverage_", "_feature_mean", "_feature_std"),
         *("_places", "_decay"),
     )
+    _records: ClassVar[Mapping[str, type]] = {"gate_": Gate, "reference_": Reference}
 
     def __init__(
         self,
@@ -305,8 +318,6 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return self
 
     def _prepare(self) -> None:
-        if isinstance(self.gate_, dict):
-            self.gate_ = Gate(**self.gate_)
         self._name_classes()
         # A head of similarities has no rankings.
         rankings: Rankings | None = self.head.rankings_
@@ -343,9 +354,10 @@ class SeenAndNew(BaseHead, BaseEstimator):
     def _fit_reference(self, table: Scores) -> None:
         kind = table.kind
         f = standardize_rows(table.values, kind, len(self.items_))
-        blocks = iterate_rows(self.head, table)
+        c = with_prefix("head", self.head._constants(kind, table.values.dtype, np))
+        inputs = (table._inputs(rows, self) for rows in iterate_rows(self.head, table))
         log_posterior = np.concatenate(
-            [self.head._evaluate(table._inputs(rows, self), kind, {}, np, None) for rows in blocks]
+            [self.head._evaluate(some, kind, c, np, None) for some in inputs]
         )
         coverage = measure_coverage(count_predictions(f))
         self.coverage_ = float(coverage.min())
@@ -384,7 +396,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
 
     def _features_by_rankings(self, f: Array, c: Constants, xp: Library, lost: Lost) -> Array:
         """Return how well each input fits the best new and the best seen class, as columns."""
-        f = np.asarray(f, np.float64) if xp is np else f
+        f = as_double(f, xp)
         by_rankings = self._rankings._evaluate(f, "multiclass", c, xp, lost, "rankings")
         s = largest(log_softmax(f, xp, 1), xp, 1) + log(len(self.items_))
         features = xp.concat([largest(by_rankings, xp, 1), s], axis=1) / _row_std(f, xp)
@@ -403,7 +415,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         features = np.empty((len(table), 2))
-        c = self._own_constants(table.kind)
+        c = self._constants(table.kind, table.values.dtype, np)
         for rows in iterate_rows(self, table):
             f = table._inputs(rows, self)
             features[rows] = self._measure(f, table.kind, c, np, None)[2]
@@ -418,14 +430,18 @@ class SeenAndNew(BaseHead, BaseEstimator):
         """Return the three terms of the log-odds of new against seen classes, as columns."""
         return np.insert(self.gate_features(scores), 2, 1.0, axis=1) * self.gate_.new
 
-    def _own_constants(self, kind: Kind) -> Constants:
+    def _constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
         constants: Constants = {
             "gate": self.gate_.coefficients(none=self._has_third_group),
             "columns": self._columns,
             "temperature_of_head": np.array(self.head.temperature_),
             "temperature_of_seen": np.array(self.seen_temperature_ or SEEN_TEMPERATURES[kind]),
+            **with_prefix("head", self.head._constants(kind, dtype, xp)),
+            **pair_constants(len(self.items_), kind, xp),
         }
         if self._share < 1:
+            by_rankings = self._rankings._constants("multiclass", dtype, xp)
+            constants |= with_prefix("rankings", by_rankings)
             of_z, of_s, constant = DEFAULT_GATE.new
             # By the default gate, the log-odds of new classes are z - s.
             constants["plain_scale"] = 1 / np.array([of_z, -of_s]) / self._rankings.temperature_
@@ -435,18 +451,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         usual = {"feature_mean": self._feature_mean, "feature_std": self._feature_std}
         return constants | self.reference_.constants() | usual
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants = with_prefix("head", self.head._full_constants(kind, dtype))
-        if self._share < 1:
-            constants |= with_prefix(
-                "rankings", self._rankings._full_constants("multiclass", dtype)
-            )
-        return constants | self._own_constants(kind) | pair_constants(len(self.items_), kind)
-
-    def _log_posterior(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
-        return np.asarray(self._formula(values, kind, self._own_constants(kind), np, None).T)
-
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+    def _log_posterior(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         rows, log_posterior, features = self._measure(f, kind, c, xp, lost)
         log_gate = log_softmax(features @ c["gate"][:2, :] + c["gate"][2, :], xp, 1)
         seen = log_softmax(rows / c["temperature_of_seen"], xp, 1) if self.seen else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from rankshot.core.arrays import Array, Constants, Library, Lost, largest
+from rankshot.core.arrays import Array, Constants, Dtype, Library, Lost, as_double, largest
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.ranking.rankings import Rankings
@@ -82,7 +82,7 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
         super().require_parameters()
         require_whole_number("n_similar", self.n_similar)
 
-    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:  # noqa: ARG002
+    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:
         """Compute the exponents; a seen class of unknown similarity is not among the similar."""
         similarity = require_similarity(semantics)
         largest = np.nanmax(similarity.values, axis=1)
@@ -102,11 +102,11 @@ class DirectSimilarity(SemanticHead, BaseEstimator):
         ]
         self._log_prior = np.log(prior)
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
         return {"exponents": self.exponents_.T, "log_prior": self._log_prior}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
-        log_proba = log_class_probabilities(f, kind, "DirectSimilarity", xp)
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        log_proba = log_class_probabilities(as_double(f, xp), kind, "DirectSimilarity", xp)
         return (log_proba - c["log_prior"]) @ c["exponents"]
 
     def item_contributions(self, values: Floats, kind: Kind) -> NDArray[np.float64]:
@@ -203,7 +203,7 @@ class ConSE(SemanticHead, BaseEstimator):
         super().require_parameters()
         require_whole_number("n_classes", self.n_classes)
 
-    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:  # noqa: ARG002
+    def _fit(self, semantics: Similarity, reference: object, labels: object) -> None:
         """Store the cosines; seen classes without a vector are left out."""
         similarity = require_similarity(semantics)
         self.items_ = similarity.items
@@ -219,11 +219,11 @@ class ConSE(SemanticHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return 0.1
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:  # noqa: ARG002
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
         return {"cosines": self._cosines.T, "columns": np.flatnonzero(self._has_vector)}
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
-        return self._weights(f, kind, c, xp) @ c["cosines"]
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
+        return self._weights(as_double(f, xp), kind, c, xp) @ c["cosines"]
 
     def _weights(self, f: Array, kind: Kind, c: Constants, xp: Library) -> Array:
         """Return the weight in the mean of each seen class that has a vector."""
@@ -240,7 +240,7 @@ class ConSE(SemanticHead, BaseEstimator):
         They have the shape (n, new classes, seen classes).
         """
         f = np.asarray(values, np.float64)
-        weights = self._weights(f, kind, self._constants(kind, f.dtype), np)
+        weights = self._weights(f, kind, self._formula_constants(kind, f.dtype, np), np)
         terms = np.zeros((len(values), len(self.classes_), len(self.items_)))
         terms[:, :, self._has_vector] = self._cosines * weights[:, None]
         return terms

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,9 +17,9 @@ from rankshot.core.arrays import (
     CACHED_CELLS,
     Array,
     Constants,
+    Dtype,
     Library,
     Lost,
-    row_blocks,
 )
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import require_number
@@ -52,6 +52,7 @@ from rankshot.zeroshot.scores import (
     count_effective,
     count_predictions,
     pair_constants,
+    standardize_blocks,
     standardize_rows,
 )
 
@@ -172,11 +173,13 @@ class WeightedMean(SemanticHead, BaseEstimator):
     """
 
     name = "weighted-mean"
+    takes_reference = True
     weighs_sources = True
     _learned = (
-        *("rankings_", "source_weights_", "weights_", "reference_", "coverage_", "_factor"),
-        *("_slopes", "_offsets"),
+        *("rankings_", "source_weights_", "weights_", "coverage_"),
+        *("_factor", "_slopes", "_offsets"),
     )
+    _records: ClassVar[Mapping[str, type]] = {"reference_": Reference}
 
     def __init__(
         self,
@@ -194,11 +197,6 @@ class WeightedMean(SemanticHead, BaseEstimator):
         self.evidence_weight = evidence_weight
         self.source_weights = source_weights
         self.example_prior = example_prior
-
-    @property
-    def takes_reference(self) -> bool:
-        """Whether `fit` can use a reference."""
-        return True
 
     def require_parameters(self) -> None:
         """Raise for a parameter with a wrong value."""
@@ -219,26 +217,24 @@ class WeightedMean(SemanticHead, BaseEstimator):
         names = rankings.target_names
         self.classes_ = np.unique([*names, *labels])
         self.coverage_ = np.zeros(len(items))
-        usual = None if reference is None else self._find_usual(as_reference(reference, items))
+        usual = correlations = None
+        if reference is not None:
+            usual, correlations = self._find_usual(as_reference(reference, items))
         rankings = rankings.top(require_k(self.k, rankings.n_items))
-        self.source_weights_ = self._choose_sources(rankings, None if usual is None else usual[1])
+        self.source_weights_ = self._choose_sources(rankings, correlations)
         self.rankings_ = weigh_sources(rankings, self.source_weights_)
         self.weights_ = np.nan_to_num(self._mean_weights(self.rankings_))
         self.reference_: Reference | None = None
         self._factor: Doubles | None = None
         self._slopes, self._offsets = self.weights_, np.zeros(len(self.classes_))
-        if usual is not None:
-            self._fit_reference(*usual)
+        if usual is not None and correlations is not None:
+            self._fit_reference(usual, correlations)
         self._prepare()
 
     def _prepare(self) -> None:
         self.missing_ = _find_missing(self.rankings_, self.source_weights_ or {})
         usual = self.reference_
         self._target_std: Any = 1.0 if usual is None else usual.target_std[:, None]
-        # Cast once: there are many blocks of scores.
-        self._cast: dict[np.dtype[np.floating], Floats] = {
-            np.dtype(dtype): self._slopes.astype(dtype) for dtype in (np.float32, np.float64)
-        }
 
     def _prototypes(self) -> Prototypes:
         directions = self.weights_ - self.weights_.mean(axis=1, keepdims=True)
@@ -272,14 +268,14 @@ class WeightedMean(SemanticHead, BaseEstimator):
 
     def _choose_sources(self, rankings: Rankings, correlations: Doubles | None) -> dict[str, float]:
         """Return the weight of each source."""
-        if self.source_weights is not None:
-            return require_source_weights(self.source_weights, rankings)
-        if correlations is None:
-            return choose_source_weights(rankings)
 
         def coherence(part: Rankings) -> float:
+            if correlations is None:
+                return np.inf
             return measure_coherence(np.nan_to_num(self._mean_weights(part)), correlations)
 
+        if self.source_weights is not None:
+            return require_source_weights(self.source_weights, rankings)
         return choose_source_weights(rankings, coherence)
 
     def _find_usual(self, table: Scores) -> tuple[Reference, Doubles]:
@@ -289,8 +285,7 @@ class WeightedMean(SemanticHead, BaseEstimator):
         """
         C = len(self.items_)
         total, products, counts = np.zeros(C), np.zeros((C, C)), np.zeros(C)
-        for rows in row_blocks(len(table), table.values.shape[1]):
-            f = standardize_rows(table.values[rows], table.kind, C)
+        for f in standardize_blocks(table):
             total += f.sum(axis=0)
             products += f.T @ f
             counts += count_predictions(f)
@@ -333,20 +328,17 @@ class WeightedMean(SemanticHead, BaseEstimator):
     def _default_temperature(self) -> float:
         return TEMPERATURE if self._by_raters else TEMPERATURE_BY_TABLES
 
-    def _constants(self, kind: Kind, dtype: np.dtype[np.floating]) -> Constants:
-        constants: Constants = {"slopes": self._cast[dtype].T, "offsets": self._offsets}
-        return constants | pair_constants(len(self.items_), kind)
+    def _formula_constants(self, kind: Kind, dtype: Dtype, xp: Library) -> Constants:
+        # In single precision if the scores are.
+        slopes = self._slopes.astype(dtype, copy=False).T
+        own = {"slopes": slopes, "offsets": self._offsets}
+        return own | pair_constants(len(self.items_), kind, xp)
 
-    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:  # noqa: ARG002
+    def _formula(self, f: Array, kind: Kind, c: Constants, xp: Library, lost: Lost) -> Array:
         if self.reference_ is not None:
             self.reference_.require_kind(kind)
         scores, std = center_rows(class_scores(f, kind, len(self.items_), c, xp), xp)
         return scores @ c["slopes"] / std + c["offsets"]
-
-    def _log_posterior(self, values: Floats, kind: Kind) -> Floats:
-        # In single precision if the scores are.
-        c = self._constants("multiclass", values.dtype)
-        return np.ascontiguousarray(self._formula(values, kind, c, np, None).T)
 
     def _block_rows(self, kind: Kind) -> int:
         # A matrix product is slower in blocks of a few rows.
@@ -452,7 +444,7 @@ LEAST_COHERENCE = 1.64
 
 
 def choose_source_weights(
-    rankings: Rankings, coherence: Callable[[Rankings], float] | None = None
+    rankings: Rankings, coherence: Callable[[Rankings], float]
 ) -> dict[str, float]:
     """Return the default weight of each source: 1 or 0.
 
@@ -465,14 +457,15 @@ def choose_source_weights(
     Parameters
     ----------
     rankings : Rankings
-    coherence : function, optional
-        Returns how coherent the rankings of a source are, as `measure_coherence`.
+    coherence : function
+        Returns how coherent the rankings of a source are, as `measure_coherence`; infinite where
+        this is not known.
     """
     names = sources_of(rankings)
     parts = {source: rankings[names == source] for source in source_names(rankings)}
     if len(parts) == 1:
         return dict.fromkeys(parts, 1.0)
-    found = {s: np.inf if coherence is None else coherence(part) for s, part in parts.items()}
+    found = {source: coherence(part) for source, part in parts.items()}
     best = max((value for value in found.values() if value < np.inf), default=0.0)
     # The difference of two coherences has twice the variance of one.
     least = min(LEAST_COHERENCE, best - np.sqrt(2) * LEAST_COHERENCE)
