@@ -144,7 +144,7 @@ def test_rankings_may_be_a_dict_and_scores_a_table():
 
 def test_a_class_that_no_source_knows_is_an_error():
     scores = rs.Scores([[4.0, 0.5], [0.5, 4.0]], ["bus", "leopard"])
-    with pytest.raises(rs.RankshotError, match=r"no source knows 'caat'; 'caat' may be 'coat'\."):
+    with pytest.raises(rs.RankshotError, match=r"no source knows 'caat'; 'caat' may be 'cat'\."):
         rs.recognise(scores, ["caat", "truck"])
     found = rs.recognise(scores, ["caat", "truck"], examples=(scores[1:], ["caat"]))
     assert found.head.classes_.tolist() == ["caat", "truck"]

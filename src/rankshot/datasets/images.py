@@ -235,7 +235,7 @@ class Thumbnails(NamedTuple):
 
 
 def load_thumbnails() -> Thumbnails:
-    """Return 60 images of CIFAR-10, six of each class, whose features `load_cifar` has.
+    """Return 60 images of CIFAR-10, six of each class, whose features `load_cifar` returns.
 
     Examples
     --------

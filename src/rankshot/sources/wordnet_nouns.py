@@ -209,9 +209,9 @@ _NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
 def suggest_noun(nouns: Nouns, name: str, near_to: Sequence[int] = ()) -> str | None:
     """Return a noun that a name may be misspelt from, or None.
 
-    Of several nouns, the one whose meaning is most similar to the synsets ``near_to`` is returned.
-    A number at the end of the name is ignored. Senses, ids and synonyms separated by commas are
-    not words to correct.
+    Of several nouns, the one whose first sense is nearest to one of the synsets ``near_to`` is
+    returned. A number at the end of the name is ignored. Senses, ids and synonyms separated by
+    commas are not words to correct.
     """
     if is_sense(name) or "," in name or _is_noun(nouns, name):
         return None
@@ -230,9 +230,8 @@ def suggest_noun(nouns: Nouns, name: str, near_to: Sequence[int] = ()) -> str | 
             near = {text for text in map("_".join, product(*choices)) if text in nouns}
 
     def rank(noun: str) -> tuple[bool, float, int, str]:
-        similarity = compare_synsets(nouns, "path", nouns.senses(noun), near_to)
-        mean = float(similarity.max(axis=0).mean()) if len(near_to) else 0.0
-        return noun[0] == text[0], mean, sum(nouns.counts(noun)), noun
+        similarity = compare_synsets(nouns, "path", nouns.senses(noun)[:1], near_to)
+        return noun[0] == text[0], similarity.max(initial=0), sum(nouns.counts(noun)), noun
 
     # The first letter is seldom wrong; then by meaning; then the more common noun.
     return max(near, key=rank, default=None)

@@ -113,7 +113,7 @@ def leaderboard(
         Items with fewer votes are listed separately. By default 10, or a tenth of the median if
         that is less.
     scale : {"log-worth", "elo"}
-        The scale of ratings and their differences: log-worths, or Elo points with the mean 1000.
+        The scale of ratings and their differences: log-worths, or Elo points with mean 1000.
     level : float
         The confidence level of the intervals.
     n_draws : int
