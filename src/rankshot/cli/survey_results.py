@@ -34,7 +34,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
 
     A table shows the answers to the questions of each target, their consensus and how well they
     agree (Kendall's W). If people saw different items, the consensus is the order of the worths,
-    with 95% intervals of the places, and the number of compared pairs is stated. Below are the
+    with 95% intervals for the places, and the number of compared pairs is stated. Below are the
     flagged raters. Excluded participants are not included.
 
     Example: rankshot survey status study.toml

@@ -113,7 +113,7 @@ def write_photographs(folder: str | Path) -> None:
     Parameters
     ----------
     folder : str or Path
-        The folder to write to; created if it does not exist. Files of the same names are replaced.
+        The folder to write to; it is created if needed. Files with the same names are replaced.
 
     Examples
     --------

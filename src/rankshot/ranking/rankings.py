@@ -309,7 +309,7 @@ class Rankings:
             default.
         id : str, optional
             The column of vote ids. A warning counts votes with the same id as an earlier one. By
-            default ``id``; votes are then copies only if their items and winner are the same, too.
+            default ``id``; votes are then copies only if their items and winner are also the same.
         outcomes : {"name", "side", "index", "score"}, optional
             How the winner is encoded, if this is ambiguous: by the name of an item; by the side
             (``a`` or ``left``); by the index of the item that won (0 and 1, or 1 and 2); or by the

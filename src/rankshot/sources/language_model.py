@@ -96,7 +96,7 @@ class CostEstimate:
             f"{format_count(self.calls, 'call')}{logged}, about "
             f"{format_count(self.prompt_tokens, 'prompt token')} and "
             f"{format_count(self.answer_tokens, 'answer token')}; at {BYTES_PER_TOKEN} "
-            "bytes per token, without repeated questions and hidden reasoning"
+            "bytes per token, without repeated questions or hidden reasoning"
         )
 
 
@@ -159,7 +159,7 @@ class LanguageModel:
     >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))
     10 calls, about 2,135 prompt tokens and 70 answer tokens; at 2.7 bytes per token, without
-    repeated questions and hidden reasoning
+    repeated questions or hidden reasoning
 
     With a server at that address, ``model.rankings(["cat", "truck"], ["tiger", "bus", "whale"])``
     returns ten top-2 rankings. Any function can take its place:
