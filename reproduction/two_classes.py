@@ -14,7 +14,7 @@ from rankshot.core.errors import RankshotError, suggest_name
 from rankshot.ranking.consensus.kemeny import borda
 from rankshot.ranking.distances import kendall_distance
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.metrics import Bootstrap, Interval, require_scored_table
+from rankshot.zeroshot.metrics import Bootstrap, Interval
 from reproduction.benchmark import Benchmark
 from reproduction.result_tables import ResultTable, Value
 
@@ -133,13 +133,10 @@ def _win_probabilities(name: str, scores: MethodScores, benchmark: Benchmark) ->
         if target not in scores.targets:
             hint = suggest_name(target, scores.targets)
             raise RankshotError(f"{name}: there is no column {target!r}{hint}")
-    try:
-        scored = require_scored_table(task.test_label, scores.values, scores.targets)
-    except RankshotError as error:
-        raise RankshotError(f"{name}: {error}") from None
     columns = [scores.targets.index(target) for target in task.targets]
-    own = np.take_along_axis(scored.values, scored.truth[:, None], axis=1)
-    others = scored.values[:, columns]
+    others = scores.values[:, columns]
+    truth = np.array([task.targets.index(label) for label in task.test_label])
+    own = np.take_along_axis(others, truth[:, None], axis=1)
     return np.asarray(((own > others) + (own >= others).astype(np.float64)) / 2)
 
 

@@ -105,8 +105,8 @@ def test_what_is_printed_is_what_the_library_finds(folder, in_python):
     assert "no accuracy is predicted for the 5 new classes: tables without raters" in out
     assert "alone: " not in out
     assert "--reference seen.csv --settings settings.json -o PREDICTIONS" in out
-    assert f"warning: {N_PLAYERS} classes are few for a rehearsal: its temperature" in out
-    assert "uncertain unless 20 or more are held out" in out
+    assert f"warning: only {N_PLAYERS} classes were held out, so the temperature" in out
+    assert "uncertain; hold out 20 or more" in out
 
 
 def test_an_accuracy_is_predicted_for_rankings_of_raters(folder):

@@ -224,7 +224,9 @@ def test_ids_in_more_than_one_part_are_counted(place, monkeypatch):
 def test_another_job_is_refused(place, monkeypatch):
     classify("scores", "new.rankshot", "out")
     before = list_outputs()
-    with pytest.raises(rs.RankshotError, match=r"\(reject below was None, is 0.5\); give another"):
+    with pytest.raises(
+        rs.RankshotError, match=r"\(reject below was None, is now 0.5\); give another"
+    ):
         classify("scores", "new.rankshot", "out", reject_below=0.5)
     # Before workers start.
     monkeypatch.delattr(executors, "open_client")
@@ -364,7 +366,9 @@ def test_a_second_client_says_that_there_is_another(place):
             notes.append(json.loads(note.read_text()))
 
         classify("scores", "new.rankshot", "out", progress=look, notify=said.append)
-        assert any("does the same job, unless it was killed" in text for text in said) == is_said
+        assert (
+            any("is running the same job, unless it was killed" in text for text in said) == is_said
+        )
         assert notes == [[here, os.getpid()]] * 5
         assert list_outputs() == before
 

@@ -83,7 +83,7 @@ ARGUMENTS = [
         "ranking 1: target must be a whole number or text that is not empty, not 0.5",
     ),
     (orders(TWO, targets=["x", ""]), "text that is not empty, not ''"),
-    (orders({"x": ["a", "b"]}), "of a dict d, pass d.values() with targets=d"),
+    (orders({"x": ["a", "b"]}), "for a dict d, pass d.values() with targets=d"),
     (orders(TWO, kind="bottom"), "ranking 0: kind must be 'top' or 'subset', not 'bottom'"),
     # Tables of numbers
     (positions([[1, 2, np.inf]]), "ranking 0, item 'c': positions must be 0 (not listed) or more"),
@@ -101,7 +101,7 @@ ARGUMENTS = [
     (counts([[0, 1], [1, 2]]), "wins of 'b' and 'b' are 2: an item cannot be compared with itself"),
     (counts([[0, 1], [1, 0]], [[0, 1], [2, 0]]), "ties of 'a' and 'b' are 1: the table must be"),
     # Tables
-    (lambda: Rankings.from_scores([[1.0, 2.0]]), "scores have no names of columns: name them with"),
+    (lambda: Rankings.from_scores([[1.0, 2.0]]), "scores have no column names: name the"),
     (lambda: Rankings.from_votes([["a"]]), "or the path of a file, not [['a']]"),
     # Methods
     (lambda: AB.top(0), "k must be a whole number from 1 to 3, not 0"),
@@ -115,7 +115,7 @@ ARGUMENTS = [
     (lambda: rs.agreement(VOTES[:1]), "W needs the rankings of at least two raters"),
     (
         lambda: rs.summarize(Rankings.from_orders(TWO, targets=["x", None])),
-        "ranking 1 has no target, but others have",
+        "ranking 1 has no target, but others do",
     ),
     (lambda: rs.summarize(VOTES, model=rs.Mallows), "model must be a model like PlackettLuce()"),
     (lambda: rs.kemeny(VOTES, "exact", time_limit=0), "time_limit must be positive, not 0"),
@@ -242,7 +242,7 @@ MALFORMED = [
     "1.5: 1", "1: 1,{2,3", "1: {1}{2}",
 ]  # fmt: skip
 PREFLIB = [
-    (".toi", HEADER + "a > b\n", "bad.toi:4: expected 'count: 1,2,{3,4}', as PrefLib writes since"),
+    (".toi", HEADER + "a > b\n", "bad.toi:4: expected 'count: 1,2,{3,4}', as in PrefLib files"),
     (".toi", HEADER + "1: 1,b,3\n", "not '1: 1,b,3'"),
     *(
         (".toi", f"{HEADER}2: 1,2\n{line}\n", "bad.toi:5: expected 'count: 1,2,{3,4}', as")
@@ -262,10 +262,10 @@ PREFLIB = [
 WRITTEN = [
     (AB, "nowhere/bad.jsonl", "bad.jsonl: cannot write there (No such file or directory)"),
     (AB, "bad.soc", "ranking 0: does not list all items, which .soc does not allow"),
-    (AB, "bad.soi", "ranking 0: PrefLib does not hold several targets: select"),
+    (AB, "bad.soi", "ranking 0: PrefLib files cannot hold several targets: select"),
     (Rankings.from_orders([[["a", "b"]]]), "bad.soi", "ranking 0: has ties, which .soi does not"),
-    (Rankings.from_orders(TWO, kind="subset"), "bad.soi", "ranking 0: PrefLib does not hold "),
-    (Rankings.from_orders([["a\nb"]]), "bad.soc", "PrefLib does not hold line breaks in names"),
+    (Rankings.from_orders(TWO, kind="subset"), "bad.soi", "ranking 0: PrefLib files cannot hold "),
+    (Rankings.from_orders([["a\nb"]]), "bad.soc", "PrefLib files cannot hold line breaks in names"),
 ]
 
 

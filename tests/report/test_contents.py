@@ -37,6 +37,14 @@ def test_the_next_steps_name_the_classes_that_are_confused():
     assert "No class is clearly less accurate" in list_steps(even)[0]
     overview = count_predictions(predicted, proba, ["octopus", "squid"])
     assert "drawn at random" in list_steps(overview)[0]
+    checked = overview._replace(audited=Interval(0.9, 0.8, 0.95))
+    assert "A random sample was checked: 90.0% (95% interval 80.0–95.0%)" in write_verdict(checked)
+    assert list_steps(checked)[0].startswith("Label more inputs")
+    # A third class makes two others, which are confused with each other, stand out.
+    truth, swapped = np.repeat(["octopus", "squid", "whale"], 40), np.repeat([1, 0, 2], 40)
+    names = np.array(["octopus", "squid", "whale"])
+    both = evaluate_predictions(truth, names[swapped], np.eye(3)[swapped], names.tolist())
+    assert list_steps(both)[0].endswith("contrast them: octopus and squid.")
 
 
 def test_an_evaluation_counts_rejected_inputs_as_wrong():

@@ -69,8 +69,8 @@ def test_a_file_with_missing_pairs_and_silent_names(write):
 @pytest.mark.parametrize(
     ("rows", "line", "message"),
     [
-        ("cat,fox,10,20,11\n", 2, "10 hits of 'cat', but 11 with the other name"),
-        ("cat,fox,10,20,1\ncat,bus,11,20,1\n", 3, "11 hits of 'cat', but 10 in an earlier row"),
+        ("cat,fox,10,20,11\n", 2, "10 hits for 'cat', but 11 with the other name"),
+        ("cat,fox,10,20,1\ncat,bus,11,20,1\n", 3, "11 hits for 'cat', but 10 in an earlier row"),
         ("cat,fox,10,20,1\ncat,fox,10,20,1\n", 3, "the pair 'cat' and 'fox' occurs twice"),
         ("cat,fox,10,20,many\n", 2, "'n_both' is 'many'; counts must be finite numbers"),
         ("cat,,10,20,0\n", 2, "'item' is empty"),

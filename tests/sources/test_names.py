@@ -150,7 +150,7 @@ def test_other_names_in_imagenets_list_keep_no_synset():
         (["cat", "dog", "cat"], ["'cat' is listed more than once (names 1 and 3 of 3)"]),
         ({0: "a", 1: "b", 3: "c"}, ["the indices 0 to 2", "missing: 2", "found instead: 3"]),
         ({"model_type": "vit", "hidden_size": 3}, ["has no id2label"]),
-        ("imagenet", ["'imagenet' is neither a file nor a list that is built in", "imagenet-1k"]),
+        ("imagenet", ["'imagenet' is neither a file nor a built-in list", "imagenet-1k"]),
     ],
 )
 def test_labels_that_are_none(labels, messages):

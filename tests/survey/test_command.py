@@ -140,7 +140,7 @@ def test_flagged_raters_are_exported_unless_told_and_counted(folder):
         ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --new {0}/new.txt", "or --seen and"),
         ("new {0}/x.toml --items {0}/seen.txt --prompt Best? --pool 3", "or --seen and --new"),
         ("new {0}/x.toml --seen {0}/odd.txt --new {0}/new.txt --show 2", "and --preselect"),
-        ("serve {0}/study.toml --pilot --port {1}", "cannot listen at 127.0.0.1:{1} ("),
+        ("serve {0}/study.toml --pilot --port {1}", "cannot listen on 127.0.0.1:{1} ("),
     ],
 )
 def test_the_wrong_thing_says_what_to_do_and_leaves_nothing_behind(folder, words, says):

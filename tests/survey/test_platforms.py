@@ -86,9 +86,9 @@ def test_the_export_says_which_ids_it_has(tmp_path):
         people.start("p2", ids={"platform_id": "p2"})
     words = f"survey export {path} --participants --with-ids -o {tmp_path}/people.csv"
     out = rankshot(words).out
-    assert "participantId: of 2 of 2 participants" in out
-    assert "projectId: of 0 of 2 participants" in out
-    assert "assignmentId: of 1 of 2 participants" in out
+    assert "participantId: known for 2 of 2 participants" in out
+    assert "projectId: known for 0 of 2 participants" in out
+    assert "assignmentId: known for 1 of 2 participants" in out
     path.write_text(format_study(small_study()), encoding="utf-8")
     assert "no ids: without a [platform], none are stored" in rankshot(words).out
 

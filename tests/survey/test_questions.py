@@ -47,7 +47,7 @@ def test_as_many_items_are_ranked_as_the_study_says(visit, rank, n):
     rater = people.start("a")
     asked = people.visits.current_question(rater)
     for some in {1, 2, 3, 4, 5} - {n}:
-        with pytest.raises(ParticipantError, match=f"exactly {n} items. Now ranked: {some}"):
+        with pytest.raises(ParticipantError, match=f"exactly {n}. Now ranked: {some}"):
             people.submit(rater, asked, asked.shown[:some])
     people.submit(rater, asked, asked.shown[:n])
     people.answer(rater, rank=lambda _question, _shown: [])
@@ -59,6 +59,14 @@ def test_a_study_cannot_ask_for_more_items_than_a_question_shows():
         study_of(rank=6)
     with pytest.raises(RankshotError, match=r"\[plan\] rank is 'some': it must be"):
         study_of(rank="some")
+
+
+@pytest.mark.parametrize(
+    ("rank", "lead"), [(1, "Choose the one item that fits best."), (3, "Choose the 3 items that")]
+)
+def test_the_page_says_how_many_items_are_ranked(tmp_path, rank, lead):
+    with open_survey(study_of(rank=rank), tmp_path) as (client, _):
+        assert lead in client.get(begin(client)).text
 
 
 def choose(people, rater, first, last):

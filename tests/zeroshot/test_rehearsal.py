@@ -366,7 +366,7 @@ def test_no_accuracy_is_predicted_for_tables():
     assert alone.predict_accuracy(tables) is None
     why, few = describe_prediction(alone, tables, None)
     assert why.startswith("no accuracy is predicted for the 6 new classes: tables without raters")
-    assert few.startswith("warning: 5 classes are few for a rehearsal")
+    assert few.startswith("warning: only 5 classes were held out")
     predicted = rehearsal.predict_accuracy(both)
     first, _ = describe_prediction(rehearsal, both, predicted)
     assert f"6 new classes, each input alone, with 95% interval: {predicted} (random" in first

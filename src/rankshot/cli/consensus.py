@@ -91,8 +91,8 @@ def consensus(
         What a missing item means, if the file does not specify it: it comes after the others (top,
         the default) or was not compared (subset).
     column : <name=column>
-        A column of a table that has another name, such as rater=who, or how columns are read, such
-        as ignore=age,region; may be repeated. See `rankshot leaderboard`.
+        A column of the table whose name is not the usual one, such as rater=who; or how columns are
+        read, such as ignore=age,region; may be repeated. See `rankshot leaderboard`.
     seen : <file or imagenet-1k>
         All items (for a classifier, the seen classes), as for `rankshot rank`. The default is the
         items that occur in the rankings.

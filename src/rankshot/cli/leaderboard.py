@@ -61,14 +61,14 @@ def leaderboard(
         columns model_a, model_b and winner, or winner and loser; a table of ballots; or rankings
         (.jsonl, .parquet, .soc, .soi, .toc, .toi).
     column : <name=column>
-        A column of a table that has another name; may be repeated. The names are a and b (the two
-        items; model_a and model_b by default), winner, loser, id, rater (rater, judge, annotator,
-        user_id and the like), weight (how important a vote is) and count (how often it was given);
-        for ballots also target, item, rank and score. Or how columns are read: outcomes=index if 0
-        means that the first item won, outcomes=score if 1 means this, outcomes=name or
-        outcomes=side; ignore=age,region (ballots; ignore= if all columns are items); missing=-99;
-        items=x,y,z (all items); on_error=skip, which counts and leaves out rows that cannot be
-        read.
+        A column of the table whose name is not the usual one, such as rater=who; may be repeated.
+        The names are a and b (the two items; model_a and model_b by default), winner, loser, id,
+        rater (rater, judge, annotator, user_id and the like), weight (how important a vote is) and
+        count (how often it was given); for ballots also target, item, rank and score. Or how
+        columns are read: outcomes=index if 0 means that the first item won, outcomes=score if 1
+        means this, outcomes=name or outcomes=side; ignore=age,region (ballots; ignore= if all
+        columns are items); missing=-99; items=x,y,z (all items); on_error=skip, which counts and
+        leaves out rows that cannot be read.
     kind
         What a missing item means, if the file does not specify it: it comes after the others (top,
         the default) or was not compared (subset).

@@ -104,7 +104,7 @@ def rank(
     question : <question>
         The question for a language model. images: which seen classes would an image classifier
         predict most often? text: the same for a text classifier. any: the same for other inputs,
-        named after a colon, as in 'any:sound recordings' (the other questions accept such a name as
+        which follow a colon, as in 'any:sound recordings' (the other questions accept this as
         well). contrast: which would it predict more often than for the other new classes? similar:
         which are most similar? Or a text file with a template that has {target}, {items} and {k}.
     raters
@@ -494,8 +494,8 @@ How to get rankings for {count} from a language model, without an API key
 
 {prompts}
 
-   Each number is one rater, who gets the classes in another order. A new conversation for each
-   file keeps the answers independent. Different models may answer different files.
+   Each number is one rater, who gets the classes in a different order. A new conversation for
+   each file keeps the answers independent. Different models may answer different files.
 
 2. Save each answer unchanged, as a text file of the same name, in this folder:
 
@@ -543,7 +543,7 @@ def ask(
         The length of the lists to ask for. The default is 15, or all seen classes if there are
         fewer.
     raters
-        The number of prompts, each with the classes in another order.
+        The number of prompts, each with the classes in a different order.
     max_tokens
         The maximum number of tokens of a prompt and its answer together (an estimate). Many new
         classes are divided among several prompts.

@@ -363,8 +363,8 @@ def _write_prompts(classes: ClassLists, run: RunFolder, question: str) -> None:
         classes, run.prompts, command, overwrite=True, question=question, max_tokens=MAX_TOKENS
     )
     say(
-        "rankings: from WordNet, because there are no answers of a language model yet. To improve "
-        f"them, paste {run.prompts / names[0]} into any chat window, save the answer as "
+        "rankings: from WordNet, because there are no answers from a language model yet. To "
+        f"improve them, paste {run.prompts / names[0]} into any chat window, save the answer as "
         f"{run.prompts / ANSWERS / names[0]}, and run the same command again (answers to all "
         f"{format_count(len(names), 'prompt')} there help further)"
     )

@@ -175,7 +175,7 @@ def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
     if (prior := head.get_params().get("example_prior")) is not None:
         say(
             f"labelled examples: their scores follow the rankings with a slope of {prior[0]:.2f}, "
-            f"and those of a class have a share of {prior[1]:.2f} in common"
+            f"and those of one class share {prior[1]:.2f} of their variation"
         )
     before, after = map(format_share, rehearsal.calibration_error_)
     say(

@@ -52,7 +52,7 @@ def explain(
     new_class: str | None = None,
     against: str | None = None,
 ) -> None:
-    """Explain why inputs were given their classes.
+    """Explain why inputs were assigned their classes.
 
     For each input, the output shows how much the eight most important seen classes, the rest of
     them, and each source contribute. A contribution of +0.7 doubles the odds of the class.

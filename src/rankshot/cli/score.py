@@ -82,7 +82,7 @@ def score(
         Do not keep the input of the model's last layer beside the scores. Labelled examples are
         compared by these features, which can only be stored in .parquet or in a folder.
     batch
-        The number of inputs per call of the model.
+        The number of inputs per call to the model.
     on_error
         What to do with inputs and parts that cannot be read: skip and list them, or stop.
     again

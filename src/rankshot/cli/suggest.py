@@ -81,8 +81,8 @@ def suggest(
             writer.writerow([ids[row], guesses[row], f"{proba[row]:.3f}", label])
     kept = f" ({format_count(len(labelled), 'label')} of {options.examples} kept)" * bool(labelled)
     n = format_count(len(rows) - len(labelled), "input")
-    say(f"{n} to label written to {output}{kept}: fill in the column {core.LABEL!r}, and give the")
-    say(f"  file to --examples {output} of rankshot classify, recognise or fit")
+    say(f"{n} to label written to {output}{kept}: fill in the column {core.LABEL!r}, and give")
+    say(f"  --examples {output} to rankshot classify, recognise or fit")
 
 
 def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:

@@ -267,7 +267,7 @@ def _find_missing_links(study: Study) -> Iterator[str]:
     if study.platform not in ("none", "mturk"):
         for key, problem in {
             "completion_url": "the platform cannot see who finished",
-            "full_url": "people cannot return if no question is left, or it is paused or closed",
+            "full_url": "people cannot return from a study that is full, paused or closed",
             "refusal_url": "people who do not agree, withdraw or answer nothing cannot return",
             "screening_url": "people who are screened out have no code of their own",
         }.items():

@@ -32,8 +32,8 @@ DECISIONS = {
     "approve": "finished",
     "look at": "finished, but flagged, or withdrew afterwards",
     "reject": "finished, but excluded",
-    "return": "withdrew or excluded before the end, or answered nothing",
-    "screened out": "were not accepted by the screening, which has its own code",
+    "return": "withdrew or were excluded before the end, or answered nothing",
+    "screened out": "did not pass the screening, which has its own code",
     "wait": "have not finished",
 }
 

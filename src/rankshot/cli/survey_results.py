@@ -34,7 +34,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
 
     A table shows the answers to the questions of each target, their consensus and how well they
     agree (Kendall's W). If people saw different items, the consensus is the order of the worths,
-    with 95% intervals of the places, and the number of compared pairs is stated. Below are the
+    with 95% intervals for the places, and the number of compared pairs is stated. Below are the
     flagged raters. Excluded participants are not included.
 
     Example: rankshot survey status study.toml
@@ -194,7 +194,7 @@ def _say_ids(view: Overview) -> None:
         return
     for name in view.study.id_names:
         n = sum(view.find_ids(rater)[name] is not None for rater in view.people)
-        say(f"{name}: of {n:,} of {format_count(len(view.people), 'participant')}")
+        say(f"{name}: known for {n:,} of {format_count(len(view.people), 'participant')}")
 
 
 def read_study_overview(study: Path, database: str | None, *, pilot: bool) -> Overview:
@@ -209,8 +209,8 @@ def backup(study: Path, *, output: Path, database: str | None = None, force: boo
     """Copy the database, even while the survey is running.
 
     Every row of the copy is checked. From a damaged file, everything that can be read is copied,
-    and what is lost is reported. Do not copy the database of a running survey in another way: the
-    newest answers are in a second file, its log.
+    and what is lost is reported. Do not copy the database of a running survey in any other way:
+    the newest answers are in a second file, its log.
 
     Example: rankshot survey backup study.toml -o backup.sqlite
 

@@ -55,7 +55,7 @@ def other_library(array: Any) -> Library | None:
         compat = import_module("array_api_compat")
     except ImportError:
         raise RankshotError(
-            f"arrays of {type(array).__module__.partition('.')[0]} need array-api-compat: "
+            f"{type(array).__module__.partition('.')[0]} arrays need array-api-compat: "
             "pip install 'rankshot[arrays]'; or pass a NumPy array"
         ) from None
     return compat.array_namespace(array)

@@ -112,7 +112,7 @@ def class_names(dataset: str) -> ClassNames:
 
 
 def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
-    """Return the rankings of a language-model panel: seen classes, for each new class as target.
+    """Return a language-model panel's rankings of the seen classes, for each new class as target.
 
     Each rater is a separate run of a large language model. The raters are not people. They saw no
     image, score or result, but may have read about such data sets. ``language_model_panel.md``, in
@@ -153,7 +153,7 @@ def load_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
 
 
 def load_held_out_panel(dataset: str = "cifar", question: str | None = None) -> Rankings:
-    """Return the panel's rankings for some *seen* held-out classes.
+    """Return the panel's rankings for some held-out *seen* classes.
 
     Train on the items only and classify inputs of the targets, to choose K, a regulariser or
     weights without using the new classes.
@@ -216,7 +216,7 @@ def load_similarities(dataset: str = "cifar") -> dict[str, Similarity]:
         "WordNet" (path similarity), "GloVe" (cosine of 50-dimensional word vectors), "Wikipedia"
         (cosine of co-occurrence vectors), "word2vec" (cosine of word vectors trained on the same
         text) and "GloVe 100d" (cosine of 100-dimensional word vectors). Intents have only the two
-        of GloVe: WordNet describes things, and few names of intents occur in a text.
+        GloVe tables: WordNet describes things, and few names of intents occur in a text.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def load_class_vectors(dataset: str = "cifar") -> ClassVectors:
     --------
     >>> from rankshot.datasets import load_class_vectors
     >>> load_class_vectors("animals")
-    ClassVectors: 50 names with 100 numbers each, of GloVe 100d
+    ClassVectors: 50 names with 100 numbers each, from GloVe 100d
     >>> load_class_vectors().select(["cat", "pickup_truck"]).values.shape
     (2, 100)
     """
@@ -313,7 +313,7 @@ class SoundScores(NamedTuple):
         The new class of each clip.
     clips : ndarray of str
         The file of each clip in ESC-50; the second number in its name is the clip's number at
-        freesound.org, which has its author.
+        freesound.org, where its author is named.
     rankings : Rankings
         For each new class the first twelve seen classes, by four raters, large language models.
 
@@ -443,8 +443,8 @@ class TextData:
 def load_intents() -> TextData:
     """Return requests to a virtual assistant, with rankings of their intents (CLINC150).
 
-    They are a part of the requests of all 150 intents; ``intents.md``, in the folder of the data,
-    describes it, and its limits.
+    These are some of the requests for all 150 intents; ``intents.md``, in the folder of the data,
+    describes the selection, and its limits.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def write_example_files(folder: str | Path) -> None:
     Parameters
     ----------
     folder : str or Path
-        An existing folder. Files of the same names are replaced.
+        An existing folder. Files with the same names are replaced.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def write_photographs(folder: str | Path) -> None:
     Parameters
     ----------
     folder : str or Path
-        The folder to write to; created if it does not exist. Files of the same names are replaced.
+        The folder to write to; it is created if needed. Files with the same names are replaced.
 
     Examples
     --------
@@ -235,7 +235,7 @@ class Thumbnails(NamedTuple):
 
 
 def load_thumbnails() -> Thumbnails:
-    """Return 60 images of CIFAR-10, six of each class, whose features `load_cifar` has.
+    """Return 60 images of CIFAR-10, six of each class, whose features `load_cifar` returns.
 
     Examples
     --------

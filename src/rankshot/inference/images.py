@@ -240,7 +240,9 @@ class Preprocessing:
 
     @classmethod
     def from_config(cls, config: Mapping[str, object], where: str = CONFIG_FILE) -> Preprocessing:
-        """Return what ``config``, in the format of transformers, read from ``where``, describes.
+        """Return the preprocessing of ``config``, in the format of transformers.
+
+        Error messages call it ``where``.
 
         Raises
         ------

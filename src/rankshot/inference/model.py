@@ -383,7 +383,7 @@ def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, objec
 
 def open_torch(module: Any) -> Model:
     """Return a torch module as a model; it runs where its parameters are."""
-    torch = require_module("torch", "networks of torch", "images")
+    torch = require_module("torch", "torch networks", "images")
     tensors = [*module.parameters(), *module.buffers()]
     device = tensors[0].device if tensors else torch.device("cpu")
     # Half precision is computed on GPUs, and its inputs must have the same type.
@@ -473,7 +473,7 @@ def _width(part: object) -> int:
 
 
 def _fingerprint_state(module: Any) -> str:
-    torch = require_module("torch", "networks of torch", "images")
+    torch = require_module("torch", "torch networks", "images")
     digest = sha256(repr(module).encode())
     for name, tensor in module.state_dict().items():
         digest.update(name.encode())
@@ -506,7 +506,7 @@ def load_efficientnet(what: str = "EfficientNet-Lite0 and its weights") -> tuple
 def open_built_in() -> Model:
     """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes."""
     network, device = load_efficientnet()
-    torch = require_module("torch", "networks of torch", "images")
+    torch = require_module("torch", "torch networks", "images")
     opened, preprocessing = open_torch(network), Preprocessing.from_name("efficientnet-lite")
 
     def exactly(run: Any) -> Any:
@@ -535,8 +535,8 @@ def open_built_in() -> Model:
 
 def open_transformers(source: str | Path) -> Model:
     """Open a folder, or a name on the hub, of transformers: a classifier of images or of texts."""
-    library = require_module("transformers", "models of transformers", "transformers")
-    torch = require_module("torch", "models of transformers", "transformers")
+    library = require_module("transformers", "transformers models", "transformers")
+    torch = require_module("torch", "transformers models", "transformers")
     place = str(source)
     config = _load(library.AutoConfig, place)
     if getattr(config, "auto_map", None):
@@ -603,7 +603,7 @@ def open_transformers(source: str | Path) -> Model:
 
 
 def _load(auto_class: Any, place: str, **options: Any) -> Any:
-    logging = require_module("transformers.utils.logging", "models of transformers", "transformers")
+    logging = require_module("transformers.utils.logging", "transformers models", "transformers")
     # The bar is useful for a download, and noise for files that are there.
     is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
     if is_silent:
@@ -622,8 +622,8 @@ def _load(auto_class: Any, place: str, **options: Any) -> Any:
 
 
 def _open_skops(path: Path) -> Model:
-    skops = require_module("skops.io", "files of skops", "skops")
-    exceptions = require_module("skops.io.exceptions", "files of skops", "skops")
+    skops = require_module("skops.io", "skops files", "skops")
+    exceptions = require_module("skops.io.exceptions", "skops files", "skops")
     try:
         # What skops trusts by itself are the types of scikit-learn, NumPy and SciPy that it has
         # reviewed. Trust by package name would let a file call any function of these packages.

@@ -119,7 +119,7 @@ def score(
         linear layer of a network, or of the last step of a pipeline. There are none if that layer
         is not found, or if the model is a function.
     batch_size : int
-        The number of inputs per call of the model.
+        The number of inputs per call to the model.
     on_error : {"stop", "skip"}
         What to do with an input that cannot be read: raise an error, or skip and list it.
     progress : callable, optional
@@ -362,8 +362,8 @@ class ScoringPlan:
         wanted = n_columns(len(self.classes.names), self.model.kind)
         if n == wanted:
             return
-        background = "; one more is often a background class, which comes first: name it"
-        hint = f"{background} in the classes" if n == wanted + 1 else ""
+        background = "; an extra output is often a background class, which comes first:"
+        hint = f"{background} add a name for it to the classes" if n == wanted + 1 else ""
         raise RankshotError(
             f"{self.model.name}: has {n} outputs, but there are {wanted} classes{hint}"
         )

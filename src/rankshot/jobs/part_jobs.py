@@ -404,8 +404,8 @@ def open_output(
         is_dead = host == own[0] and PROCESSES.exists() and not (PROCESSES / str(process)).exists()
         if [host, process] != own and not is_dead:
             notify(
-                f"{output}: process {process} on {host} does the same job, unless it was killed; "
-                "two clients do all work twice: stop one of them"
+                f"{output}: process {process} on {host} is running the same job, unless it was "
+                "killed; two clients do all work twice: stop one of them"
             )
     write_text(address, json.dumps(own))
     try:
@@ -470,7 +470,7 @@ def _require_same_job(output: str, before: Mapping[str, object], now: Mapping[st
         was, value = before.get(name), now.get(name)
         is_hash = any(isinstance(one, str) and len(one) >= 64 for one in (was, value))
         if was != value:
-            told.append(f"another {name}" if is_hash else f"{name} was {was}, is {value}")
+            told.append(f"another {name}" if is_hash else f"{name} was {was}, is now {value}")
     if told:
         raise RankshotError(
             f"{output}: belongs to another job ({'; '.join(told)}); give another output, or remove "
@@ -493,7 +493,7 @@ def require_own(output: str, key: str) -> None:
     if key.encode() not in begin:
         raise OutputError(
             f"{output}: another job has started there since this one; parts may come from either, "
-            "until one of them is begun again (again=True)"
+            "until one of them is started over (again=True)"
         )
 
 

@@ -376,7 +376,7 @@ class _ScoreJob(PartJob):
         )
         for what, value in plan.identity.items():
             if value != self.plan[what]:
-                raise RankshotError(f"{self.source}: not the same {what} as where the job began")
+                raise RankshotError(f"{self.source}: the {what} here is not that of the job")
         return plan
 
     def compute_checksum(self, source: Any) -> str:

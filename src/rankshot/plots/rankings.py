@@ -178,7 +178,7 @@ def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]
 
 @dataclass(eq=False, repr=False)
 class PrecedenceDisplay(Display):
-    """How often each item was placed before each other, among the rankings that order the two.
+    """How often each item was placed before every other, among the rankings that order the two.
 
     The item of the row was placed before that of the column. Use `from_rankings` to make one.
 

@@ -339,7 +339,7 @@ class GroupComparison:
         How many raters each group has.
     mean_places : ndarray of shape (groups, items)
         The mean place of each item in each group, less the mean of all places; NaN for an item
-        that nobody of the group compared.
+        that nobody in the group compared.
     items : tuple of str
     statistic : float
         The sum of squares of mean places between groups.
@@ -386,7 +386,7 @@ def compare_groups(
     rankings : Rankings
         All rankings of a rater together count as one.
     groups : sequence of str
-        The group of each ranking; that of a rater is the same in all rankings.
+        The group of each ranking. All rankings by one rater must have the same group.
     random_state : int or numpy.random.Generator, optional
 
     Examples

@@ -109,7 +109,7 @@ def read_ballots(
         layout = layout or ("scores" if is_score else "places")
         if layout == "orders":
             raise RankshotError(
-                f"{table}: a row for each item of a rater has places or scores, not {layout}"
+                f"{table}: one row per item of a rater needs places or scores, not {layout}"
             )
         if not labels:
             raise RankshotError(
@@ -246,8 +246,8 @@ class _WideTable:
     def _refuse(self, what: str, odd: list[str], more: str = "") -> NoReturn:
         listed = ",".join(odd)
         raise RankshotError(
-            f"{self._table}: {what}. Leave out columns that are not with ignore={listed!r}; if all "
-            f"are, give ignore=''. A column of raters is named with rater=.{more}"
+            f"{self._table}: {what}. Use ignore={listed!r} to leave out columns that are not; if "
+            f"all are, give ignore=''. Use rater= to name the column of raters.{more}"
         )
 
     # ---- Items in order
@@ -332,9 +332,9 @@ class _WideTable:
                 numbers = np.array([x[0] if x else np.nan for x in found])[cells.codes]
             else:
                 rule = (
-                    f"{self.layout} must be numbers. Leave out a column that is not an item with "
-                    f"ignore={name!r}, and name that of the raters with rater=; if the cells are "
-                    "names in order, give layout='orders'"
+                    f"{self.layout} must be numbers. Use ignore={name!r} to leave out a column "
+                    "that is not an item, and rater= to name the column of raters; if the cells "
+                    "are names in order, give layout='orders'"
                 )
                 self._checks.check_cells(is_text, name, cells, rule)
             if self.layout == "places":

@@ -349,7 +349,7 @@ def encode_orders(
     """Translate orders of names into arrays; raise for what is not a ranking of ``items``."""
     if not all(isinstance(order, LIST_TYPES) for order in orders):
         rule = (
-            "expected a list of items, not {} (a single ranking is a list in a list; of a dict d, "
+            "expected a list of items, not {} (a single ranking is a list in a list; for a dict d, "
             "pass d.values() with targets=d)"
         )
         refuse_first(orders, lambda order: isinstance(order, LIST_TYPES), rule, where)
@@ -535,7 +535,7 @@ def read_item_table(
         table = np.asarray(frame_to_matrix(frame), np.float64)
         table = table[:, _match_names(columns, names, f"the columns of {what}")]
     elif items is None:
-        raise RankshotError(f"{what} have no names of columns: name them with items=")
+        raise RankshotError(f"{what} have no column names: name the columns with items=")
     else:
         names = as_names(items)
         refuse_masked(what, values)

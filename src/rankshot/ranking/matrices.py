@@ -105,7 +105,8 @@ def completed_orders(rankings: Rankings) -> NDArray[np.int32]:
     unlisted = np.repeat(~rankings.is_subset[:, None], C, axis=1)
     unlisted[rows, rankings.codes] = False
     left_rows, left_items = np.nonzero(unlisted)
-    nth = count_places(row_starts(np.bincount(left_rows, minlength=n)))
+    left = np.bincount(left_rows, minlength=n)
+    nth = np.arange(left_rows.size) - np.repeat(np.cumsum(left) - left, left)
     table[left_rows, rankings.n_listed[left_rows] + nth] = left_items
     return table
 

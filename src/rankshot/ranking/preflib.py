@@ -93,8 +93,8 @@ def read_preflib(path: Path, items: Iterable[object] | None, kind: Kind) -> Rank
         if bad_rows.size:
             row = rows.start + int(bad_rows.min())
             raise RankshotError(
-                f"{where(row)}: expected 'count: 1,2,{{3,4}}', as PrefLib writes since 2022, with "
-                f"the numbers of alternatives that the file has, not {short_repr(lines[row])}"
+                f"{where(row)}: expected 'count: 1,2,{{3,4}}', as in PrefLib files since 2022, "
+                f"with numbers of alternatives that the file has, not {short_repr(lines[row])}"
             )
     found = as_names(names.values())
     entries = validate_entries(Entries.concatenate(parts), found, where)
@@ -126,8 +126,8 @@ def _read_names(header: list[tuple[int, str]], path: Path) -> dict[int, str]:
     every = {number: names.get(number, str(number)) for number in range(1, count + 1)}
     if not every or not names.keys() <= every.keys() or len(set(every.values())) < count:
         raise RankshotError(
-            f"{path}: {announced[:20]} alternatives are announced, but {len(names)} are named, "
-            "with other numbers, or with the number of another"
+            f"{path}: {announced[:20]} alternatives are announced, but {len(names)} are named, and "
+            "their numbers or names do not match: correct the header"
         )
     return every
 
@@ -187,13 +187,13 @@ def write_preflib(rankings: Rankings, stream: TextIO, path: Path) -> None:
     for bad, what in (
         (np.array([len(rankings.target_names) > 1]), "several targets: select one of them"),
         (rankings.weights != np.rint(rankings.weights), "fractional weights"),
-        (rankings.weights >= 1e15, "weights of 10^15 and more"),
+        (rankings.weights >= 1e15, "weights of 10^15 or more"),
         (rankings.is_subset, "subset rankings"),
         (rankings.lengths < rankings.n_listed, "ties cut by K"),
         (np.array([odd_names]), "line breaks in names, or blanks around them"),
     ):
         if bad.any():
-            raise RankshotError(f"ranking {np.argmax(bad)}: PrefLib does not hold {what}")
+            raise RankshotError(f"ranking {np.argmax(bad)}: PrefLib files cannot hold {what}")
     merged = rankings.unique()
     merged = merged[np.argsort(-merged.weights, kind="stable")]
     stream.write(f"# FILE NAME: {path.name}\n# DATA TYPE: {path.suffix[1:]}\n")

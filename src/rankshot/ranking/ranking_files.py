@@ -105,9 +105,9 @@ def read_rankings(
         the argument to pass.
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
-        By default those that occur in the file, sorted. PrefLib files, and Parquet files of
-        `write_rankings`, name all their items; these are the default then. From a table of places
-        or scores, only the columns of these items are read.
+        By default those that occur in the file, sorted; for PrefLib files, and Parquet files that
+        `write_rankings` wrote, all items that the file names. From a table of places or scores,
+        only the columns of these items are read.
     kind : {"top", "subset"}, optional
         The kind of rankings for which the file does not specify one (PrefLib files never do):
         top-K rankings (the default) or subset rankings.

@@ -288,7 +288,7 @@ class Rankings:
         Parameters
         ----------
         votes : data frame, str, Path, list of dict or dict of lists
-            A pandas, polars or other data frame, also a lazy one of polars; the path of a .csv,
+            A pandas, polars (also lazy) or other data frame; the path of a .csv,
             .tsv, .json, .jsonl (each also with .gz) or .parquet file; or records.
         items : iterable of names, optional
             All items, in the desired order. By default those that occur, sorted.
@@ -309,7 +309,7 @@ class Rankings:
             default.
         id : str, optional
             The column of vote ids. A warning counts votes with the same id as an earlier one. By
-            default ``id``; votes are then copies only if their items and winner are the same, too.
+            default ``id``; votes are then copies only if their items and winner are also the same.
         outcomes : {"name", "side", "index", "score"}, optional
             How the winner is encoded, if this is ambiguous: by the name of an item; by the side
             (``a`` or ``left``); by the index of the item that won (0 and 1, or 1 and 2); or by the
@@ -624,13 +624,13 @@ def require_rankings(value: Rankings) -> Rankings:
     """Return the value, or raise with a hint how to make `Rankings`."""
     if isinstance(value, Mapping):
         raise RankshotError(
-            f"expected Rankings, not the dict {short_repr(value)}: of a dict d, pass "
+            f"expected Rankings, not the dict {short_repr(value)}: for a dict d, pass "
             "Rankings.from_orders(d.values(), targets=d, items=...) with the names of all items"
         )
     if not isinstance(value, Rankings):
         raise RankshotError(
             f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
-            "from_positions, from_scores, from_votes or read_rankings; of rankings in parts that "
-            "fit in memory, pass compute()"
+            "from_positions, from_scores, from_votes or read_rankings; for rankings in parts that "
+            "fit in memory, pass the result of compute()"
         )
     return value

@@ -467,7 +467,7 @@ def summarize(
         which = "some ranking"
         if isinstance(rankings, Rankings):
             which = f"ranking {rankings.targets.tolist().index(None)}"
-        raise RankshotError(f"{which} has no target, but others have")
+        raise RankshotError(f"{which} has no target, but others do")
     summaries = []
     for target in sorted(found.targets, key=str):
         theirs, few = (

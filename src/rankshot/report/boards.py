@@ -116,9 +116,9 @@ def _explain(board: Leaderboard) -> list[str]:
     preliminary = "Grey items are preliminary: their intervals are wide, or contain all ratings"
     return [
         f"A difference of {points}: the first wins about {wins:.0f} of 10{tied}.",
-        f"Intervals of {level} are for a comparison of two items that you choose beforehand.",
+        f"The {level} intervals are for a comparison of two items that you choose beforehand.",
         f"Better counts the items that an item is clearly better than; {together} {level}.",
-        f"Ranks contain the true rank with at least {level}. {preliminary}.",
+        f"Ranks contain the true rank with a probability of at least {level}. {preliminary}.",
     ]
 
 

@@ -196,7 +196,7 @@ PANEL_NOTE = (
     "The 18 raters of the panel are runs of a language model, not people. They saw no image, but "
     "may have read about these data sets."
 )
-DATA_NOTE = "On the complete data sets, of which the package has a part, the results differ."
+DATA_NOTE = "The package contains a part of each data set: results on all of it differ."
 
 
 def demo_report(demo: Demo) -> Report:
@@ -240,7 +240,7 @@ def demo_report(demo: Demo) -> Report:
         similar=find_similar_classes(merging.consensus_, K),
         explanations=explained,
         settings=(
-            ("classifier", f"logistic regression, C = {REGULARIZATION:g}, of features of images"),
+            ("classifier", f"logistic regression, C = {REGULARIZATION:g}, on image features"),
             ("head", "weighted mean, with the settings that a rehearsal chose"),
         ),
         notes=(

@@ -227,7 +227,7 @@ def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) 
     wrong = outcomes.predicted != outcomes.truth
     return (
         f"{text} correct and {each} of the wrong predictions with the highest probability. "
-        f"{format_percent(wrong.mean(), 0)} of all inputs are wrong, and "
+        f"{format_percent(wrong.mean(), 0)} of all predictions are wrong, and "
         f"{format_percent(wrong[list(rows)].mean(), 0)} of those shown."
     )
 

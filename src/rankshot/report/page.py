@@ -206,22 +206,16 @@ def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# ---- Consensus of each class, and similar classes
+# ---- Consensus of each class
 
 MAX_SUMMARIES = 40
 MAX_PLACES = 12
-MAX_SIMILAR = 10
-MAX_COMPARED = 1000
-"""Classes of which every pair is compared."""
-
-
-# ---- Consensus
 
 
 def summarize_rankings(
     rankings: Rankings, consensus: Rankings, k: int
 ) -> tuple[TargetSummary, ...]:
-    """Summarise the rankings of each target around a consensus that is given.
+    """Summarise the rankings of each target around a given consensus.
 
     Parameters
     ----------
@@ -276,7 +270,11 @@ def _format_summary(summary: TargetSummary) -> dict[str, object]:
     }
 
 
-# ---- Classes that are alike
+# ---- Similar classes
+
+MAX_SIMILAR = 10
+MAX_COMPARED = 1000
+"""Classes of which every pair is compared."""
 
 
 def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:

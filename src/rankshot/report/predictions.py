@@ -270,9 +270,10 @@ def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
         return [
             "Label some inputs. No class is clearly less accurate than others, so any class helps."
         ]
-    pairs = [f"{line.bar.name} and {line.confused_with[0]}" for line in weak]
+    # Two classes that are confused with each other are named once.
+    pairs = dict.fromkeys(tuple(sorted([line.bar.name, line.confused_with[0]])) for line in weak)
     what = "Label a few inputs of these classes, or add rankings that contrast them"
-    return [f"{what}: {'; '.join(pairs)}."]
+    return [f"{what}: {'; '.join(map(' and '.join, pairs))}."]
 
 
 def _find_weak_classes(found: Evaluation) -> list[ClassLine]:

@@ -58,7 +58,7 @@ REFUSALS = {
     "no_form": "The request is not JSON.",
     "malformed": "The request is malformed.",
     **dict.fromkeys(("no_page", "no_file", "address"), "There is no such page."),
-    "failed": "Something went wrong on the server. Nothing of this was saved. Try again.",
+    "failed": "Something went wrong on the server. This was not saved. Try again.",
 }
 """What a refusal says, by its key; others say themselves what is wrong."""
 Name = Annotated[str, Field(min_length=1, max_length=500)]

@@ -527,7 +527,7 @@ def _find_problem(
     for name, hits, known in zip(pair, single, alone, strict=True):
         before = known.setdefault(name, hits)
         if together > hits:
-            return f"{hits:.16g} hits of {name!r}, but {together:.16g} with the other name"
+            return f"{hits:.16g} hits for {name!r}, but {together:.16g} with the other name"
         if before != hits:
-            return f"{hits:.16g} hits of {name!r}, but {before:.16g} in an earlier row"
+            return f"{hits:.16g} hits for {name!r}, but {before:.16g} in an earlier row"
     return ""

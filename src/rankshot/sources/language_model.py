@@ -53,7 +53,7 @@ LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 ADVICE = {
     400: "check the model's name, and whether it accepts this temperature",
     401: f"check the key in {KEY_VARIABLE}",
-    403: "the key may not use this model or endpoint",
+    403: "the key does not give access to this model or endpoint",
     404: "check base_url (it usually ends in /v1) and the model's name",
 }
 QUESTION_FIELDS = ("target", "rater", "model", "prompt", "k", "temperature", "seed", "items")
@@ -96,7 +96,7 @@ class CostEstimate:
             f"{format_count(self.calls, 'call')}{logged}, about "
             f"{format_count(self.prompt_tokens, 'prompt token')} and "
             f"{format_count(self.answer_tokens, 'answer token')}; at {BYTES_PER_TOKEN} "
-            "bytes per token, without repeated questions and hidden reasoning"
+            "bytes per token, without repeated questions or hidden reasoning"
         )
 
 
@@ -105,7 +105,7 @@ class LanguageModel:
     """A source that asks a language model to rank the items for each target.
 
     The model is asked what a classifier that knows only the items would predict for inputs of the
-    target. Each of the ``raters`` is a separate call with the items in another order: a model
+    target. Each of the ``raters`` is a separate call with the items in a different order: a model
     favours what it reads first, and only a new shuffle turns this bias into noise that averaging
     removes. The shuffles depend only on the seed, the target and the rater, so that an interrupted
     run continues with the same questions. The model's own sampling is not reproducible: no seed is
@@ -159,7 +159,7 @@ class LanguageModel:
     >>> model = LanguageModel("some-model", "http://localhost:8080/v1", k=2)
     >>> print(model.estimate(["cat", "truck"], ["tiger", "bus", "whale"]))
     10 calls, about 2,135 prompt tokens and 70 answer tokens; at 2.7 bytes per token, without
-    repeated questions and hidden reasoning
+    repeated questions or hidden reasoning
 
     With a server at that address, ``model.rankings(["cat", "truck"], ["tiger", "bus", "whale"])``
     returns ten top-2 rankings. Any function can take its place:
@@ -197,8 +197,8 @@ class LanguageModel:
         if self.base_url is not None and not re.fullmatch(r"https?://[^@?#\s]+", self.base_url):
             raise RankshotError(
                 "base_url must be an address such as 'https://host/v1' or "
-                "'http://localhost:8080/v1', without a user, a password or a key: that belongs in "
-                f"the environment variable {KEY_VARIABLE}"
+                "'http://localhost:8080/v1', without a user, a password or a key: a key belongs "
+                f"in the environment variable {KEY_VARIABLE}"
             )
         make_question(self.question, self.inputs)
 

@@ -400,8 +400,8 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
         path = Path(source) / "config.json" if Path(source).is_dir() else Path(source)
         if path.name == source and not path.exists() and not path.suffix:
             raise RankshotError(
-                f"{source!r} is neither a file nor a list that is built in"
-                f"{suggest_name(source, [IMAGENET])}; built in: {IMAGENET!r}"
+                f"{source!r} is neither a file nor a built-in list"
+                f"{suggest_name(source, [IMAGENET])}; the built-in list is {IMAGENET!r}"
             )
         content, where = _read_structure(path), str(path)
     is_ordered = isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset))
@@ -700,7 +700,7 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     """Return the names that may be misspelt, each with a WordNet noun as a suggestion.
 
     A name may be misspelt if WordNet does not have it, in the singular or the plural, but has a
-    noun that differs by one letter: one too many, one missing, another one, or two neighbours
+    noun that differs by one letter: one too many, one missing, one different, or two neighbours
     exchanged. In a name of several words, this applies to each word that is not in WordNet. A
     number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
     synonyms separated by commas are never reported. If several nouns are as near in spelling, the

@@ -88,7 +88,7 @@ class ClassVectors:
     >>> from rankshot.sources import ClassVectors
     >>> vectors = ClassVectors(["cat", "tiger", "bus"], [[3, 4], [0, 2], [1, 0]], "me")
     >>> vectors
-    ClassVectors: 3 names with 2 numbers each, of me
+    ClassVectors: 3 names with 2 numbers each, from me
     >>> vectors.select(["bus", "cat"]).values
     array([[1., 0.],
            [3., 4.]])
@@ -115,7 +115,7 @@ class ClassVectors:
     def __repr__(self) -> str:
         return (
             f"ClassVectors: {format_count(len(self), 'name')} with "
-            f"{format_count(self.values.shape[1], 'number')} each, of {self.source}"
+            f"{format_count(self.values.shape[1], 'number')} each, from {self.source}"
         )
 
     def select(self, names: Iterable[object]) -> ClassVectors:

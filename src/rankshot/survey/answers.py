@@ -44,7 +44,7 @@ class Answer:
     repeat : bool
         Whether this is the planned second answer to the same question.
     shown, order : tuples of str
-        All items, in the order of the screen; and those that were ranked, best first: none if the
+        All items, in the order shown; and those that were ranked, best first: none if the
         participant skipped the question. Between the first and the last item of a best-worst
         question, the others are a tie, a tuple.
     seconds, answered_at, shown_at : float or None

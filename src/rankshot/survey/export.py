@@ -281,7 +281,7 @@ def _decide(person: Participant) -> tuple[Decision, str]:
         # Who has ended had the code already, and may have sent it.
         found = ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
     elif person.screened_at is not None:
-        found = "screened out", "was not accepted by the screening"
+        found = "screened out", "did not pass the screening"
     elif person.excluded_at is not None:
         found = ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
     elif not has_ended:

@@ -150,7 +150,7 @@ class Overview:
         Whether this is about the pilot participants, or about all others; and how many pilot
         participants there are.
     people, codes : dict
-        All participants by rater, in the order of their start; and their completion codes.
+        All participants by rater, in the order in which they started; and their codes.
     answers, excluded_answers : lists of Answer
         The answers of those who are not excluded, and of the others.
     flags : dict

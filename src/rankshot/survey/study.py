@@ -247,7 +247,7 @@ class Question:
 
     @cached_property
     def whole_key(self) -> str:
-        """The identity of the question of which this is a part; of others, the key."""
+        """The identity of the question of which this is a part; otherwise, the key."""
         return self._hash(0)
 
     def _hash(self, part: int) -> str:
@@ -375,7 +375,7 @@ class ExtraQuestion:
 
     @property
     def is_required(self) -> bool:
-        """Whether participants must answer; a screening question always."""
+        """Whether participants must answer; always true for a screening question."""
         return self.required or bool(self.accepted)
 
     @property
@@ -408,7 +408,7 @@ class ExtraTranslation:
 
 @validated
 class Translation:
-    """The texts of a study in another language; what is None is shown in the study's own.
+    """The texts of a study in another language; None means: as in the study.
 
     Attributes
     ----------
@@ -473,12 +473,12 @@ class Study:
         choose the first and the last item.
     conditions : mapping
         The conditions of an experiment, each with its prompt. Each participant is in one of them,
-        and as many answers are collected in each.
+        and the same number of answers is collected in each.
     return_after_minutes : float
         After this idle time, the open questions of a participant are assigned to others; after a
-        sixth of it, if nothing was answered yet.
+        sixth of it, if no question has been answered yet.
     spare_answers : int or None
-        To how many more participants than planned a question may be assigned while some of them
+        How many more participants than planned may be assigned a question while some of them
         have not answered it. None means half of ``answers_per_question``, but at least 2; without a
         platform, it means 0.
     platform : {"none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"}
@@ -488,7 +488,7 @@ class Study:
         of this participation. By default, those of the platform.
     completion_url, full_url, refusal_url, screening_url : str or None
         The https URLs to which participants return: at the end; if no question is left; if they
-        do not agree, withdraw or answer nothing; and if the screening does not accept them. An id
+        do not agree, withdraw or answer nothing; and if they do not pass the screening. An id
         in braces, such as ``{survey_code}``, is replaced by that of the participant, and ``{code}``
         by the completion code.
     allowed : frozenset of str or None
@@ -676,8 +676,8 @@ class Study:
             require(
                 (other == place and not question.show) or self.unshown == "unknown",
                 f"{place} shows other items than {'each time' if other == place else other}: so "
-                "the items that a question does not show need not come after. Write unshown = "
-                '"unknown" under [items]',
+                "items that a question does not show may belong before those that it shows. Write "
+                'unshown = "unknown" under [items]',
             )
         empty = self.conditions.keys() - {question.condition for question in self.asked}
         require(not empty, f"[conditions] {min(empty, default='')} has no question: add one")

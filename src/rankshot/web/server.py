@@ -153,7 +153,7 @@ def open_port(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        problem = f"cannot listen at {host}:{port} ({error.strerror})"
+        problem = f"cannot listen on {host}:{port} ({error.strerror})"
         raise RankshotError(f"{problem}; give another port with --port") from None
 
 

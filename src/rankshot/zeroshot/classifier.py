@@ -73,7 +73,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Subtracted from the log-probability of every seen class before normalising, to shift the
         balance between seen and new classes. Used with ``classes="all"`` only.
     batch : bool
-        Whether all inputs of a call of `predict` are classified jointly, by a `BatchRefinement`.
+        Whether all inputs of a call to `predict` are classified jointly, by a `BatchRefinement`.
         Only available with ``classes="new"``.
     reject_below : float, optional
         `predict` returns "rejected" where no class has at least this probability.
@@ -151,8 +151,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Inputs and their classes, to train the estimator. They are not needed for a frozen
             estimator. With ``classes="all"``, the scores of X are the reference of the gate, and
             of the head if it can use one. For a frozen estimator, X should therefore be held-out
-            data. For an estimator that is trained here, X are training inputs, which worked
-            equally well.
+            data. For an estimator that is trained here, X are training inputs, which were as
+            good in experiments.
         examples : inputs and labels, optional
             Some inputs of new classes, and their classes, for a `WeightedMean`. Inputs are
             compared with them by the input of the last step of a pipeline, or by the inputs

@@ -577,7 +577,7 @@ class ExampleFacts(NamedTuple):
         The number of examples.
     slope : float
         β: how closely the scores of the examples follow the rankings; 0 if they do not agree. Only
-        of a `WeightedMean`.
+        for a `WeightedMean`.
     signal : float
         ρ: the share of the scores, or else of the features, that the examples of a class have in
         common.

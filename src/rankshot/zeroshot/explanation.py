@@ -144,7 +144,7 @@ class Explanation:
         """Return the contributions in groups: of classes in the rankings of the target, of others.
 
         A class of the second group is in the rankings of other classes, such as the one that the
-        target is compared with. A low score of it usually supports the target. Heads without
+        target is compared with. A low score for it usually supports the target. Heads without
         rankings have one group.
         """
         groups = []

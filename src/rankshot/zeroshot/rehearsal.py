@@ -405,10 +405,10 @@ def describe_prediction(
         lines += _describe_sources_alone(rehearsal, new)
     if len(rehearsal.classes_) < ENOUGH_CLASSES:
         can_rehearse = len(rehearsal._reference.items) >= ENOUGH_CLASSES
-        remedy = f" unless {ENOUGH_CLASSES} or more are held out" * can_rehearse
+        remedy = f"; hold out {ENOUGH_CLASSES} or more" * can_rehearse
         lines.append(
-            f"warning: {len(rehearsal.classes_)} classes are few for a rehearsal: its temperature "
-            f"is uncertain{remedy}"
+            f"warning: only {len(rehearsal.classes_)} classes were held out, so the temperature is "
+            f"uncertain{remedy}"
         )
     return lines
 

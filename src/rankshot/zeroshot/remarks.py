@@ -21,8 +21,8 @@ from rankshot.zeroshot.heads.semantic_head import SemanticHead
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
 
 EXPECTED = (
-    "expect a lower accuracy than with the answers of a language model (in a measured example, "
-    ".47 instead of .80 of 400 photographs of 16 new classes)"
+    "expect a lower accuracy than with a language model's answers (in one example with 400 "
+    "photographs of 16 new classes, .47 instead of .80)"
 )
 
 
@@ -153,7 +153,7 @@ def describe_examples(facts: ExampleFacts) -> str:
             f"nothing is learned from them, because all are of {facts.only_class!r} and do not "
             "show what distinguishes it from other classes; label an input of another class as well"
         )
-    common = f"those of one class have a share of {facts.signal:.2f} in common"
+    common = f"those of one class share {facts.signal:.2f} of their variation"
     if not facts.slope:
         return common
     slope = f"{facts.slope:.2f} (0: not at all)"

@@ -134,8 +134,8 @@ def ranked_pairs(rankings: AnyRankings) -> Consensus:
 def minimax(rankings: AnyRankings) -> Consensus:
     """Order the items by their worst defeat, the smallest first (Simpson 1969, Kramer 1977).
 
-    A defeat is as bad as the weight of the rankings that agree with it ("winning votes"). Items of
-    equal defeats, such as those that nothing beats, are tied.
+    A defeat is as bad as the weight of the rankings that agree with it ("winning votes"). Items
+    whose worst defeats are equally bad, such as those that nothing beats, are tied.
 
     Parameters
     ----------

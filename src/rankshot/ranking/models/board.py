@@ -369,7 +369,7 @@ class Leaderboard:
 
     @property
     def observed_win_rates(self) -> Floats:
-        """The share of votes that the row won against the column; NaN where there is none."""
+        """The share of votes that the row won against the column; NaN if there are no votes."""
         both = self.wins + self.wins.T + self.ties
         won = self.wins + self.ties / 2
         return np.asarray(np.divide(won, both, out=np.full(both.shape, np.nan), where=both > 0))

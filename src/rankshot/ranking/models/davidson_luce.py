@@ -158,7 +158,7 @@ class DavidsonLuce(WorthModel):
         return self._invert_information(rankings)[0][:C, :C]
 
     def inverse_and_gradients(self, rankings: Rankings) -> tuple[Floats, Gradients]:
-        """Return the covariance of the parameters, and the derivatives of each ranking in them.
+        """Return the covariance of the parameters, and each ranking's gradient.
 
         Parameters
         ----------
@@ -531,7 +531,7 @@ def require_finite_worths(
         low, high = items[worths.argmin()], items[worths.argmax()]
         raise RankshotError(
             "the maximum-likelihood estimate does not exist: no ranking keeps the worths of "
-            f"{low!r} and {high!r} from growing apart without end (ties as an outcome do not: the "
-            "tie parameter may grow with them). Use regularization > 0, or add rankings that "
+            f"{low!r} and {high!r} from growing apart without end (ties do not prevent it, because "
+            "the tie parameter may grow as well). Use regularization > 0, or add rankings that "
             "connect them"
         )

@@ -40,7 +40,7 @@ def require_estimable(rankings: AnyRankings) -> None:
     before, n_cut = reduce_parts(rankings, _count_neighbours)
     count, label = connected_components(before, connection="strong")
     if count > 1:
-        verdict = "need not exist, ties that K cuts aside" if n_cut else "does not exist"
+        verdict = "may not exist (ties that K cuts are ignored)" if n_cut else "does not exist"
         raise RankshotError(
             f"the Plackett-Luce maximum-likelihood estimate {verdict}: the items fall into "
             f"{count} groups whose worths cannot be compared "

@@ -113,7 +113,7 @@ def leaderboard(
         Items with fewer votes are listed separately. By default 10, or a tenth of the median if
         that is less.
     scale : {"log-worth", "elo"}
-        The scale of ratings and their differences: log-worths, or Elo points with the mean 1000.
+        The scale of ratings and their differences: log-worths, or Elo points with mean 1000.
     level : float
         The confidence level of the intervals.
     n_draws : int
@@ -132,8 +132,8 @@ def leaderboard(
     If raters gave several rankings, these may be correlated, so standard errors are
     clustered by rater: a sandwich estimate, corrected for raters with unequal numbers of votes
     (CR2), with Satterthwaite's degrees of freedom for each item (Bell and McCaffrey 2002). For G
-    raters who gave equally many rankings, there are G - 1 degrees of freedom. Rankings without a
-    rater, among those of several raters, are treated as those of further raters. For half wins and
+    raters who gave equally many rankings, there are G - 1 degrees of freedom. If only
+    some rankings have a rater, the others are treated as those of other raters. For half wins and
     for weights that are not whole numbers, each ranking is a cluster of its own, and only ratios of
     weights matter. A whole-number weight w stands for w rankings. Otherwise, and for a single
     rater, standard errors follow from the model, with 2 n degrees of freedom for n rankings.
@@ -450,7 +450,7 @@ def _warn_of_raters(rater: NDArray[np.int64], n_raters: int) -> None:
     elif n_raters > 1 and n_anonymous:
         warnings.warn(
             f"{n_anonymous:,} of {rater.size:,} rankings have no rater: they are treated as "
-            "those of further raters. If each is by a different person, give each its own rater",
+            "those of other raters. If each is by a different person, give each its own rater",
             stacklevel=5,
         )
 

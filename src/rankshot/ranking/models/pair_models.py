@@ -227,7 +227,7 @@ class MatchModel:
                 others = " from the items" if len(found) == 1 else ""
                 raise RankshotError(
                     f"the effects of the covariates {quote_names(found)} cannot be distinguished"
-                    f"{others}: one follows from the others. Leave it out"
+                    f"{others}: one follows from the others. Leave out one covariate"
                 )
 
     def _find_endless(self, likelihood: PairLikelihood, b: Floats) -> str:

@@ -281,8 +281,8 @@ class PlackettLuce(WorthModel):
     def sample(self, n: int = 1, k: int | None = None, random_state: Seed = None) -> Rankings:
         """Draw ``n`` top-``k`` rankings (full by default), with the seed ``random_state``.
 
-        The draws are exact: each item gets an exponential time of rate v_i, and the k items of
-        the smallest times are the list.
+        The draws are exact: each item gets an exponential time of rate v_i, and the k items
+        with the smallest times form the list.
 
         Examples
         --------

@@ -333,8 +333,8 @@ class Database:
     def begin_write(self) -> Iterator[sa.Connection]:
         """Begin a transaction that is on disk when the block ends, or is rolled back.
 
-        If the SQLite file was removed or replaced, it is a `DatabaseGoneError`, and nothing may be
-        acknowledged.
+        If the SQLite file was removed or replaced, `DatabaseGoneError` is raised, and no answer may
+        be acknowledged.
         """
         with (
             self._watch,

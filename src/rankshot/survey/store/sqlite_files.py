@@ -60,7 +60,7 @@ def backup_database(place: Path | str, target: Path, *, force: bool = False) -> 
     target : Path
         The copy; only its owner may read it.
     force : bool
-        Whether an existing file may be replaced; never by the rest of a damaged one.
+        Whether an existing file may be replaced. An incomplete copy never replaces a file.
 
     Examples
     --------
@@ -164,8 +164,8 @@ def require_tables(connection: sqlite3.Connection, path: Path) -> None:
         raise RankshotError(
             f"{path}: the file has no tables. It was copied while the survey was running, and the "
             f"answers are in the log that was not copied ({find_beside(path, '-wal').name}), or "
-            "something else made it. Use `rankshot survey backup` to copy a database; for a new "
-            "database, remove the file"
+            "another program created it. Use `rankshot survey backup` to copy a database; for a "
+            "new database, remove the file"
         )
 
 

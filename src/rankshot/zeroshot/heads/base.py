@@ -180,7 +180,7 @@ class BaseHead(ABC):
         ----------
         scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
             Scores of the classifier. The columns of a plain array are in the order of
-            ``items_``. The result has float32 if the scores have. torch, CuPy and JAX arrays give
+            ``items_``. The result is float32 if the scores are. torch, CuPy and JAX arrays give
             a result of the same library, on the same device; their values are not checked. Dask
             arrays and data frames give a lazy array, with the same blocks of rows.
         candidates : list of lists of names, or bool array of shape (n, L), optional

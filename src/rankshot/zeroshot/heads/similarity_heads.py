@@ -176,7 +176,7 @@ class ConSE(SemanticHead, BaseEstimator):
     Parameters
     ----------
     n_classes : int
-        T, the number of most probable seen classes that are used; Norouzi et al. use up to 10.
+        T, the number of most probable seen classes that are used; Norouzi and others use up to 10.
         Classes that tie for the last places share them.
     temperature : float or None
         Temperature of the softmax; it does not change the decision. By default .1.
