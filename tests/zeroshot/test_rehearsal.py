@@ -389,7 +389,7 @@ def rehearse(head=None, given=(SCORES, Y, RANKED), **options):
 
 
 REFUSED = {
-    "head must be a head without another": lambda: rehearse(ON_A_HEAD),
+    "head must not contain another head": lambda: rehearse(ON_A_HEAD),
     "'none of these' was not rehearsed": lambda: rehearse().fit_head(
         ranked(NEW, SEEN), classes="all", none=True
     ),

@@ -211,7 +211,7 @@ def explain(
     >>> rankings = rs.Rankings.from_orders(
     ...     [["leopard", "tiger"], ["tiger", "leopard"], ["bus", "tram"], ["tram", "bus"]],
     ...     items=["bus", "fox", "leopard", "tiger", "tram"],
-    ...     targets=["cat", "cat", "truck", "truck"], sources=["me", "you", "me", "you"])
+    ...     targets=["cat", "cat", "truck", "truck"], raters=["me", "you", "me", "you"])
     >>> head = rs.WeightedMean().fit(rankings)
     >>> print(rs.explain(head, [[0.1, 1.2, 3.0, 1.5, -1.0]], against="truck")[0])
     cat 98.3%, truck 1.7%
