@@ -79,7 +79,7 @@ def test_new_is_a_file_or_names(folder):
     Path("okapi").unlink()
     out, lines = rank([*seen, "okapi, tree_frog"])
     assert lines[0]["target"] == "okapi"
-    assert "warning: the new class 'tree_frog' may be the same as the seen 'tree frog'" in out
+    assert "warning: the new class 'tree_frog' may be the same as a seen class: 'tree frog'" in out
 
 
 # ---- Columns in another spelling

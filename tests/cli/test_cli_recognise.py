@@ -322,7 +322,7 @@ REFUSED = {
     "--new tulip --folder photos/run -o p.csv": "photos/run: is inside the folder of the inputs",
     "--new tulip --folder net.onnx -o p.csv": "net.onnx: is a file, not a folder",
     "--new tulip --classes all-or-none -o p.csv": "all-or-none needs inputs of the model's own",
-    "--new tulip --rehearse seen.csv -o p.csv": "'rose' is not a class of the model",
+    "--new tulip --rehearse seen.csv -o p.csv": "the model has no class 'rose'",
     "--new tulip --reject-below 2 -o p.csv": "--reject-below must be from 0 to 1, not 2",
     "--new tulip --folder mine -o p.csv": "mine: is not empty, and not a folder of `rankshot",
     "--new tulip --evidence words -o p.csv": "--evidence words needs one file of texts",

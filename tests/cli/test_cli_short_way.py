@@ -99,7 +99,7 @@ def test_labelled_inputs_are_rehearsed(zoo):
     out = run_well([*RUN, "--rehearse", "seen.csv", "--batch", "no"])
     assert "the model's own accuracy on 96 labelled inputs of seen classes: 1.000" in out
     assert "rankings of 12 of the 12 labelled classes as well" in out
-    assert "rehearsal: of 12 held-out seen classes, " in out
+    assert "of the inputs of 12 held-out seen classes are recognised" in out
     assert "no accuracy is predicted for the 4 new classes: tables without raters" in out
     # The model has only 12 classes.
     assert "warning: only 12 classes were held out, so the temperature is uncertain\n" in out

@@ -60,7 +60,7 @@ def test_names_of_the_same_class_of_imagenet_are_the_same():
     network = Model("net", "values", len, classes="imagenet-1k")
     for given in (labels.names, labels.synsets):
         assert plan_scoring(network, given).remark == ""
-        with pytest.raises(rs.RankshotError, match="in another order"):
+        with pytest.raises(rs.RankshotError, match="not in its own order"):
             plan_scoring(network, [*given[1:], given[0]])
     # Two cranes are told apart by their places.
     for given in ([words[0] for words in labels.synonyms], map(", ".join, labels.synonyms)):

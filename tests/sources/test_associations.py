@@ -87,5 +87,5 @@ def test_what_is_wrong_is_named_with_its_line(write, rows, line, message):
 def test_a_small_file_cannot_ask_for_a_huge_table(write, monkeypatch):
     monkeypatch.setattr("rankshot.sources.similarity.MAX_CELLS", 300)
     path = write(HEADER + "".join(f"t{i},i{i},5,5,1\n" for i in range(20)))
-    with pytest.raises(RankshotError, match="20 rows of 20 columns, too many for the memory"):
+    with pytest.raises(RankshotError, match="20 rows of 20 columns, too many to fit in memory"):
         read_hit_counts(path)

@@ -115,7 +115,7 @@ def test_rare_names_tie_last_and_are_reported(tmp_path):
     assert table.notes == (
         "47 words of c.txt",
         "in the text fewer than 5 times: lion (4), poppy (1)",
-        "fox: 2 items with fewer than 5 occurrences are tied last",
+        "fox: 2 items tied last, because a name of the pair occurs fewer than 5 times",
     )
     again = Corpus(path, min_count=1).similarity(["fox"], ["bus", "lion", "poppy"])
     assert again["fox", "bus"] > again["fox", "lion"] > 0

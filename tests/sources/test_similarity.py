@@ -157,5 +157,5 @@ def test_claims_of_a_parquet_file_are_not_believed(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     write_similarity(rs.Similarity([[1], [2]], ["x", "y"], ["a"]), tmp_path / "t.parquet")
     monkeypatch.setattr("rankshot.sources.similarity.MAX_CELLS", 3)
-    with pytest.raises(rs.RankshotError, match="2 rows of 2 columns, too many for the memory"):
+    with pytest.raises(rs.RankshotError, match="2 rows of 2 columns, too many to fit in memory"):
         read_similarity(tmp_path / "t.parquet")

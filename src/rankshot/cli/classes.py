@@ -174,7 +174,8 @@ def _refuse_seen(new: sources.ClassLabels, seen: sources.ClassLabels) -> None:
     )
     for name in new.names:
         if found := seen.match(name):
-            say(f"warning: the new class {name!r} may be the same as the seen {quote_names(found)}")
+            same = f"may be the same as a seen class: {quote_names(found)}"
+            say(f"warning: the new class {name!r} {same}")
 
 
 def _parse_choice(rehearse: str, known: sources.ClassLabels) -> int | tuple[str, ...]:

@@ -114,8 +114,8 @@ def rank(
     yes
         Do not ask for confirmation before llm:MODEL is used.
     follow_up
-        A folder for prompts that ask again for the lists that are missing in answers:FOLDER. Save
-        the answers next to the first ones, under the names of these prompts.
+        A folder for prompts that ask again for the lists that are missing from answers:FOLDER.
+        Save the answers next to the first ones, under the names of these prompts.
     skip_unknown
         Leave out new classes that no source knows. By default, they are an error: the name may be
         misspelt.

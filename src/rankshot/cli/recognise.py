@@ -237,7 +237,7 @@ def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[ob
     meant = match_seen(dict.fromkeys(name for _, name in pairs), plan.classes)
     if unknown := [name for name, seen in meant.items() if seen not in plan.classes.names]:
         raise RankshotError(
-            f"--rehearse {path}: {quote_names(unknown)} is not a class of the model"
+            f"--rehearse {path}: the model has no class {quote_names(unknown)}"
             f"{suggest_class(unknown[0], plan.classes.names)}; give inputs of new classes to "
             "--examples"
         )

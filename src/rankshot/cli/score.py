@@ -96,8 +96,8 @@ def score(
         Process changed parts of a dataset again, and remove the output of parts that no longer
         exist.
     verify
-        Read all inputs and outputs of finished parts again, and process those again whose contents
-        have changed. Without it, only files with a different size or modification time are read.
+        Read all inputs and outputs of finished parts again, and reprocess those whose contents have
+        changed. Without it, only files with a different size or modification time are read.
     wait_for_workers
         How many seconds to wait for workers if the scheduler has none. Restart the workers if you
         restart the scheduler.

@@ -44,8 +44,9 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
     study
         The study file.
     database
-        An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. Set
-        a URL with a password in the environment variable RANKSHOT_SURVEY_DATABASE instead.
+        An SQLite file or a postgresql:// URL. The default is an SQLite file next to the study. If
+        the URL contains a password, give it in the environment variable RANKSHOT_SURVEY_DATABASE
+        instead.
     pilot
         Include only pilot participants.
     """

@@ -172,7 +172,7 @@ def _require_id(name: str, where: str) -> str:
     """Return an id that every kind of table can hold, or raise an error now, not after scoring."""
     if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
         raise RankshotError(
-            f"{where}: an id must be text without NUL characters and surrogates, not "
+            f"{where}: an id must be text without NUL characters or surrogates, not "
             f"{short_repr(name)}"
         )
     return name

@@ -313,7 +313,7 @@ def _describe_rehearsal(
     before, after = map(format_share, rehearsal.calibration_error_)
     with_reference = "with" if rehearsal.plan_.reference else "without"
     recognised = (
-        f"rehearsal: of {n} held-out seen classes, {rehearsal.accuracy_} of the inputs are "
+        f"rehearsal: {rehearsal.accuracy_} of the inputs of {n} held-out seen classes are "
         f"recognised ({with_reference} a reference; calibration error {before} before, {after} "
         "after)"
     )

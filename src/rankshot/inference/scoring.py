@@ -446,7 +446,7 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
     if moved and (len(meant) == len(own) or len(moved) >= same):
         given, known = pairs[moved[0]]
         raise RankshotError(
-            f"{model.name}: {where} are in another order than its own: output {moved[0]} is "
+            f"{model.name}: {where} are not in its own order: output {moved[0]} is "
             f"{known!r} in the model, and {given!r} there; leave out the classes, or correct them"
         )
     other = [*moved, *(i for i, (given, _) in enumerate(pairs) if given not in meant)]

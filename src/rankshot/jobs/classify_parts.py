@@ -96,9 +96,9 @@ def classify(
     update : bool
         Process changed parts again, and remove the predictions of parts that no longer exist.
     verify : bool
-        Read all inputs and outputs of finished parts again, and process those again whose contents
-        do not match their checksums. By default, only files with a different size or modification
-        time are read.
+        Read all inputs and outputs of finished parts again, and reprocess those whose contents do
+        not match their checksums. By default, only files with a different size or modification time
+        are read.
     on_error : {"skip", "stop"}
         What to do if a part cannot be classified: list it and process the others, or raise an
         error.

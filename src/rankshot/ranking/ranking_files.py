@@ -95,14 +95,14 @@ def read_rankings(
         ties, a list of lists of names. Null means that a field is left out; a weight must be a
         number.
 
-        Everything else is a table (.csv, .tsv, .json, .jsonl, each also with .gz, .parquet, a data
-        frame or records) of votes between two items (`Rankings.from_votes`) or of ballots. Columns
-        are separated by commas, semicolons or tabs. Ballots are either wide, with one row per
-        rater and one column per place (``first``, ``2nd``, ``rank3``) or per item; or long, with
-        the columns ``rater``, ``item`` and ``rank`` or ``score``. Columns of raters (``rater``,
-        ``judge``, ``user_id``, ``name``, ...), ``target``, ``weight`` and ``count`` are optional.
-        NA, NaN, null and the like are missing cells. An ambiguous table raises an error that names
-        the argument to pass.
+        Everything else is a table (.csv, .tsv, .json and .jsonl, each also with .gz; .parquet; a
+        data frame; or records) of votes between two items (`Rankings.from_votes`) or of ballots.
+        Columns are separated by commas, semicolons or tabs. Ballots are either wide, with one row
+        per rater and one column per place (``first``, ``2nd``, ``rank3``) or per item; or long,
+        with the columns ``rater``, ``item`` and ``rank`` or ``score``. Columns of raters
+        (``rater``, ``judge``, ``user_id``, ``name``, ...), ``target``, ``weight`` and ``count`` are
+        optional. NA, NaN, null and the like are missing cells. An ambiguous table raises
+        an error that names the argument to pass.
     items : iterable of names, optional
         All items that could be ranked, in the desired order, such as a classifier's ``classes_``.
         By default those that occur in the file, sorted; for PrefLib files, and Parquet files that
@@ -117,8 +117,8 @@ def read_rankings(
         best, empty is not compared). It is needed if numbers in the columns of items could be
         either places or scores.
     ignore : str or list of str, optional
-        Columns of ballots that are neither places nor items. An empty string means that all
-        columns are, whatever their names.
+        Columns of ballots that are neither places nor items. An empty string means that
+        there are none: all columns are places or items, whatever their names.
     missing : str or list of str, optional
         Further values of missing cells, such as "-99". An empty string means that there are none.
     on_error : {"stop", "skip"}

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import MARK
 from rankshot.core.progress import ProgressLine
 from rankshot.core.tables import Rule, read_table
@@ -102,7 +102,7 @@ class Corpus:
       cat: tiger > bus > tram (subset)
     >>> table.notes[1:]
     ('in the text fewer than 5 times: tram (1)',
-     'cat: 1 items with fewer than 5 occurrences are tied last')
+     'cat: 1 item tied last, because a name of the pair occurs fewer than 5 times')
     """
 
     path: str | Path
@@ -138,7 +138,8 @@ class Corpus:
         if rare := [f"{name} ({n})" for name, n in times.items() if 0 < n < self.min_count]:
             notes.append(f"in the text fewer than {self.min_count} times: {', '.join(rare)}")
         notes += [
-            f"{target}: {n} items with fewer than {self.min_count} occurrences are tied last"
+            f"{target}: {format_count(int(n), 'item')} tied last, because a name of the pair "
+            f"occurs fewer than {self.min_count} times"
             for target, n in zip(target_names, too_rare.sum(axis=1), strict=True)
             if n
         ]

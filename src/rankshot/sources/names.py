@@ -572,8 +572,8 @@ def _describe_changes(labels: Sequence[Label], names: Sequence[str]) -> Iterator
         yield f"{format_count(len(changed), 'label')} now {verb}: {join_some(changed, 3)}"
     if odd := [label.given for label in labels if _PLACEHOLDER.fullmatch(label.given)]:
         yield (
-            f"{format_count(len(odd), 'label')}, such as {odd[0]!r}, are placeholders, not class "
-            "names: no source knows them. Give the real names"
+            f"{format_count(len(odd), 'class')} with a placeholder such as {odd[0]!r} instead of a "
+            "name: no source knows it. Give the real names"
         )
     if odd := [
         label.given for label in labels if label.synset is None and _ID.fullmatch(label.given)
@@ -596,7 +596,7 @@ _QUALIFIER = re.compile(r"(?<=\S)\s*\([^()]*\)$")
 def compare_as(
     compare: Compare, targets: Iterable[object], items: Iterable[object], look_up: Mapping[str, str]
 ) -> Similarity:
-    """Compare classes by other words than their names; the table keeps the names.
+    """Compare classes by words other than their names; the table keeps the names.
 
     Parameters
     ----------
@@ -703,8 +703,8 @@ def find_misspellings(names: Iterable[object]) -> dict[str, str]:
     noun that differs by one letter: one too many, one missing, one different, or two neighbours
     exchanged. In a name of several words, this applies to each word that is not in WordNet. A
     number at the end of a name is ignored. Senses (``crane.n.04``), ids (``n02012849``) and
-    synonyms separated by commas are never reported. If several nouns are as near in spelling, the
-    one whose meaning is nearest to another of the names is suggested.
+    synonyms separated by commas are never reported. If several nouns are equally near in spelling,
+    the one whose meaning is nearest to another of the names is suggested.
 
     Parameters
     ----------
@@ -744,8 +744,8 @@ def choose_rehearsed(
     """Choose seen classes to hold out, and return them and the others.
 
     The choice depends on the names and the seed alone: it is the same on every machine, for all
-    sources, and in whatever order the classes are listed. The first 10 of 20 are the 10 that are
-    chosen with the same seed.
+    sources, and in whatever order the classes are listed. With the same seed, a larger number
+    adds classes to those of a smaller one.
 
     Parameters
     ----------

@@ -315,7 +315,7 @@ def refuse_huge_table(path: Path, n_rows: int, n_columns: int) -> None:
     """Refuse what a small file can claim before memory is taken for it."""
     if n_rows * n_columns > MAX_CELLS:
         raise RankshotError(
-            f"{path}: {n_rows} rows of {n_columns} columns, too many for the memory"
+            f"{path}: {n_rows} rows of {n_columns} columns, too many to fit in memory"
         )
 
 

@@ -675,8 +675,9 @@ class Study:
             other = first_places.setdefault((question.target, question.condition), place)
             require(
                 (other == place and not question.show) or self.unshown == "unknown",
-                f"{place} shows other items than {'each time' if other == place else other}: so "
-                "items that a question does not show may belong before those that it shows. Write "
+                f"{place} shows different items "
+                f"{'each time' if other == place else f'from {other}'}: so items that a question "
+                "does not show may belong before those that it shows. Write "
                 'unshown = "unknown" under [items]',
             )
         empty = self.conditions.keys() - {question.condition for question in self.asked}

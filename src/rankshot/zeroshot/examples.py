@@ -579,8 +579,8 @@ class ExampleFacts(NamedTuple):
         β: how closely the scores of the examples follow the rankings; 0 if they do not agree. Only
         for a `WeightedMean`.
     signal : float
-        ρ: the share of the scores, or else of the features, that the examples of a class have in
-        common.
+        ρ: the share of the variation in the scores, or else in the features, that examples of one
+        class have in common.
     only_class : str
         The class of all examples, if it has a ranking: then nothing is learned from them, as they
         do not show what distinguishes the class from others. Otherwise empty.

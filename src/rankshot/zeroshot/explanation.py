@@ -141,7 +141,7 @@ class Explanation:
         return "by {} alone: {} {:.1%}".format(what, *self.by_rankings)
 
     def group_items(self) -> list[ContributionGroup]:
-        """Return the contributions in groups: of classes in the rankings of the target, of others.
+        """Return the contributions in groups: classes in the rankings of the target, and others.
 
         A class of the second group is in the rankings of other classes, such as the one that the
         target is compared with. A low score for it usually supports the target. Heads without

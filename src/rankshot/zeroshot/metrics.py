@@ -210,7 +210,7 @@ class Interval(NamedTuple):
 
 
 def wilson_interval(correct: float, n: float) -> Interval:
-    """Return the share correct / n with Wilson's score interval of 95%.
+    """Return the share correct / n with Wilson's 95% score interval.
 
     It stays inside [0, 1], and its coverage is close to 95% even for small n and for shares near
     0 and 1.

@@ -64,8 +64,8 @@ class Exported(NamedTuple):
         Whether the network ends with a softmax (for binary classifiers, a sigmoid), so that the
         head uses the logarithms (the log-odds) of its output.
     difference : float
-        The largest difference between a probability of the graph and of the head in Python, for
-        random inputs.
+        The largest difference between a probability of the graph and that of the head in Python,
+        for random inputs.
     n_features : int
         The number of columns of the input ``features``: features, then evidence. 0 if there is no
         such input.

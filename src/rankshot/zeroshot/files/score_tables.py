@@ -257,7 +257,7 @@ def open_scores(
     batch_rows : int, optional
         The maximum number of rows in a batch. By default, a batch has about a million scores.
     allow_empty : bool
-        Accept a Parquet file without rows, as a part of a dataset may be.
+        Accept a Parquet file without rows: a part of a dataset may have none.
 
     Examples
     --------

@@ -92,7 +92,7 @@ class Gate:
             self.__dict__[name] = None if values is None else _require_coefficients(name, values)
 
     def log_proba(self, features: ArrayLike, *, none: bool = False) -> NDArray[np.float64]:
-        """Return the log-probabilities of seen, new and (with ``none``) none by ``features``."""
+        """Return log P of seen, new and (with ``none``) neither, given the ``features``."""
         z_s_1 = np.insert(np.asarray(features, np.float64), 2, 1.0, axis=1)
         return np.asarray(log_softmax(z_s_1 @ self.coefficients(none=none), np, 1))
 
@@ -411,7 +411,7 @@ class SeenAndNew(BaseHead, BaseEstimator):
         return xp.clip(features, -LARGEST_FEATURE, LARGEST_FEATURE)
 
     def gate_features(self, scores: Scores | ArrayLike) -> NDArray[np.float64]:
-        """Return the two features of the gate for each input: of new classes, of seen classes."""
+        """Return the two features of the gate for each input: for new and for seen classes."""
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         features = np.empty((len(table), 2))

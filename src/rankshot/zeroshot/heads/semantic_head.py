@@ -95,13 +95,13 @@ class SemanticHead(BaseHead):
         examples: Examples | None = None,
         evidence: Scores | None = None,
     ) -> Self:
-        """Learn from rankings or similarities of the new classes, and from what else is known.
+        """Learn from rankings or similarities of the new classes, and from whatever else is known.
 
         Parameters
         ----------
         semantics : Rankings or Similarity
-            Rankings of the seen classes, at least one for each new class, whose weights count; or
-            similarities, for `DirectSimilarity` and `ConSE`.
+            Rankings of the seen classes, at least one for each new class; their weights are used.
+            Or similarities, for `DirectSimilarity` and `ConSE`.
         reference : Scores or array-like, optional
             Scores of varied inputs of seen classes that the classifier was not trained on; no
             labels are needed. Not for `DeterministicRanking`, `DirectSimilarity` and `ConSE`.
@@ -111,7 +111,8 @@ class SemanticHead(BaseHead):
             examples of a single class that has a ranking. If these are `Scores` with ``features``,
             all scores to be classified must have such features.
         evidence : Scores, optional
-            Scores with ``evidence``, of inputs as they will be classified; no labels are needed.
+            Scores with ``evidence``, of inputs like those to be classified; no labels are
+            needed.
             All scores to be classified must have evidence of the same model.
         """
         self.require_parameters()

@@ -90,7 +90,7 @@ class WeightedMean(SemanticHead, BaseEstimator):
     unrelated classes together.
 
     The scores f of each input are standardised to mean 0 and variance 1 over the seen classes.
-    Without a reference, nothing else is done. As for the methods of Hamm & Belkin (2015),
+    Without a reference, nothing else is done. As with the methods of Hamm & Belkin (2015),
     "Probabilistic Zero-shot Classification with Semantic Rankings", rankings and the scores of a
     classifier are enough; a weighted mean replaces the likelihood of a ranking.
 
