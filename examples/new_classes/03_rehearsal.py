@@ -131,6 +131,6 @@ print(f"measured {measured:.3f}")
 #
 # - :doc:`Rehearsal </guide/rehearsal>` in the guide, and ``rankshot rehearse`` on the command
 #   line.
-# - :doc:`Predicted accuracy </reproduction>`: 12 such predictions on three data sets.
+# - :doc:`Predicted accuracy </reproduction>`: more such predictions, on three data sets.
 # - :ref:`sphx_glr_gallery_new_classes_04_calibration.py`: the rehearsal also calibrates
 #   probabilities.

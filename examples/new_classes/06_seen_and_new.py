@@ -68,9 +68,9 @@ ax.legend(loc="upper left", frameon=True)
 plt.show()
 
 # %%
-# On the line, seen and new are equally probable. Most requests of seen intents are above it, most
-# of new intents below. Out-of-scope requests fit neither: they are at the bottom left, where
-# requests of both kinds lie as well. So they are the hardest to find.
+# On the line, seen and new are equally probable. Most requests of seen intents are above it, and
+# most requests of new intents are below it. Out-of-scope requests fit neither: they are at the
+# bottom left, where requests of both kinds lie as well. So they are the hardest to find.
 #
 # The accuracy
 # ------------

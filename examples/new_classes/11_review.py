@@ -80,7 +80,7 @@ print(f"actually correct: {share:.0%} of {len(left):,} inputs")
 
 # %%
 # When the audit is closed, the checked inputs become labelled examples, from which the head learns.
-# Until then, no input tests a head that has learned from it.
+# It does not learn from them earlier, so no input tests a head that has learned from it.
 
 review.close_audit()
 review.learn()

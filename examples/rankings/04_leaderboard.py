@@ -100,7 +100,7 @@ print(f"two equal brands tie with probability {tie / (2 + tie):.2f}")
 rs.plots.WorthsDisplay.from_leaderboard(board)
 
 # %%
-# Every brand may have every rank. Davidson came to the same conclusion: the brands do not differ
+# Each brand may have any rank. Davidson came to the same conclusion: the brands do not differ
 # significantly.
 #
 # **On the command line**, ``rankshot leaderboard votes.csv --plot worths.png`` does the same.

@@ -205,7 +205,7 @@ def test_a_plot_is_written(folder, name, begin):
         (
             "consensus b.csv --layout scores",
             {"b.csv": "age,x,y\n31,2,3\n"},
-            "with --column ignore=age; if all are, give --column ignore=. A column of raters",
+            "Use --column ignore=age to leave out columns that are not; if all are",
         ),
         (f"{BOARD} --category rater --plot w.png", {}, "--plot shows one leaderboard"),
         (f"{BOARD} --target math", {}, "votes have no targets: use --category COLUMN"),

@@ -188,7 +188,11 @@ def test_texts_in_onnx(tmp_path):
             r"no preprocessing.*\n.*names of its classes",
         ),
         ({"shape": ("n", 3, 16, 12)}, {}, r"expects images of 16 x 12 pixels .* makes 8 x 8"),
-        ({"extra": 1}, {}, r"has 4 outputs, but there are 3 classes; one more .* background"),
+        (
+            {"extra": 1},
+            {},
+            r"has 4 outputs, but there are 3 classes; an extra output .* background",
+        ),
         ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),
     ],
 )
