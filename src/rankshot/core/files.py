@@ -24,7 +24,7 @@ MAX_LINE = 2**26
 
 
 PATTERN = re.compile(r"[*?\[]")
-"""What makes the name of a file a pattern."""
+"""The characters that make a file name a pattern."""
 
 
 class NamedFile(Protocol):
