@@ -158,7 +158,7 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.core
-	$(PIP) --editable '.[cli,report]'
+	$(PIP) --editable '.[cli]'
 	touch $@
 
 # In one call: each takes a while to find out what is there.
@@ -167,7 +167,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	touch $(VENV)/.core $(VENV)/.docs $(VENV)/.dist $@
 
 $(VENV)/.reproduce: $(VENV)/.core
-	$(PIP) --editable '.[glove,plot]'
+	$(PIP) --editable '.[cli,vectors]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core

