@@ -20,6 +20,7 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, RowError, format_count, format_share, short_repr
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.recognition.any_model import open_model
 from rankshot.recognition.images import (
     PRESETS,
     Preprocessing,
@@ -30,7 +31,7 @@ from rankshot.recognition.images import (
     require_pillow,
 )
 from rankshot.recognition.inputs import Input, Skipped, open_inputs
-from rankshot.recognition.model import Model, fingerprint, join_lines, open_model
+from rankshot.recognition.model import Model, fingerprint, join_lines
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.metrics import Interval, wilson_interval
