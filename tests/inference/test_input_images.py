@@ -15,14 +15,12 @@ import pytest
 from PIL import Image
 
 from rankshot import RankshotError
+from rankshot.core.images import MAX_PIXELS, ignore_pillow_warnings, read_image
 from rankshot.inference import Preprocessing
 from rankshot.inference.images import (
-    MAX_PIXELS,
     PRESETS,
     as_preprocessing,
     fit_to_shape,
-    ignore_pillow_warnings,
-    read_image,
 )
 from tiny_models import BLUE, RED, two_halves, write_images
 
@@ -159,6 +157,7 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path):
     (tmp_path / "list.txt").write_text("\n".join([*names, "folder"]))
     program = """
 import sys, rankshot as rs
+from rankshot.core.images import MAX_PIXELS, ignore_pillow_warnings, read_image
 from rankshot.inference import Preprocessing
 plain = Preprocessing(8, 0, 1)
 run = lambda batch: batch.mean(axis=(2, 3))
