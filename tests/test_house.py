@@ -15,7 +15,7 @@ import pytest
 import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
-FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "inference"]
+FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "recognition"]
 FLOORS += ["datasets", "jobs", "survey", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 

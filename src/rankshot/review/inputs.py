@@ -14,8 +14,8 @@ import numpy as np
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.core.tables import read_columns
-from rankshot.inference.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
 from rankshot.pages.images import ImageFolder, Thumbnail
+from rankshot.recognition.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
 from rankshot.zeroshot.scores import Scores, class_scores
 
 SOUNDS = {

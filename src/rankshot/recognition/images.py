@@ -92,7 +92,7 @@ class Preprocessing:
 
     Examples
     --------
-    >>> from rankshot.inference import Preprocessing
+    >>> from rankshot.recognition import Preprocessing
     >>> print(Preprocessing.from_name("imagenet"))
     shorter side to 256 (bilinear), middle 224 x 224, minus (0.485, 0.456, 0.406), divided by
       (0.229, 0.224, 0.225), NCHW
@@ -205,7 +205,7 @@ class Preprocessing:
 
         Examples
         --------
-        >>> from rankshot.inference import Preprocessing
+        >>> from rankshot.recognition import Preprocessing
         >>> clip = Preprocessing.from_name("clip")
         >>> Preprocessing.from_config(clip.to_config()) == clip
         True
@@ -230,7 +230,7 @@ class Preprocessing:
 
         Examples
         --------
-        >>> from rankshot.inference import Preprocessing
+        >>> from rankshot.recognition import Preprocessing
         >>> print(*Preprocessing(size=96, mean=0.5, std=0.25).to_python(), sep="\n")
         import numpy as np
         from PIL import Image, ImageOps
