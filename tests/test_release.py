@@ -56,7 +56,7 @@ def test_a_version_names_its_news_once():
 
 def split_requirement(text):
     """Return the name of a requirement and its lower bound."""
-    found = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", text)
+    found = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)(; python_version < .*)?", text)
     assert found, f"{text}: a requirement has a lower bound and nothing else"
     return found[1].lower(), found[2]
 
