@@ -71,7 +71,7 @@ class ScoredInputs:
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(letter) for letter in "ab"] for text in texts]
-    >>> found = rs.recognition.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.recognition.score(count, ["banana", "bb"], seen=["a", "b"])
     >>> found.ids, found.scores.items, found.skipped
     (array(['0', '1'], dtype=object), ('a', 'b'), ())
     """
@@ -88,7 +88,7 @@ class ScoredInputs:
 def score(
     model: object,
     inputs: object,
-    classes: Classes | None = None,
+    seen: Classes | None = None,
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
@@ -106,8 +106,8 @@ def score(
     inputs : str, Path, sequence or ndarray
         A folder of images, a file (.csv, .jsonl, .txt), a list, or an array with one row per
         input.
-    classes : sequence, mapping, str or Path, optional
-        The names of the classes in the order of the model's outputs: a list, a mapping from
+    seen : sequence, mapping, str or Path, optional
+        The names of the seen classes in the order of the model's outputs: a list, a mapping from
         numbers, a file, or ``"imagenet-1k"``. Needed unless the model has them.
     preprocessing : Preprocessing, str, Path or mapping, optional
         The preprocessing of images: a preset such as ``"imagenet"``, a file
@@ -134,11 +134,11 @@ def score(
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
-    >>> found = rs.recognition.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.recognition.score(count, ["banana", "bb"], seen=["a", "b"])
     >>> found.ids, found.scores.values.tolist()
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
-    plan = plan_scoring(model, classes, preprocessing, features=features)
+    plan = plan_scoring(model, seen, preprocessing, features=features)
     found = open_inputs(inputs, plan.model.takes)
     total = len(inputs) if isinstance(inputs, Sized) and not isinstance(inputs, (str, Path)) else 0
     skipped: list[Skipped] = []
@@ -370,14 +370,14 @@ class ScoringPlan:
 
 def plan_scoring(
     model: object,
-    classes: Classes | None = None,
+    seen: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     *,
     features: bool = True,
 ) -> ScoringPlan:
     """Open a model and find that it has all it needs; the parameters are those of `score`."""
     opened, problems = open_model(model), []
-    source = opened.classes if classes is None else classes
+    source = opened.classes if seen is None else seen
     try:
         opened = set_preprocessing(opened, preprocessing)
     except RankshotError as error:
@@ -385,7 +385,7 @@ def plan_scoring(
     if source is None:
         problems.append(
             f"{opened.name}: it does not contain the names of its classes{opened.odd}; pass "
-            "classes=, a file with one name per line in the order of its outputs (in Python also "
+            "seen=, a file with one name per line in the order of its outputs (in Python also "
             "a list), or imagenet-1k"
         )
     if problems or source is None:
@@ -394,8 +394,8 @@ def plan_scoring(
     plan = ScoringPlan(opened, read_class_labels(source), features=features)
     if opened.n_outputs is not None:
         plan.require_n_outputs(opened.n_outputs)
-    if classes is not None and opened.classes is not None:
-        where = f"the names in {classes}" if isinstance(classes, (str, Path)) else "the given names"
+    if seen is not None and opened.classes is not None:
+        where = f"the names in {seen}" if isinstance(seen, (str, Path)) else "the given names"
         plan.remark = _compare_names(plan.classes, opened, where)
     return plan
 
