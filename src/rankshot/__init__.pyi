@@ -6,7 +6,6 @@ from . import (
     ranking as ranking,
     report as report,
     sources as sources,
-    survey as survey,
     zeroshot as zeroshot,
 )
 from .core import (
