@@ -97,7 +97,7 @@ def intents(data):
 
 
 def network(path, panel):
-    """Logits of a network, whose label ``reference`` or a seen class marks inputs of seen classes."""
+    """Logits of a network; inputs without a ranked class are the reference."""
     z = np.load(path)
     seen, labels = z["classes"].astype(str).tolist(), z["label"].astype(str)
     rankings = read_panel(panel, "", seen)
