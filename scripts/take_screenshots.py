@@ -35,13 +35,13 @@ from rankshot_survey.store.participation import CurrentQuestion, Participation, 
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
-SURVEY = (ROOT / "survey" / "tests", ROOT / "survey" / "tests" / "pages")
+SURVEY = (ROOT / "survey" / "tests", ROOT / "survey" / "tests" / "browser")
 sys.path[:0] = map(str, (TESTS, *SURVEY, TESTS / "review"))
 
 from small_review import serve_review  # noqa: E402
+from survey_pages import begin, choose, serve_study  # noqa: E402
 
 from chromium import launch_chromium  # noqa: E402
-from pages import begin, choose, serve_study  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 GALLERY = ROOT / "docs" / "gallery"

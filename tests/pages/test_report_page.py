@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from axe import check
 
 import rankshot as rs
+from axe import check
+from chromium import launch_chromium, opening_pages
 from rankshot.pages.contents import ExplainedInput, Report
 from rankshot.pages.images import Outcomes, Thumbnail, build_gallery, choose_images
 from rankshot.pages.page import find_similar_classes, render_report, summarize_rankings
@@ -15,6 +16,18 @@ OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open =
 CLIPPED = """() => [...document.querySelectorAll('.scroll')]
   .filter(box => box.scrollWidth > box.clientWidth)
   .map(box => box.querySelector('table, svg').getAttribute('class'))"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launch_chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def open_page(browser):
+    with opening_pages(browser) as open_new_page:
+        yield open_new_page
 
 
 @pytest.fixture(scope="module")

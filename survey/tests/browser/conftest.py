@@ -1,9 +1,7 @@
 import pytest
+from survey_pages import serve_study, small_study
 
-from chromium import launch_chromium
-from pages import Watch, serve_study, small_study
-
-PHONE = {"width": 360, "height": 740}
+from chromium import launch_chromium, opening_pages
 
 
 # It ends with a file: another browser of the same process cannot start before.
@@ -22,18 +20,5 @@ def survey(tmp_path_factory):
 
 @pytest.fixture
 def open_page(chromium):
-    """Return a function that opens a page in a new context; nothing may go wrong in any."""
-    contexts = []
-
-    def open_new_page(**options):
-        settings = {"viewport": PHONE, "reduced_motion": "reduce", **options}
-        context = chromium.new_context(**settings)
-        context.set_default_timeout(120_000)
-        contexts.append((context, Watch(context)))
-        return context.new_page()
-
-    yield open_new_page
-    wrong = [problem for _, watch in contexts for problem in watch.wrong]
-    for context, _ in contexts:
-        context.close()
-    assert wrong == []
+    with opening_pages(chromium) as open_new_page:
+        yield open_new_page

@@ -4,7 +4,6 @@ import re
 import threading
 import time
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 import uvicorn
 
@@ -75,28 +74,6 @@ def serve_study(study, folder, token=None):
         thread.join()
         port.close()
         database.close()
-
-
-class Watch:
-    """What goes wrong unseen: errors of scripts, of the policy, and requests to other hosts."""
-
-    def __init__(self, context):
-        self.wrong = []
-        context.on("console", self._console)
-        context.on("weberror", lambda error: self.wrong.append(str(error.error)))
-        context.on("request", self._request)
-
-    def _console(self, message):
-        where = message.location["url"]
-        # Pages of errors are expected where they are asked for; style and scripts always load.
-        is_page = "Failed to load resource" in message.text and "/static/" not in where
-        is_page |= "ERR_INTERNET_DISCONNECTED" in message.text
-        if message.type in {"error", "warning"} and not is_page:
-            self.wrong.append(f"{message.text} ({where})")
-
-    def _request(self, request):
-        if urlsplit(request.url).hostname != HOST:
-            self.wrong.append(f"a request to {request.url}")
 
 
 def begin(page, url, participant):

@@ -1,9 +1,9 @@
 """WCAG 2.2 AA, as far as a machine can tell: axe-core, reflow, text spacing, targets, focus."""
 
 import pytest
+from survey_pages import arrive, begin, choose, send, serve_study, skip, small_study, unranked_names
 
 from axe import check
-from pages import arrive, begin, choose, send, serve_study, skip, small_study, unranked_names
 from rankshot_survey.store.people import set_state
 from rankshot_survey.study import ExtraQuestion, Question
 

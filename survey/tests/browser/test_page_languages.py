@@ -1,9 +1,9 @@
 """Pages in other languages in a browser: what scripts say, right to left, and axe-core."""
 
 import pytest
+from survey_pages import ANIMALS, begin_in_any_language, serve_study, small_study
 
 from axe import TOO_WIDE, load_axe, violations
-from pages import ANIMALS, begin_in_any_language, serve_study, small_study
 from rankshot_survey.study import Question, Translation
 
 pytestmark = pytest.mark.slow

@@ -5,8 +5,7 @@ from functools import cache
 
 import pytest
 from PIL import Image
-
-from pages import (
+from survey_pages import (
     arrive,
     begin,
     begin_in_any_language,
@@ -16,6 +15,7 @@ from pages import (
     small_study,
     unranked_names,
 )
+
 from rankshot_survey.study import ItemImage, Question, Translation
 
 pytestmark = pytest.mark.slow

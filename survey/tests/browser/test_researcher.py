@@ -1,9 +1,9 @@
 """The researcher's pages in a browser; tests/survey/test_researcher_page.py says what they show."""
 
 import pytest
+from survey_pages import serve_study, small_study
 
 from axe import check
-from pages import serve_study, small_study
 from rankshot_survey.store.people import exclude
 from rankshot_survey.study import Question
 

@@ -4,9 +4,7 @@ import re
 
 import pytest
 from PIL import Image
-
-from axe import check
-from pages import (
+from survey_pages import (
     ANIMALS,
     ODD,
     arrive,
@@ -27,6 +25,8 @@ from pages import (
     tab_to,
     unranked_names,
 )
+
+from axe import check
 from rankshot_survey.study import ItemImage, Question
 
 
