@@ -16,7 +16,7 @@ import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
 FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "plots", "inference"]
-FLOORS += ["datasets", "jobs", "survey", "report", "review", "cli"]
+FLOORS += ["datasets", "jobs", "report", "leaderboards", "survey", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

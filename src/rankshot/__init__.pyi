@@ -2,6 +2,7 @@ from . import (
     datasets as datasets,
     inference as inference,
     jobs as jobs,
+    leaderboards as leaderboards,
     plots as plots,
     ranking as ranking,
     report as report,
@@ -13,9 +14,12 @@ from .core import (
     RankshotError as RankshotError,
 )
 from .inference import recognise as recognise
+from .leaderboards import (
+    DavidsonLuce as DavidsonLuce,
+    leaderboard as leaderboard,
+)
 from .ranking import (
     BabingtonSmith as BabingtonSmith,
-    DavidsonLuce as DavidsonLuce,
     Mallows as Mallows,
     PlackettLuce as PlackettLuce,
     RankingMixture as RankingMixture,
@@ -26,8 +30,6 @@ from .ranking import (
     copeland as copeland,
     kemeny as kemeny,
     kendall_distance as kendall_distance,
-    leaderboard as leaderboard,
-    leaderboards as leaderboards,
     read_rankings as read_rankings,
     schulze as schulze,
     summarize as summarize,
