@@ -1,10 +1,10 @@
 from . import (
     datasets as datasets,
-    inference as inference,
     jobs as jobs,
     leaderboards as leaderboards,
     plots as plots,
     ranking as ranking,
+    recognition as recognition,
     report as report,
     sources as sources,
     survey as survey,
@@ -13,7 +13,6 @@ from . import (
 from .core import (
     RankshotError as RankshotError,
 )
-from .inference import recognise as recognise
 from .leaderboards import (
     DavidsonLuce as DavidsonLuce,
     leaderboard as leaderboard,
@@ -35,6 +34,7 @@ from .ranking import (
     summarize as summarize,
     write_rankings as write_rankings,
 )
+from .recognition import recognise as recognise
 from .sources import (
     Corpus as Corpus,
     Embedding as Embedding,
