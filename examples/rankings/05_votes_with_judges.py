@@ -86,8 +86,8 @@ plt.show()
 # --------------------
 # :func:`~rankshot.leaderboards.rater_reliability` compares the votes of each judge with a model of
 # all other votes. *Agreement* is the share of votes for the item that the others prefer, and
-# *expected* is this share for a judge like the others. *Reliability* is 1 for such a judge and 0.5 for random
-# votes:
+# *expected* is this share for a judge like the others. *Reliability* is 1 for such a judge and 0.5
+# for random votes:
 
 votes = rs.Rankings.from_votes(path)
 reliabilities = rs.leaderboards.rater_reliability(votes)
