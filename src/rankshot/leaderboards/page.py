@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from rankshot.leaderboards.board import Leaderboard
 from rankshot.leaderboards.fit import Leaderboards
 from rankshot.leaderboards.raters import RaterReliability
-from rankshot.plots.rankings import PrecedenceDisplay, WorthsDisplay
-from rankshot.report.formatting import Html, format_percent
-from rankshot.report.page import render_page
-from rankshot.report.predictions import MAX_LINES
+from rankshot.pages.formatting import Html, format_percent
+from rankshot.pages.page import render_page
+from rankshot.pages.predictions import MAX_LINES
+from rankshot.pages.ranking_plots import PrecedenceDisplay, WorthsDisplay
 
 FIRST_ROWS = 30
 """Items of a table that are not folded, and of a chart or a heat map."""
