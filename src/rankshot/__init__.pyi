@@ -1,10 +1,10 @@
 from . import (
     datasets as datasets,
-    inference as inference,
     jobs as jobs,
-    plots as plots,
+    leaderboards as leaderboards,
+    pages as pages,
     ranking as ranking,
-    report as report,
+    recognition as recognition,
     sources as sources,
     survey as survey,
     zeroshot as zeroshot,
@@ -12,10 +12,12 @@ from . import (
 from .core import (
     RankshotError as RankshotError,
 )
-from .inference import recognise as recognise
+from .leaderboards import (
+    DavidsonLuce as DavidsonLuce,
+    leaderboard as leaderboard,
+)
 from .ranking import (
     BabingtonSmith as BabingtonSmith,
-    DavidsonLuce as DavidsonLuce,
     Mallows as Mallows,
     PlackettLuce as PlackettLuce,
     RankingMixture as RankingMixture,
@@ -26,13 +28,12 @@ from .ranking import (
     copeland as copeland,
     kemeny as kemeny,
     kendall_distance as kendall_distance,
-    leaderboard as leaderboard,
-    leaderboards as leaderboards,
     read_rankings as read_rankings,
     schulze as schulze,
     summarize as summarize,
     write_rankings as write_rankings,
 )
+from .recognition import recognise as recognise
 from .sources import (
     Corpus as Corpus,
     Embedding as Embedding,
