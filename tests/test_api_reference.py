@@ -72,7 +72,7 @@ def test_what_people_type_is_on_the_first_page():
         ("rs.kemeny(votes)", "rankshot.kemeny"),
         ("load_panel", "rankshot.datasets.load_panel"),
         ("Rankings.from_votes", "rankshot.Rankings.from_votes"),
-        ("Leaderboard.items", "rankshot.ranking.Leaderboard"),
+        ("Leaderboard.items", "rankshot.leaderboards.Leaderboard"),
         ("PlackettLuce().fit(…).mode_", "rankshot.PlackettLuce"),
         ("rankshot rank --k 5", "api/generated/commands/rank"),
         # In two packages, a plain word, or unknown.
