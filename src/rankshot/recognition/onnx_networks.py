@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import InputError, RankshotError, short_repr
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.recognition.model import Model, Takes, fingerprint_files, join_lines
@@ -52,7 +52,7 @@ def open_onnx(path: Path) -> Model:
             providers=[name for name in wanted if name in available],
         )
     except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
-        raise RankshotError(f"{path}: onnxruntime cannot read it ({join_lines(error)})") from None
+        raise InputError("model", str(path), f"cannot be read ({join_lines(error)})") from None
     return replace(
         _open(session, path, features),
         fingerprint=fingerprint_files([path, *data_files]),
@@ -134,7 +134,7 @@ def _read_network(path: Path) -> Any:
     try:
         return onnx.load(path, load_external_data=False)
     except Exception as error:  # noqa: BLE001 - protobuf has several error classes
-        raise RankshotError(f"{path}: onnx cannot read it ({join_lines(error)})") from None
+        raise InputError("model", str(path), f"cannot be read ({join_lines(error)})") from None
 
 
 def _find_data_files(network: object, path: Path) -> list[Path]:
@@ -145,9 +145,9 @@ def _find_data_files(network: object, path: Path) -> list[Path]:
     for location in locations:
         # By name only: caches of models are full of links to other folders.
         if Path(location).is_absolute() or ".." in Path(location).parts:
-            raise RankshotError(f"{path}: its weights must be in the same folder, not {location!r}")
+            raise InputError("model", location, "must be a file in the same folder", str(path))
         if not (path.parent / location).is_file():
-            raise RankshotError(f"{path}: its weights file {location!r} is missing")
+            raise InputError("model", location, "is missing: it has the weights", str(path))
     return [path.parent / location for location in locations]
 
 
@@ -157,9 +157,11 @@ def _choose_input(inputs: Sequence[Any], path: Path) -> Any:
     is_known = found.type in {*_FLOATS, "tensor(string)"}
     if others or not is_known or (isinstance(size, int) and size != 1):
         described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in inputs)
-        raise RankshotError(
-            f"{path}: must have one input, of numbers or text, with a free batch size; it has "
-            f"{described}"
+        raise InputError(
+            "model",
+            described,
+            "must be one input, numbers or text, of any batch size",
+            str(path),
         )
     return found
 
@@ -171,9 +173,12 @@ def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
     if len(tables) == 1:
         return tables[0]
     described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in outputs)
-    raise RankshotError(
-        f"{path}: one output must be a table of scores, with one row per input and one column per "
-        f"class; it has {described}{ZIPMAP_HINT if 'seq(' in described else ''}"
+    raise InputError(
+        "model",
+        described,
+        "must have one output that is a table of scores, with one column per class"
+        + (ZIPMAP_HINT if "seq(" in described else ""),
+        str(path),
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import InputError, RankshotError
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.model import Model, Takes, fingerprint_files, join_lines
@@ -37,9 +37,12 @@ def open_torch(module: Any) -> Model:
 
     def call(batch: Any) -> Any:
         if isinstance(batch[0], (str, Path)) or "PIL." in type(batch[0]).__module__:
-            raise RankshotError(
-                f"{type(module).__name__}: takes arrays, not images or their paths; give "
-                "preprocessing=, such as 'imagenet', which says how images are preprocessed"
+            raise InputError(
+                "preprocessing",
+                NO_VALUE,
+                "is needed: the network takes arrays, not images or their paths",
+                where=type(module).__name__,
+                hint="'imagenet', for example, says how images are preprocessed",
             )
         x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
         if x.is_floating_point():
@@ -137,7 +140,7 @@ def open_transformers(source: str | Path) -> Model:
     place = str(source)
     config = _load(library.AutoConfig, place)
     if getattr(config, "auto_map", None):
-        raise RankshotError(f"{place}: needs custom code (auto_map), which is not run; use ONNX")
+        raise InputError("model", place, "needs custom code (auto_map), which is not run; use ONNX")
     takes = _find_input(config.architectures or [], place)
     auto_class = (
         library.AutoModelForImageClassification
@@ -255,7 +258,8 @@ def _load(auto_class: Any, place: str, **options: Any) -> Any:
         # Without this, transformers asks whether to run the code of a model.
         return auto_class.from_pretrained(place, trust_remote_code=False, **options)
     except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
-        raise RankshotError(f"{place}: transformers cannot load it ({join_lines(error)})") from None
+        problem = f"cannot be loaded by transformers ({join_lines(error)})"
+        raise InputError("model", place, problem) from None
     finally:
         if is_silent:
             logging.enable_progress_bar()
