@@ -137,7 +137,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/sources.py
 	$(BIN)/python benchmarks/zeroshot.py
 	$(BIN)/python benchmarks/command.py
-	$(BIN)/python benchmarks/inference.py
+	$(BIN)/python benchmarks/recognition.py
 	$(BIN)/python benchmarks/jobs.py
 	$(BIN)/python benchmarks/survey.py
 

@@ -99,7 +99,7 @@ EXAMPLES = {
         """,
     "transformers": """
         >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
-        >>> from rankshot.inference import score
+        >>> from rankshot.recognition import score
         >>> config = BertConfig(
         ...     vocab_size=5, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
         ...     intermediate_size=8, id2label={0: "music", 1: "alarm"})
@@ -115,7 +115,7 @@ EXAMPLES = {
         >>> from sklearn.feature_extraction.text import CountVectorizer
         >>> from sklearn.naive_bayes import MultinomialNB
         >>> from sklearn.pipeline import make_pipeline
-        >>> from rankshot.inference import score
+        >>> from rankshot.recognition import score
         >>> pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
         >>> skops.io.dump(pipeline.fit(["a song", "it rains"], ["music", "weather"]), "i.skops")
         >>> score("i.skops", ["which song"]).scores.items
@@ -123,7 +123,7 @@ EXAMPLES = {
         """,
     "images": """
         >>> from PIL import Image
-        >>> from rankshot.inference import score
+        >>> from rankshot.recognition import score
         >>> Image.new("RGB", (32, 32)).save("black.png")
         >>> len(score("efficientnet-lite0", ["black.png"]).scores.items)
         1000
@@ -136,7 +136,7 @@ EXAMPLES = {
         """,
     "cluster": "rankshot.jobs.partitioned_rankings",
     "plot": "rankshot.plots.rankings",
-    "pillow": "rankshot.inference.images",
+    "pillow": "rankshot.recognition.images",
     "report": "rankshot.report.page",
     "review": """
         >>> import re, threading

@@ -15,7 +15,7 @@ import pytest
 import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
-FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "plots", "inference"]
+FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "plots", "recognition"]
 FLOORS += ["datasets", "jobs", "survey", "report", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 

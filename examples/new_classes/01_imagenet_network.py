@@ -14,7 +14,7 @@ The network comes with ``pip install 'rankshot[images,plot]'``.
 # Twelve photographs, twelve new classes
 # --------------------------------------
 #
-# :func:`~rankshot.inference.score` runs a network over a folder of images and returns its scores.
+# :func:`~rankshot.recognition.score` runs a network over a folder of images and returns its scores.
 # The built-in network includes its preprocessing and the names of its 1,000 classes. The
 # photographs are in the package, and so is a file with their licences.
 
@@ -31,7 +31,7 @@ from rankshot.zeroshot.metrics import wilson_interval
 
 photographs = TemporaryDirectory()
 write_photographs(photographs.name)
-scored = rs.inference.score("efficientnet-lite0", photographs.name)
+scored = rs.recognition.score("efficientnet-lite0", photographs.name)
 print(f"{len(scored.ids)} photographs, {len(scored.scores.items)} scores each")
 
 # %%

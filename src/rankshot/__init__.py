@@ -10,7 +10,7 @@ import lazy_loader
 __version__ = "0.3.0"
 
 _MODULES = {
-    *("datasets", "inference", "jobs", "metrics", "plots", "ranking", "report"),
+    *("datasets", "recognition", "jobs", "metrics", "plots", "ranking", "report"),
     *("sources", "survey", "zeroshot"),
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,9 +1,9 @@
 from . import (
     datasets as datasets,
-    inference as inference,
     jobs as jobs,
     plots as plots,
     ranking as ranking,
+    recognition as recognition,
     report as report,
     sources as sources,
     survey as survey,
@@ -12,7 +12,6 @@ from . import (
 from .core import (
     RankshotError as RankshotError,
 )
-from .inference import recognise as recognise
 from .ranking import (
     BabingtonSmith as BabingtonSmith,
     DavidsonLuce as DavidsonLuce,
@@ -33,6 +32,7 @@ from .ranking import (
     summarize as summarize,
     write_rankings as write_rankings,
 )
+from .recognition import recognise as recognise
 from .sources import (
     Corpus as Corpus,
     Embedding as Embedding,

@@ -22,11 +22,11 @@ from pyarrow import parquet
 import rankshot as rs
 from command_line import LOGITS, SEEN, rankings, rankshot, run_well, softmax, write_scores
 from rankshot.cli import console
-from rankshot.inference import scoring
 from rankshot.jobs import classify, executors, storage
 from rankshot.jobs.classify_parts import _ClassifyJob
 from rankshot.jobs.executors import Rules, Workers, run_parts
 from rankshot.jobs.storage import list_parts
+from rankshot.recognition import scoring
 from rankshot.zeroshot import read_predictions
 
 PARTS = ["a.parquet", "b.csv", "deep/a.parquet", "deep/er/c.parquet", "z.csv"]

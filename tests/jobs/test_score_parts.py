@@ -13,13 +13,13 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import read_scores, run_well
-from rankshot.inference import Preprocessing, open_model
-from rankshot.inference.inputs import Input
-from rankshot.inference.scoring import plan_scoring
 from rankshot.jobs import classify, part_jobs, score, score_parts
 from rankshot.jobs.part_jobs import JobError
 from rankshot.jobs.score_parts import _divide, _read_packed, list_inputs
 from rankshot.jobs.storage import fetch_part
+from rankshot.recognition import Preprocessing, open_model
+from rankshot.recognition.inputs import Input
+from rankshot.recognition.scoring import plan_scoring
 from tiny_models import CLASSES, PLAIN, write_images, write_onnx, write_text_onnx
 
 pytestmark = pytest.mark.usefixtures("short_parts")

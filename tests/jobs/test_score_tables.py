@@ -15,8 +15,8 @@ from sklearn.svm import SVC
 
 import rankshot as rs
 from command_line import read_scores
-from rankshot.inference import Preprocessing
 from rankshot.jobs import score
+from rankshot.recognition import Preprocessing
 from tiny_models import CLASSES, PLAIN, write_images, write_onnx
 
 pytestmark = pytest.mark.usefixtures("short_parts")
@@ -63,7 +63,7 @@ def is_read_as(path, whole):
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_the_table_has_what_score_returns(place, ending):
     done = run(place, f"scores.{ending}")
-    found = rs.inference.score(
+    found = rs.recognition.score(
         place / "net.onnx", place / "photos", preprocessing=PLAIN, batch_size=4, on_error="skip"
     )
     ids, values, items, kind = read_scores(place / f"scores.{ending}")
@@ -132,7 +132,7 @@ def test_a_stopped_run_goes_on(place):
     parts[1].write_bytes(parts[1].read_bytes()[:100])
     parts[2].unlink()
     batches = []
-    model = rs.inference.open_model(place / "net.onnx")
+    model = rs.recognition.open_model(place / "net.onnx")
     inner = model.run_with_features
     object.__setattr__(
         model, "run_with_features", lambda batch: batches.append(len(batch)) or inner(batch)
@@ -222,7 +222,7 @@ def test_odd_ids_are_read_back(tmp_path):
     rows = [json.dumps({"id": name, "text": "t"}) for name in ids]
     rows.append(json.dumps({"id": "skipped\r", "text": ""}))
     (tmp_path / "t.jsonl").write_text("\n".join(rows))
-    model = rs.inference.open_model(lambda texts: [[1.5, 2.5]] * len(texts))
+    model = rs.recognition.open_model(lambda texts: [[1.5, 2.5]] * len(texts))
     model = replace(model, takes="texts")
     for table in (tmp_path / f"s.{ending}" for ending in ("csv", "parquet")):
         score(model, tmp_path / "t.jsonl", table, ["one", "two\rthree"], on_error="skip")
@@ -234,7 +234,7 @@ def test_odd_ids_are_read_back(tmp_path):
 PROGRAM = """
 import sys, time
 from pathlib import Path
-from rankshot.inference import Preprocessing
+from rankshot.recognition import Preprocessing
 from rankshot.jobs import score, score_parts
 score_parts.MIN_BATCHES = 1
 place = Path(sys.argv[1])

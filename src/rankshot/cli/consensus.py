@@ -196,9 +196,9 @@ def _open_parts(
     progress: ProgressKind,
 ) -> Iterator[AnyRankings]:
     """Yield rankings in parts, while there are workers."""
-    from rankshot.inference.scoring import count_cores
     from rankshot.jobs.executors import open_client, require_workers
     from rankshot.jobs.partitioned_rankings import list_ranking_files
+    from rankshot.recognition.scoring import count_cores
 
     silence_dask()
     # What is wrong with the files is said before workers are started.

@@ -334,8 +334,8 @@ def choose_workers(
 
     One process does a small dataset of ``scores`` before others have started.
     """
-    from rankshot.inference.scoring import count_cores
     from rankshot.jobs.storage import list_parts
+    from rankshot.recognition.scoring import count_cores
 
     if workers is not None or scheduler is not None:
         return workers

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankshot import core, inference, ranking, report, zeroshot
+from rankshot import core, ranking, recognition, report, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings, read_rankings_of
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
@@ -180,7 +180,7 @@ def _examine_network(
     """Print what the model says, and how accurate it is; return what is doubtful."""
     from rankshot.jobs.score_parts import read_origin
 
-    check = inference.check_scores([given])
+    check = recognition.check_scores([given])
     lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()
     doubts = dict.fromkeys(check.doubts)
     labels, seen = labelled

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from rankshot import __version__, core, inference, jobs, ranking, sources, zeroshot
+from rankshot import __version__, core, jobs, ranking, recognition, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
@@ -44,8 +44,8 @@ from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
 
 if TYPE_CHECKING:
-    from rankshot.inference.scoring import ScoringPlan
     from rankshot.jobs.score_parts import InputParts
+    from rankshot.recognition.scoring import ScoringPlan
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.scores import Kind
 
@@ -173,7 +173,7 @@ def recognise(
         ids = [name for names, _ in table.inputs() for name in names]
         table = replace(table, n_rows=len(ids))
         sample = table.sample(features=examples is not None)
-        found = inference.recognise(
+        found = recognition.recognise(
             sample,
             rankings,
             rehearse=seen_inputs,
@@ -218,7 +218,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 
 def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[object], list[str]]:
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
-    from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
+    from rankshot.recognition.inputs import INPUT_COLUMNS, Input, open_inputs
     from rankshot.sources.wordnet import suggest_class
 
     takes = plan.model.takes
@@ -262,7 +262,7 @@ def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts)
 
 def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOptions:
     """Compare the words of texts and classes, if this is wanted, and keep the result as a table."""
-    from rankshot.inference.inputs import Input, open_inputs
+    from rankshot.recognition.inputs import Input, open_inputs
     from rankshot.zeroshot.files.score_tables import write_score_table
 
     if options.evidence != WORDS:
@@ -280,7 +280,7 @@ def _choose_rankings(path: Path, classes: ClassLists, run: RunFolder) -> None:
     """Keep the rankings of the wanted classes, and those of seen classes, which are rehearsed."""
     import numpy as np
 
-    from rankshot.inference.model import fingerprint, fingerprint_files
+    from rankshot.recognition.model import fingerprint, fingerprint_files
     from rankshot.sources.wordnet import suggest_class
 
     found = ranking.read_rankings(path)
@@ -310,7 +310,7 @@ def _rank(
     """Write the rankings of new and held-out classes, unless they are there; print the first."""
     import numpy as np
 
-    from rankshot.inference.model import fingerprint, fingerprint_files
+    from rankshot.recognition.model import fingerprint, fingerprint_files
     from rankshot.zeroshot.heads.base import only_new, source_names
 
     held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
@@ -400,7 +400,7 @@ def _score(
 
 def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
     """Write what is there of each input now, so that `rankshot review` notices a change."""
-    from rankshot.inference.inputs import Input, find_version, open_inputs
+    from rankshot.recognition.inputs import Input, find_version, open_inputs
 
     found = (one for one in open_inputs(inputs, plan.model.takes) if isinstance(one, Input))
     with replace_file(path) as stream:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.validation import require_choice, require_number, require_whole_number
-from rankshot.inference.scoring import ON_ERROR
 from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Workers, run_parts
 from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
+from rankshot.recognition.scoring import ON_ERROR
 from rankshot.zeroshot.decide import REJECTED
 from rankshot.zeroshot.files.predictions import classify_to_file
 from rankshot.zeroshot.files.score_tables import (

@@ -31,9 +31,6 @@ from typing import Any, NamedTuple
 from rankshot import __version__
 from rankshot.core.errors import OutputError, RankshotError, format_count, quote_names
 from rankshot.core.validation import require_module, require_number, require_whole_number
-from rankshot.inference.inputs import Skipped
-from rankshot.inference.model import fingerprint
-from rankshot.inference.scoring import count_cores
 from rankshot.jobs.part_jobs import (
     FAILED,
     JOB_KEY,
@@ -61,6 +58,9 @@ from rankshot.jobs.storage import (
     remove_files,
     remove_partial_files,
 )
+from rankshot.recognition.inputs import Skipped
+from rankshot.recognition.model import fingerprint
+from rankshot.recognition.scoring import count_cores
 
 PATIENCE_SECONDS = 60.0
 """How long a lost scheduler is waited for."""

@@ -24,8 +24,6 @@ from typing import Any, ClassVar, Protocol
 from rankshot.core.errors import OutputError, RankshotError, quote_names
 from rankshot.core.files import DISK_ERRORS, has_pattern
 from rankshot.core.tables import open_csv_writer
-from rankshot.inference.inputs import Skipped
-from rankshot.inference.model import fingerprint
 from rankshot.jobs.storage import (
     Part,
     Record,
@@ -44,6 +42,8 @@ from rankshot.jobs.storage import (
     require_unchanged,
     write_text,
 )
+from rankshot.recognition.inputs import Skipped
+from rankshot.recognition.model import fingerprint
 
 MANIFEST, RECORDS = "_rankshot.json", "_checksums.json"
 FAILED, SKIPPED = "_failed.csv", "_skipped.csv"

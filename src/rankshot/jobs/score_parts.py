@@ -20,27 +20,6 @@ from rankshot.core.errors import RankshotError, format_count
 from rankshot.core.files import has_pattern, is_address
 from rankshot.core.tables import ID, open_parquet
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.images import Preprocessing
-from rankshot.inference.inputs import (
-    JSON_ENDINGS,
-    Entries,
-    Input,
-    Skipped,
-    find_version,
-    fingerprint_entries,
-    open_inputs,
-)
-from rankshot.inference.model import fingerprint, fingerprint_files, open_model
-from rankshot.inference.scoring import (
-    BATCH,
-    ON_ERROR,
-    Classes,
-    ScoringPlan,
-    nothing_scored,
-    plan_scoring,
-    refuse_skipped,
-    set_preprocessing,
-)
 from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Workers, run_parts
 from rankshot.jobs.part_jobs import (
     FAILED,
@@ -71,6 +50,27 @@ from rankshot.jobs.storage import (
     list_parts,
     read_footer,
     write_text,
+)
+from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.inputs import (
+    JSON_ENDINGS,
+    Entries,
+    Input,
+    Skipped,
+    find_version,
+    fingerprint_entries,
+    open_inputs,
+)
+from rankshot.recognition.model import fingerprint, fingerprint_files, open_model
+from rankshot.recognition.scoring import (
+    BATCH,
+    ON_ERROR,
+    Classes,
+    ScoringPlan,
+    nothing_scored,
+    plan_scoring,
+    refuse_skipped,
+    set_preprocessing,
 )
 from rankshot.sources.names import ClassLabels
 from rankshot.zeroshot.files.score_tables import (
@@ -132,12 +132,13 @@ def score(
     Parameters
     ----------
     model, classes, preprocessing, features, batch_size
-        As for `rankshot.inference.score`. CSV files have no features, and sparse features, such as
-        word counts, are not written. Workers open the model themselves: with workers, it must be a
-        file in a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
+        As for `rankshot.recognition.score`. CSV files have no features, and sparse features, such
+        as word counts, are not written. Workers open the model themselves: with workers, it must
+        be a file in a folder that all machines share, a name on the hub, or
+        ``"efficientnet-lite0"``.
     inputs : str, Path, sequence, ndarray or InputParts
-        As for `rankshot.inference.score`; they are divided into parts of up to about 1,000 inputs.
-        Or, for a text model, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
+        As for `rankshot.recognition.score`; they are divided into parts of up to about 1,000
+        inputs. Or, for a text model, a dataset of tables (.csv, .jsonl): a folder, a pattern, or an
         address such as ``s3://bucket/texts``. Each table is a part; if it has no ids, they are
         ``PART:ROW``. Or the result of `list_inputs`.
     output : str or Path

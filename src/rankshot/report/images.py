@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.inference.images import (
+from rankshot.recognition.images import (
     ENDINGS,
     ignore_pillow_warnings,
     read_image,

@@ -191,7 +191,7 @@ class Preprocessing:
 
     Examples
     --------
-    >>> from rankshot.inference import Preprocessing
+    >>> from rankshot.recognition import Preprocessing
     >>> print(Preprocessing.from_name("imagenet"))
     shorter side to 256 (bilinear), middle 224 x 224, minus (0.485, 0.456, 0.406), divided by
       (0.229, 0.224, 0.225), NCHW
@@ -304,7 +304,7 @@ class Preprocessing:
 
         Examples
         --------
-        >>> from rankshot.inference import Preprocessing
+        >>> from rankshot.recognition import Preprocessing
         >>> clip = Preprocessing.from_name("clip")
         >>> Preprocessing.from_config(clip.to_config()) == clip
         True
@@ -329,7 +329,7 @@ class Preprocessing:
 
         Examples
         --------
-        >>> from rankshot.inference import Preprocessing
+        >>> from rankshot.recognition import Preprocessing
         >>> print(*Preprocessing(size=96, mean=0.5, std=0.25).to_python(), sep="\n")
         import numpy as np
         from PIL import Image, ImageOps

@@ -20,7 +20,7 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, RowError, format_count, format_share, short_repr
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
-from rankshot.inference.images import (
+from rankshot.recognition.images import (
     PRESETS,
     Preprocessing,
     as_preprocessing,
@@ -29,8 +29,8 @@ from rankshot.inference.images import (
     read_image,
     require_pillow,
 )
-from rankshot.inference.inputs import Input, Skipped, open_inputs
-from rankshot.inference.model import Model, fingerprint, join_lines, open_model
+from rankshot.recognition.inputs import Input, Skipped, open_inputs
+from rankshot.recognition.model import Model, fingerprint, join_lines, open_model
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.metrics import Interval, wilson_interval
@@ -72,7 +72,7 @@ class ScoredInputs:
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(letter) for letter in "ab"] for text in texts]
-    >>> found = rs.inference.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.recognition.score(count, ["banana", "bb"], classes=["a", "b"])
     >>> found.ids, found.scores.items, found.skipped
     (array(['0', '1'], dtype=object), ('a', 'b'), ())
     """
@@ -135,7 +135,7 @@ def score(
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
-    >>> found = rs.inference.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.recognition.score(count, ["banana", "bb"], classes=["a", "b"])
     >>> found.ids, found.scores.values.tolist()
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
@@ -581,7 +581,7 @@ class NetworkCheck(NamedTuple):
     --------
     >>> import numpy as np, rankshot as rs
     >>> usual = np.arange(10) + 0.1 * np.random.default_rng(0).normal(size=(20, 10))
-    >>> found = rs.inference.check_scores([(None, rs.Scores(usual, [*"abcdefghij"]))])
+    >>> found = rs.recognition.check_scores([(None, rs.Scores(usual, [*"abcdefghij"]))])
     >>> found.most_frequent, round(found.mean_correlation, 2), len(found.doubts)
     ((('j', 20),), 1.0, 1)
     """
@@ -660,7 +660,7 @@ def check_scores(
     --------
     >>> import rankshot as rs
     >>> scores = rs.Scores([[3, 1, 0], [0, 2, 1], [1, 4, 0]], ["cat", "dog", "fox"])
-    >>> found = rs.inference.check_scores([(["a", "b", "c"], scores)], {"a": "cat", "b": "fox"})
+    >>> found = rs.recognition.check_scores([(["a", "b", "c"], scores)], {"a": "cat", "b": "fox"})
     >>> print("\n".join(found.describe()))
     top predictions of the model itself (3 inputs): dog 67%, cat 33%; mean top probability .815
     the model's own accuracy on 2 labelled inputs of seen classes: .500 [.095, .905]

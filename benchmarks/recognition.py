@@ -18,9 +18,9 @@ from PIL import Image
 
 import rankshot as rs
 from rankshot.datasets import load_thumbnails
-from rankshot.inference.images import read_image
-from rankshot.inference.model import load_efficientnet
-from rankshot.inference.scoring import BATCH, plan_scoring
+from rankshot.recognition.images import read_image
+from rankshot.recognition.model import load_efficientnet
+from rankshot.recognition.scoring import BATCH, plan_scoring
 
 N_IMAGES = 256
 N_RUNS = 4

@@ -5,7 +5,7 @@ import pytest
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.inference import check_scores
+from rankshot.recognition import check_scores
 
 NAMES = [f"class{i:02}" for i in range(20)]
 
@@ -104,7 +104,7 @@ def test_the_built_in_network_with_wrong_pixels(spoil, doubted):
     from PIL import Image
 
     from rankshot.datasets import load_thumbnails
-    from rankshot.inference.model import open_built_in
+    from rankshot.recognition.model import open_built_in
     from rankshot.sources.names import read_class_labels
 
     images = load_thumbnails()[0]

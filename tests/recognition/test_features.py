@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankshot as rs
-from rankshot.inference import open_model
+from rankshot.recognition import open_model
 from tiny_models import CLASSES, write_graph, write_onnx
 
 RNG = np.random.default_rng(5)
@@ -148,10 +148,10 @@ def test_the_last_layer_of_an_onnx_network(tmp_path, kind):
         np.testing.assert_allclose(scores, expected @ W + B, atol=1e-5)
     # Images would need preprocessing.
     if x.ndim == 2:
-        found = rs.inference.score(path, x, batch_size=2).scores
+        found = rs.recognition.score(path, x, batch_size=2).scores
         np.testing.assert_allclose(found.features, expected, atol=1e-6)
         assert found.features.dtype == np.float32
-        assert rs.inference.score(path, x, features=False).scores.features is None
+        assert rs.recognition.score(path, x, features=False).scores.features is None
 
 
 def test_the_last_layer_is_that_of_the_scores(tmp_path):
@@ -183,7 +183,7 @@ def test_a_network_without_a_last_layer_has_no_features(tmp_path):
     x = X[:, :3]
     path = write_network(tmp_path / "net.onnx", x, lines)
     assert open_model(path).run_with_features is None
-    assert rs.inference.score(path, x).scores.features is None
+    assert rs.recognition.score(path, x).scores.features is None
 
 
 def test_torch_networks():
@@ -206,13 +206,13 @@ def test_torch_networks():
     network = TwoHeads()
     with torch.no_grad():
         hidden = torch.relu(network.hidden(x.flatten(1))).numpy()
-    found = rs.inference.score(network, IMAGES, CLASSES, batch_size=2).scores
+    found = rs.recognition.score(network, IMAGES, CLASSES, batch_size=2).scores
     np.testing.assert_allclose(found.features, hidden, atol=1e-6)
     assert not any(part._forward_hooks for part in network.modules())
     squeeze = nn.Sequential(nn.Conv2d(4, 3, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    found = rs.inference.score(squeeze, IMAGES, CLASSES).scores
+    found = rs.recognition.score(squeeze, IMAGES, CLASSES).scores
     np.testing.assert_allclose(found.features, POOLED, atol=1e-6)
-    assert rs.inference.score(nn.Flatten(), X[:, :3], CLASSES).scores.features is None
+    assert rs.recognition.score(nn.Flatten(), X[:, :3], CLASSES).scores.features is None
 
 
 def test_the_scored_token_of_a_decoder():
@@ -228,21 +228,21 @@ def test_the_scored_token_of_a_decoder():
             return self.score(x)[torch.arange(len(x)), torch.arange(len(x)) % 9]
 
     tokens = IMAGES.reshape(5, 9, 4)
-    found = rs.inference.score(Decoder(), tokens, CLASSES).scores
+    found = rs.recognition.score(Decoder(), tokens, CLASSES).scores
     np.testing.assert_array_equal(found.features, tokens[np.arange(5), np.arange(5)])
 
 
 def test_pipelines_and_functions():
     y = np.arange(5) % 3
     pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
-    found = rs.inference.score(pipeline, X, batch_size=2).scores
+    found = rs.recognition.score(pipeline, X, batch_size=2).scores
     np.testing.assert_allclose(found.features, pipeline[0].transform(X), atol=1e-5)
     texts = ["play music", "set alarm", "play a song", "stop the alarm", "music"]
     words = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, y)
-    found = rs.inference.score(words, texts, batch_size=2).scores
+    found = rs.recognition.score(words, texts, batch_size=2).scores
     expected = words[0].transform(texts).toarray()
     np.testing.assert_allclose(found.features.toarray(), expected, atol=1e-6)
-    count = rs.inference.score(lambda some: [[len(text), 1] for text in some], texts, ["a", "b"])
+    count = rs.recognition.score(lambda some: [[len(text), 1] for text in some], texts, ["a", "b"])
     assert count.scores.features is None
 
 
@@ -250,8 +250,8 @@ def test_an_infinite_feature_is_skipped():
     def run(batch):
         return np.zeros((len(batch), 3)), np.where(np.arange(len(batch)) == 1, np.inf, 1.0)[:, None]
 
-    model = rs.inference.Model("net", "values", run, run, classes=CLASSES)
-    found = rs.inference.score(model, X, on_error="skip")
+    model = rs.recognition.Model("net", "values", run, run, classes=CLASSES)
+    found = rs.recognition.score(model, X, on_error="skip")
     assert [(one.id, one.reason) for one in found.skipped] == [
         ("1", "a feature of the model is not finite")
     ]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
 from rankshot.core.validation import require_module
-from rankshot.inference.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
+from rankshot.recognition.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.zeroshot.estimator_scores import scores_of
 from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, add_last_layers, load_network
 from rankshot.zeroshot.scores import Kind, n_columns
@@ -88,7 +88,7 @@ class Model:
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count("a"), text.count("b")] for text in texts]
-    >>> model = rs.inference.open_model(count)
+    >>> model = rs.recognition.open_model(count)
     >>> model.takes, model.classes, model.run(["banana"])
     ('values', None, array([[3, 1]]))
     """
@@ -156,7 +156,7 @@ def open_model(model: object) -> Model:
 
     Examples
     --------
-    >>> from rankshot.inference import open_model
+    >>> from rankshot.recognition import open_model
     >>> model = open_model(lambda texts: [[len(text), text.count("a")] for text in texts])
     >>> model.takes, model.run(["banana"])
     ('values', array([[6, 3]]))
@@ -633,7 +633,7 @@ def _open_skops(path: Path) -> Model:
         raise RankshotError(
             f"{path}: holds types that are not trusted: {quote_names(untrusted)}; if you trust the "
             "file, load it in Python with skops.io.load(path, trusted=[…]) and pass the estimator "
-            "to rs.inference.score"
+            "to rs.recognition.score"
         ) from None
     except Exception as error:  # noqa: BLE001 - a foreign file can raise anything
         raise RankshotError(f"{path}: not a complete skops file ({error})") from None

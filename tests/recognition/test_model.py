@@ -15,9 +15,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 import rankshot as rs
-from rankshot.inference import Preprocessing
-from rankshot.inference.model import Model
-from rankshot.inference.scoring import plan_scoring
+from rankshot.recognition import Preprocessing
+from rankshot.recognition.model import Model
+from rankshot.recognition.scoring import plan_scoring
 from tiny_models import (
     CLASSES,
     CONFIG,
@@ -75,16 +75,16 @@ def test_images_for_a_module_of_torch_need_preprocessing(photos):
     image = Image.fromarray(np.zeros((9, 9, 3), np.uint8))
     for inputs in ([image], [folder / name for name in names], folder, folder / names[0]):
         with pytest.raises(rs.RankshotError, match="give preprocessing="):
-            rs.inference.score(module, inputs, CLASSES)
+            rs.recognition.score(module, inputs, CLASSES)
 
 
 def test_a_fixed_batch_of_one(tmp_path, photos):
     folder, _, wanted = photos
     path = write_onnx(tmp_path / "net.onnx", shape=(1, 3, 8, 8))
-    found = rs.inference.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    found = rs.recognition.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
     with pytest.raises(rs.RankshotError, match="with a free batch size; it has 'x'"):
-        rs.inference.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
+        rs.recognition.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
 
 
 @pytest.mark.parametrize("beside", [False, True])
@@ -96,7 +96,7 @@ def test_classes_and_preprocessing_in_the_file_or_beside_it(tmp_path, photos, be
     else:
         metadata["preprocessor_config"] = CONFIG
     path = write_onnx(tmp_path / "net.onnx", metadata=metadata)
-    found = rs.inference.score(path, folder, batch_size=2)
+    found = rs.recognition.score(path, folder, batch_size=2)
     assert (found.ids.tolist(), found.scores.items) == (names, tuple(CLASSES))
     assert found.scores.values.dtype == np.float32
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
@@ -122,7 +122,7 @@ def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
         ):
             plan_scoring(path, None, plain)
     path = write_onnx(tmp_path / "net.onnx", metadata={"names": value, "id2label": CLASSES})
-    assert rs.inference.open_model(path).classes == CLASSES
+    assert rs.recognition.open_model(path).classes == CLASSES
     for value in ([1], DEEP, {"size": 9}):
         path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
         plan_scoring(path, CLASSES, plain)
@@ -151,12 +151,12 @@ def write_external(path, location):
 def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path):
     location = "deep/net.w"
     data = write_external(tmp_path / "net.onnx", location)
-    before = rs.inference.open_model(tmp_path / "net.onnx").fingerprint
+    before = rs.recognition.open_model(tmp_path / "net.onnx").fingerprint
     data.write_bytes((2 * np.eye(3, dtype=np.float32)).tobytes())
-    assert rs.inference.open_model(tmp_path / "net.onnx").fingerprint != before
+    assert rs.recognition.open_model(tmp_path / "net.onnx").fingerprint != before
     data.unlink()
     with pytest.raises(rs.RankshotError, match=f"'{location}' is missing"):
-        rs.inference.open_model(tmp_path / "net.onnx")
+        rs.recognition.open_model(tmp_path / "net.onnx")
 
 
 def test_weights_outside_of_the_folder_are_refused(tmp_path):
@@ -164,11 +164,11 @@ def test_weights_outside_of_the_folder_are_refused(tmp_path):
     for location in ("../secret", str(tmp_path / "secret")):
         write_external(tmp_path / "a/net.onnx", location)
         with pytest.raises(rs.RankshotError, match="must be in the same folder"):
-            rs.inference.open_model(tmp_path / "a/net.onnx")
+            rs.recognition.open_model(tmp_path / "a/net.onnx")
 
 
 def test_texts_in_onnx(tmp_path):
-    found = rs.inference.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
+    found = rs.recognition.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
     assert (found.scores.items, found.scores.values.tolist()) == (("one", "two"), [[1, 2]] * 3)
 
 
@@ -200,7 +200,7 @@ def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, mes
     path = write_onnx(tmp_path / "net.onnx", **network)
     given = {"classes": CLASSES, "preprocessing": Preprocessing(**PLAIN)} | options
     with pytest.raises(rs.RankshotError, match=message):
-        rs.inference.score(path, photos[0], **given)
+        rs.recognition.score(path, photos[0], **given)
 
 
 # ---- torch
@@ -218,7 +218,7 @@ def test_a_torch_module_runs_in_evaluation_mode_and_is_left_as_it_was(photos):
     module(torch.from_numpy(batch))
     module.train()
     module[0].eval()
-    found = rs.inference.score(module, folder, CLASSES, preprocessing=prepare, batch_size=2)
+    found = rs.recognition.score(module, folder, CLASSES, preprocessing=prepare, batch_size=2)
     assert [part.training for part in module] == [False, True, True, True]
     with torch.inference_mode():
         wanted = module.eval()(torch.from_numpy(batch)).numpy()
@@ -230,14 +230,14 @@ def test_a_torch_module_takes_arrays_as_they_are(rng):
 
     module = torch.nn.Linear(4, 3)
     values = rng.normal(size=(7, 4)).astype(np.float32)
-    found = rs.inference.score(module, values, CLASSES, batch_size=3)
+    found = rs.recognition.score(module, values, CLASSES, batch_size=3)
     wanted = module(torch.from_numpy(values)).detach().numpy()
     np.testing.assert_allclose(found.scores.values, wanted, atol=1e-6)
     assert found.ids.tolist() == list("0123456")
-    before = rs.inference.open_model(module).fingerprint
+    before = rs.recognition.open_model(module).fingerprint
     with torch.no_grad():
         module.bias[0] += 1
-    assert rs.inference.open_model(module).fingerprint != before
+    assert rs.recognition.open_model(module).fingerprint != before
 
 
 # ---- transformers, which takes seconds to import
@@ -251,7 +251,7 @@ def test_an_image_model_of_transformers_needs_no_option(tmp_path, photos):
 
     folder, names, _ = photos
     place = write_image_transformer(tmp_path / "vit")
-    found = rs.inference.score(str(place), folder, batch_size=2)
+    found = rs.recognition.score(str(place), folder, batch_size=2)
     processor = ViTImageProcessorPil.from_pretrained(place)
     images = [Image.open(folder / name).convert("RGB") for name in names]
     pixels = torch.from_numpy(processor(images=images, return_tensors="np")["pixel_values"])
@@ -268,11 +268,11 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
 
     place = write_text_transformer(tmp_path / "bert")
     long = "play music " * 50
-    found = rs.inference.score(place, [*TEXTS, long], batch_size=2)
+    found = rs.recognition.score(place, [*TEXTS, long], batch_size=2)
     tokenizer = AutoTokenizer.from_pretrained(place)
     network = BertForSequenceClassification.from_pretrained(place).eval()
     assert found.scores.items == ("play_music", "set_alarm")
-    assert re.search(r"; texts are cut after \d+ tokens$", str(rs.inference.open_model(place)))
+    assert re.search(r"; texts are cut after \d+ tokens$", str(rs.recognition.open_model(place)))
     with torch.inference_mode():
         for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
             wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]
@@ -292,22 +292,22 @@ def test_a_text_model_of_transformers_needs_no_option(tmp_path):
 def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
     """Also where the model comes from the hub, and the folder is a cache somewhere."""
     place = write(tmp_path / "net")
-    first = rs.inference.open_model(place).fingerprint
+    first = rs.recognition.open_model(place).fingerprint
     shutil.copytree(place, tmp_path / "copy")
     (tmp_path / "copy/notes.txt").touch()
-    assert rs.inference.open_model(tmp_path / "copy").fingerprint == first
+    assert rs.recognition.open_model(tmp_path / "copy").fingerprint == first
     text = (place / file).read_text()
     assert old in text
     (place / file).write_text(text.replace(old, new))
-    assert rs.inference.open_model(place).fingerprint != first
+    assert rs.recognition.open_model(place).fingerprint != first
 
 
 @pytest.mark.slow
 def test_names_that_transformers_made_up_are_not_used(tmp_path):
     place = write_text_transformer(tmp_path / "bert", labels=None)
     with pytest.raises(rs.RankshotError, match="does not contain the names of its classes"):
-        rs.inference.score(place, TEXTS)
-    assert rs.inference.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
+        rs.recognition.score(place, TEXTS)
+    assert rs.recognition.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
 
 
 CONFIG_OF_OWN = {"auto_map": {"AutoConfig": "own.Own"}}
@@ -333,7 +333,7 @@ def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch):
         (copy / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
         refuses = pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code")
         with refuses if file == "config.json" else contextlib.suppress(rs.RankshotError):
-            rs.inference.open_model(copy)
+            rs.recognition.open_model(copy)
         assert not (tmp_path / "ran").exists()
 
 
@@ -346,11 +346,11 @@ def test_a_pipeline_from_a_skops_file(tmp_path):
     words = FeatureUnion([("words", TfidfVectorizer())])
     pipeline = make_pipeline(words, LogisticRegression()).fit(TEXTS, ["play", "set"] * 2)
     io.dump(pipeline, tmp_path / "p.skops")
-    found = rs.inference.score(tmp_path / "p.skops", TEXTS, batch_size=3)
+    found = rs.recognition.score(tmp_path / "p.skops", TEXTS, batch_size=3)
     np.testing.assert_allclose(found.scores.values, rs.scores_of(pipeline, TEXTS).values)
     assert found.scores.items == ("play", "set")
     np.testing.assert_array_equal(
-        rs.inference.score(pipeline, TEXTS).scores.values, found.scores.values
+        rs.recognition.score(pipeline, TEXTS).scores.values, found.scores.values
     )
 
 
@@ -367,7 +367,7 @@ def test_types_that_could_do_harm_are_named(tmp_path, first, named):
 
     io.dump(first, tmp_path / "p.skops")
     with pytest.raises(rs.RankshotError, match=f"types that are not trusted: .*{named}"):
-        rs.inference.open_model(tmp_path / "p.skops")
+        rs.recognition.open_model(tmp_path / "p.skops")
 
 
 def test_the_built_in_network_knows_imagenet(rng):
@@ -379,7 +379,7 @@ def test_the_built_in_network_knows_imagenet(rng):
     from efficientnet_lite_pytorch import EfficientNet
 
     pixels = rng.integers(0, 256, (2, 8, 8, 3)).repeat(32, axis=1).repeat(32, axis=2)
-    found = rs.inference.score(
+    found = rs.recognition.score(
         "efficientnet-lite0", [Image.fromarray(one.astype(np.uint8)) for one in pixels]
     )
     assert len(found.scores.items) == 1000
@@ -406,4 +406,4 @@ def test_the_built_in_network_knows_imagenet(rng):
 )
 def test_what_is_no_model(model, message):
     with pytest.raises(rs.RankshotError, match=message):
-        rs.inference.open_model(model)
+        rs.recognition.open_model(model)

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import eye_array
 
 from rankshot import RankshotError
-from rankshot.inference.inputs import Input, Skipped, open_inputs
+from rankshot.recognition.inputs import Input, Skipped, open_inputs
 from tiny_models import write_images
 
 

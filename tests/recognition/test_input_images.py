@@ -15,8 +15,8 @@ import pytest
 from PIL import Image
 
 from rankshot import RankshotError
-from rankshot.inference import Preprocessing
-from rankshot.inference.images import (
+from rankshot.recognition import Preprocessing
+from rankshot.recognition.images import (
     MAX_PIXELS,
     PRESETS,
     as_preprocessing,
@@ -159,11 +159,11 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path):
     (tmp_path / "list.txt").write_text("\n".join([*names, "folder"]))
     program = """
 import sys, rankshot as rs
-from rankshot.inference import Preprocessing
+from rankshot.recognition import Preprocessing
 plain = Preprocessing(8, 0, 1)
 run = lambda batch: batch.mean(axis=(2, 3))
 for inputs in (sys.argv[1], sys.argv[1] + "/list.txt"):
-    found = rs.inference.score(run, inputs, list("rgb"), preprocessing=plain, on_error="skip")
+    found = rs.recognition.score(run, inputs, list("rgb"), preprocessing=plain, on_error="skip")
     print(*[one.id for one in found.skipped if one.reason == "not a regular file"])
 """
     command = [sys.executable, "-c", program, str(tmp_path)]

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, format_count, format_share, quote_names
 from rankshot.core.validation import as_names
-from rankshot.inference.images import Preprocessing
-from rankshot.inference.scoring import Classes, ScoredInputs, check_scores, score
 from rankshot.ranking.rankings import Rankings
+from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, score
 from rankshot.sources.names import ClassLabels, describe_unknown
 from rankshot.sources.registry import RankingSource, Source, compare_classes
 from rankshot.sources.wordnet import WordNet
@@ -120,7 +120,7 @@ def recognise(
     Parameters
     ----------
     inputs : Scores, ScoredInputs, or inputs of the model
-        The scores of a classifier, or what `rankshot.inference.score` takes: a folder of images,
+        The scores of a classifier, or what `rankshot.recognition.score` takes: a folder of images,
         a file, a list or an array. With `Rankings` and without a model, also a table of scores
         with one column per item, as a data frame or an array.
     new : Rankings, dict or iterable of names
@@ -129,7 +129,7 @@ def recognise(
         classes, which the source ranks.
     model, seen, preprocessing, features
         As ``model``, ``classes``, ``preprocessing`` and ``features`` of
-        `rankshot.inference.score`. Examples are compared by features if there are any, and by
+        `rankshot.recognition.score`. Examples are compared by features if there are any, and by
         scores otherwise.
     source : source or list of sources, optional
         What ranks names: objects with a method ``similarity`` or ``rankings``, such as

@@ -21,8 +21,8 @@ from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.tables import ID, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
-from rankshot.inference.images import ENDINGS
-from rankshot.inference.model import Takes
+from rankshot.recognition.images import ENDINGS
+from rankshot.recognition.model import Takes
 
 INPUT_COLUMNS = {"texts": "text", "images": "path"}
 """The column of a table that has the inputs, if no other is named."""
@@ -50,7 +50,7 @@ class Skipped(NamedTuple):
 
     Examples
     --------
-    >>> from rankshot.inference import Skipped
+    >>> from rankshot.recognition import Skipped
     >>> Skipped("photos/broken.png", "not an image")
     Skipped(id='photos/broken.png', reason='not an image', is_input=True)
     """

@@ -10,8 +10,8 @@ from PIL import Image
 
 import rankshot as rs
 from peak_memory import peak_of
-from rankshot.inference import Preprocessing
-from rankshot.inference.scoring import AHEAD, plan_scoring
+from rankshot.recognition import Preprocessing
+from rankshot.recognition.scoring import AHEAD, plan_scoring
 from tiny_models import CLASSES, PLAIN, mean_colors, write_images
 
 PLAIN = Preprocessing(**PLAIN)
@@ -30,7 +30,7 @@ def test_every_input_once_in_order(batch_size):
         sizes.append(len(batch))
         return count_letters(batch)
 
-    found = rs.inference.score(
+    found = rs.recognition.score(
         model,
         texts,
         CLASSES,
@@ -50,7 +50,7 @@ def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
     (tmp_path / "0007.png").unlink()
     (tmp_path / "0007.png").symlink_to(tmp_path / "nowhere.png")
     (tmp_path / "notes.txt").touch()
-    found = rs.inference.score(
+    found = rs.recognition.score(
         mean_colors, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2, on_error="skip"
     )
     good = [name for name in pixels if name not in {"0004.png", "0007.png"}]
@@ -63,18 +63,18 @@ def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
         "notes.txt": "not named like an image",
     }
     with pytest.raises(rs.RankshotError, match=r"0004.png: not an image .* on_error='skip'"):
-        rs.inference.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
+        rs.recognition.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
 
 
 def test_scores_that_are_not_finite_belong_to_their_input():
     def model(batch):
         return [[1.0, 2.0, np.nan if text == "bad" else 3.0] for text in batch]
 
-    found = rs.inference.score(model, ["a", "bad", "b"], CLASSES, on_error="skip")
+    found = rs.recognition.score(model, ["a", "bad", "b"], CLASSES, on_error="skip")
     assert found.ids.tolist() == ["0", "2"]
     assert found.skipped[0].reason == "the model's score is nan (column 'blue')"
     with pytest.raises(rs.RankshotError, match="1: the model's score is nan"):
-        rs.inference.score(model, ["a", "bad"], CLASSES)
+        rs.recognition.score(model, ["a", "bad"], CLASSES)
 
 
 def test_no_input_at_all(tmp_path):
@@ -87,7 +87,7 @@ def test_no_input_at_all(tmp_path):
         if add:
             (folder / "a.png").touch()
         with pytest.raises(rs.RankshotError, match=message):
-            rs.inference.score(plan.model, folder, CLASSES, on_error="skip")
+            rs.recognition.score(plan.model, folder, CLASSES, on_error="skip")
         with pytest.raises(rs.RankshotError, match=message):
             rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
 
@@ -96,17 +96,17 @@ def test_outputs_of_another_shape():
     for output, kind in ((np.zeros(2), r"float64 of shape \(2,\)"), ([["a"] * 3] * 2, "<U1 of sh")):
         message = f"a table of numbers with 2 rows, not {kind}"
         with pytest.raises(rs.RankshotError, match=message):
-            rs.inference.score(lambda _, output=output: output, ["a", "b"], CLASSES)
+            rs.recognition.score(lambda _, output=output: output, ["a", "b"], CLASSES)
 
 
 def test_probabilities_are_recognised_once(rng):
     """Rows that happen to add up to one among logits stay logits."""
     proba = rng.dirichlet(np.ones(3), size=6)
     rows = iter(proba)
-    found = rs.inference.score(lambda batch: [next(rows) for _ in batch], list("abcdef"), CLASSES)
+    found = rs.recognition.score(lambda batch: [next(rows) for _ in batch], list("abcdef"), CLASSES)
     np.testing.assert_allclose(found.scores.values, np.log(proba))
     logits = iter([[[5.0, 1, 0]], [[1.0, 0, 0]]])
-    found = rs.inference.score(lambda _: next(logits), ["a", "b"], CLASSES, batch_size=1)
+    found = rs.recognition.score(lambda _: next(logits), ["a", "b"], CLASSES, batch_size=1)
     assert found.scores.values.tolist() == [[5, 1, 0], [1, 0, 0]]
 
 
@@ -130,7 +130,7 @@ def test_images_are_decoded_beside_the_model(tmp_path):
         return mean_colors(batch)
 
     plan = plan_scoring(model, CLASSES, PLAIN)
-    rs.inference.score(replace(plan.model, prepare=prepare), tmp_path, CLASSES, batch_size=4)
+    rs.recognition.score(replace(plan.model, prepare=prepare), tmp_path, CLASSES, batch_size=4)
     assert counts[0] == 4 * (AHEAD + 1)
     assert counts[1] <= 4 * (AHEAD + 2)
     assert len(begun) == 40
@@ -144,7 +144,7 @@ def test_no_thread_is_left_after_an_error(tmp_path):
 
     before = threading.active_count()
     with pytest.raises(rs.RankshotError, match="out of memory"):
-        rs.inference.score(fail, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2)
+        rs.recognition.score(fail, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2)
     assert threading.active_count() == before
 
 
@@ -195,7 +195,7 @@ def test_every_way_gives_the_same_answer(row, answer):
         rs.WeightedMean().fit(rankings).predict(100 * np.array([row, row]))
     for what in ("probabilities", "percentages"):
         assert any(f"look like {what}" in str(one.message) for one in caught) == answer
-    found = rs.inference.score(lambda batch: [row] * len(batch), ["a", "b"], ITEMS)
+    found = rs.recognition.score(lambda batch: [row] * len(batch), ["a", "b"], ITEMS)
     assert repr(found) == "ScoredInputs: Scores: 2 x 3 classes, multiclass, float64; 0 skipped"
     assert np.array_equal(found.scores.values, [row, row]) != answer
     if answer:
