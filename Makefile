@@ -167,7 +167,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
 	touch $(VENV)/.core $(VENV)/.docs $(VENV)/.dist $@
 
 $(VENV)/.reproduce: $(VENV)/.core
-	$(PIP) --editable '.[glove,plot]'
+	$(PIP) --editable '.[vectors,plot]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core

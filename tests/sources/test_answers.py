@@ -5,11 +5,11 @@ import json
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankshot import RankshotError
 from rankshot.sources import read_answers
 from rankshot.sources.answers import EXPECTED
 from rankshot.sources.names import choose_rehearsed
 from rankshot.sources.prompts import make_question
+from refusals import refuses
 
 ITEMS = [
     "leopard", "tiger", "fox", "sea_lion", "wolf", "rabbit", "mouse", "pickup_truck", "bus",
@@ -271,19 +271,11 @@ def test_the_rehearsed_classes_depend_on_names_and_seed_alone():
     assert choose_rehearsed(list("abcdef"), 3) == (("b", "d", "f"), ("a", "c", "e"))
 
 
-@pytest.mark.parametrize(
-    ("which", "message"),
-    [
-        (13, "13 of 14 seen classes cannot be rehearsed: too few are left to be ranked"),
-        (0, "the number of rehearsed classes must be a whole number from 1 on, not 0"),
-        (["leopart"], "rehearse: no seen class 'leopart' (did you mean 'leopard'?)"),
-    ],
-)
-def test_a_bad_choice_of_rehearsed_classes(which, message):
-    with pytest.raises(RankshotError) as caught:
+@pytest.mark.parametrize(("which", "value"), [(13, 13), (0, 0), (["leopart"], "leopart")])
+def test_a_bad_choice_of_rehearsed_classes(which, value):
+    with refuses("which", value):
         choose_rehearsed(ITEMS, which)
-    assert message in str(caught.value)
-    with pytest.raises(RankshotError, match="1 of 2 seen classes cannot be rehearsed"):
+    with refuses("which", 1):
         choose_rehearsed(["a", "b"], 1)
 
 

@@ -313,7 +313,7 @@ def read_answer_files(
         if not answers[rater].orders:
             faults = "; ".join(answers[rater].notes[:FAULTS_SHOWN])
             raise InputError(
-                "paths",
+                "answer",
                 NO_VALUE,
                 f"has no usable list ({faults})",
                 where=" and ".join(map(str, names)),
@@ -382,15 +382,13 @@ def _read_answer(path: Path) -> str:
         is_wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = content.decode("utf-16" if is_wide else "utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(
-            "paths", str(path), "is not UTF-8 text", hint="save it as plain text"
-        ) from None
+        hint = "save it as plain text"
+        raise InputError("answer", NO_VALUE, "is not UTF-8 text", str(path), hint) from None
     _, prompt, answer = text.rpartition(PROMPT_END)
     if not answer.strip():
-        what = "contains the prompt, but no answer" if prompt else "is empty"
-        raise InputError(
-            "paths", str(path), what, hint="copy the answer from the chat window into it"
-        )
+        what = "must follow the prompt" if prompt else "is empty"
+        hint = "copy the answer from the chat window into the file"
+        raise InputError("answer", NO_VALUE, what, str(path), hint)
     return answer
 
 
