@@ -69,7 +69,7 @@ test-slow: $(VENV)/.test docs
 test-lowest: $(LOWEST)/.test
 	SCIPY_ARRAY_API=1 $(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
 	    -W ignore::DeprecationWarning -W 'ignore:Passing a non-Collection iterable' \
-	    tests/core tests/ranking tests/sources tests/zeroshot tests/report \
+	    tests/core tests/ranking tests/sources tests/zeroshot tests/pages \
 	    src/rankshot/core src/rankshot/ranking src/rankshot/sources src/rankshot/zeroshot
 
 # A release in dist/: built, checked, and installed into a fresh environment for each extra alone.
@@ -77,6 +77,7 @@ test-lowest: $(LOWEST)/.test
 dist: $(VENV)/.dist
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist/survey survey
 	$(BIN)/python scripts/check_dist.py $(EXTRAS)
 
 core-alone:
@@ -162,8 +163,8 @@ $(VENV)/.demo: $(VENV)/.core
 	touch $@
 
 # In one call: each takes a while to find out what is there.
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[docs,release,test]'
+$(VENV)/.test: $(BIN)/python pyproject.toml survey/pyproject.toml constraints.txt
+	$(PIP) --editable '.[docs,release,test]' --editable './survey[postgresql]'
 	touch $(VENV)/.core $(VENV)/.docs $(VENV)/.dist $@
 
 $(VENV)/.reproduce: $(VENV)/.core
@@ -171,7 +172,7 @@ $(VENV)/.reproduce: $(VENV)/.core
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core
-	$(PIP) --editable '.[bench]'
+	$(PIP) --editable '.[bench]' --editable './survey[postgresql]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.core

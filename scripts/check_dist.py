@@ -39,12 +39,11 @@ NEEDED = [
     r"rankshot/py\.typed",
     r"rankshot/__init__\.pyi",
     r"rankshot/ranking/__init__\.pyi",
-    r"rankshot/report/templates/.+",
+    r"rankshot/pages/templates/.+",
     r"rankshot/review/templates/.+",
     r"rankshot/review/static/.+",
     r"rankshot/web/templates/.+",
     r"rankshot/web/static/.+",
-    r"rankshot/survey/web/templates/.+",
     r"rankshot/datasets/data/.+\.npz",
     r"rankshot/datasets/data/.+\.md",
     r"rankshot/sources/data/wordnet_nouns\.md",
@@ -135,9 +134,9 @@ EXAMPLES = {
         ('a', 'b')
         """,
     "cluster": "rankshot.jobs.partitioned_rankings",
-    "plot": "rankshot.plots.rankings",
-    "pillow": "rankshot.recognition.images",
-    "report": "rankshot.report.page",
+    "plot": "rankshot.pages.ranking_plots",
+    "pillow": "rankshot.core.images",
+    "report": "rankshot.pages.page",
     "review": """
         >>> import re, threading
         >>> from pathlib import Path
@@ -171,13 +170,6 @@ EXAMPLES = {
         ([200, 200, 200, 200], 'base', 'icon', 'revi', 'revi')
         >>> [get(f"{address}files/{name}").status for name in results.names]
         [200, 200, 200, 200]
-        """,
-    "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
-    "postgresql": """
-        >>> from rankshot.survey import Database
-        >>> Database("postgresql://nobody@127.0.0.1:1/none")
-        Traceback (most recent call last):
-        rankshot.core.errors.RankshotError: cannot open the survey's database: connection ...
         """,
 }
 """For each extra: modules whose doctests need it, or an example where there is no such module."""
@@ -249,7 +241,7 @@ def check_contents(wheel: Path, sdist: Path) -> None:
         sources = {m.name.partition("/")[2] for m in archive.getmembers() if m.isfile()}
     foreign = sources - tracked - {"PKG-INFO"}
     require(not foreign, f"the sdist has files that git does not know: {sorted(foreign)}")
-    needed = {name for name in tracked if name.startswith(("src/", "deploy/"))}
+    needed = {name for name in tracked if name.startswith("src/")}
     needed |= {"pyproject.toml", "LICENSE", "README.md", "CITATION.cff", "constraints.txt"}
     require(needed <= sources, f"the sdist has no {sorted(needed - sources)}")
     bad = [name for name in names | sources if NEVER.search(name)]
