@@ -168,7 +168,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml survey/pyproject.toml constraints.tx
 	touch $(VENV)/.core $(VENV)/.docs $(VENV)/.dist $@
 
 $(VENV)/.reproduce: $(VENV)/.core
-	$(PIP) --editable '.[glove,plot]'
+	$(PIP) --editable '.[vectors,plot]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core

@@ -63,7 +63,7 @@ EXAMPLES = {
         >>> result.exit_code, "a > b" in result.output
         (0, True)
         """,
-    "glove": """
+    "vectors": """
         >>> from rankshot.sources import WordVectors
         >>> table = WordVectors.glove().similarity(["cat"], ["tiger", "bus"])
         >>> bool(table.values[0, 0] > table.values[0, 1])
