@@ -38,7 +38,7 @@ def all_steps(workflow):
 def test_one_version_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     newest = re.search(
-        r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+        r"^## (\S+) \((\d\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
     )
     assert PROJECT["version"] == rankshot.__version__ == citation["version"] == newest[1]
     assert str(citation["date-released"]) == newest[2]
