@@ -74,7 +74,7 @@ def test_what_people_type_is_on_the_first_page():
         ("survey.create_app", "rankshot.survey.create_app"),
         ("load_panel", "rankshot.datasets.load_panel"),
         ("Rankings.from_votes", "rankshot.Rankings.from_votes"),
-        ("Leaderboard.items", "rankshot.ranking.Leaderboard"),
+        ("Leaderboard.items", "rankshot.leaderboards.Leaderboard"),
         ("PlackettLuce().fit(…).mode_", "rankshot.PlackettLuce"),
         ("rankshot rank --k 5", "api/generated/commands/rank"),
         ("rankshot survey export study.toml", "api/generated/commands/survey-export"),

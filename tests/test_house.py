@@ -16,7 +16,7 @@ import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
 FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "recognition"]
-FLOORS += ["datasets", "jobs", "survey", "review", "cli"]
+FLOORS += ["datasets", "jobs", "leaderboards", "survey", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

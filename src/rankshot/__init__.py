@@ -10,7 +10,7 @@ import lazy_loader
 __version__ = "0.3.0"
 
 _MODULES = {
-    *("datasets", "recognition", "jobs", "metrics", "pages", "ranking"),
+    *("datasets", "recognition", "jobs", "leaderboards", "metrics", "pages", "ranking"),
     *("sources", "survey", "zeroshot"),
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Row, select
 
-from rankshot.ranking import PlackettLuce, Rankings, concordance, leaderboard
+from rankshot.leaderboards import leaderboard
+from rankshot.ranking import PlackettLuce, Rankings, concordance
 from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rater_agreement import merge_by_kemeny
 from rankshot.survey.answers import (

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtr
 
 from rankshot.core.errors import RankshotError
+from rankshot.leaderboards.board import adjust_holm
+from rankshot.leaderboards.pair_models import PairLikelihood
 from rankshot.ranking.construction import number_labels
-from rankshot.ranking.models.board import adjust_holm
 from rankshot.ranking.models.information import maximize_worths
-from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.parts import are_votes
 from rankshot.ranking.rankings import Rankings, require_rankings
@@ -48,7 +48,7 @@ class RaterReliability(NamedTuple):
     >>> votes = rs.Rankings.from_pairs(["a"] * 45 + ["b"] * 15, ["b"] * 45 + ["a"] * 15,
     ...     raters=["ann", "bob", "cy"] * 15 + ["ann", "bob", "spam", "spam", "spam"] * 3)
     >>> [(each.rater, each.votes, round(each.agreement, 2)) for each in
-    ...     rs.ranking.rater_reliability(votes)][-1]
+    ...     rs.leaderboards.rater_reliability(votes)][-1]
     ('spam', 9.0, 0.0)
     """
 
@@ -81,7 +81,7 @@ def rater_reliability(votes: Rankings) -> list[RaterReliability]:
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_pairs(["a"] * 8 + ["b"] * 2, ["b"] * 8 + ["a"] * 2,
     ...     raters=["ann", "bob"] * 5)
-    >>> [each.rater for each in rs.ranking.rater_reliability(votes)]
+    >>> [each.rater for each in rs.leaderboards.rater_reliability(votes)]
     ['ann', 'bob']
     """
     require_rankings(votes)

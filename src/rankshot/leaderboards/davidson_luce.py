@@ -23,10 +23,10 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
+from rankshot.leaderboards.pair_models import PairLikelihood
 from rankshot.ranking.construction import Groups, count_places
 from rankshot.ranking.matrices import completed_orders
 from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
-from rankshot.ranking.models.pair_models import PairLikelihood
 from rankshot.ranking.models.plackett_luce import WorthModel
 from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.parts import (

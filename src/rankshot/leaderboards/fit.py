@@ -23,15 +23,15 @@ from rankshot.core.validation import (
     require_number,
     require_whole_number,
 )
+from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
+from rankshot.leaderboards.davidson_luce import DavidsonLuce, HalfWins
+from rankshot.leaderboards.pair_models import MatchModel, read_covariates
+from rankshot.leaderboards.raters import weigh_raters as rater_weights
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels, require_one_each
 from rankshot.ranking.matrices import count_ties
-from rankshot.ranking.models.board import ELO_MEAN, Estimate, Leaderboard, adjust_holm
-from rankshot.ranking.models.davidson_luce import DavidsonLuce, HalfWins
 from rankshot.ranking.models.information import find_one_sided
-from rankshot.ranking.models.pair_models import MatchModel, read_covariates
 from rankshot.ranking.models.plackett_luce import PlackettLuce, WorthModel
-from rankshot.ranking.models.rater_reliability import weigh_raters as rater_weights
 from rankshot.ranking.models.robust_errors import (
     centre,
     find_units,
@@ -489,7 +489,7 @@ class Difference(NamedTuple):
     >>> orders = [["a", "b"], ["b", "a"]]
     >>> votes = rs.Rankings.from_orders(
     ...     orders * 2, weights=[30, 10, 12, 28], targets=["lunch"] * 2 + ["dinner"] * 2)
-    >>> found = rs.leaderboards(votes).differences()[0]
+    >>> found = rs.leaderboards.leaderboards(votes).differences()[0]
     >>> found.category, found.item, round(found.difference, 2), round(found.p_value, 3)
     ('dinner', 'a', -0.49, 0.001)
     """
@@ -513,7 +513,7 @@ class Leaderboards(Mapping[str, Leaderboard]):
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders(
     ...     [["a", "b"], ["b", "a"]] * 2, targets=["lunch"] * 2 + ["dinner"] * 2)
-    >>> list(rs.leaderboards(votes))
+    >>> list(rs.leaderboards.leaderboards(votes))
     ['dinner', 'lunch']
     """
 
@@ -598,7 +598,7 @@ def leaderboards(
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_pairs(
     ...     ["a", "b"] * 30, ["b", "a"] * 30, targets=["lunch"] * 40 + ["dinner"] * 20)
-    >>> boards = rs.leaderboards(votes)
+    >>> boards = rs.leaderboards.leaderboards(votes)
     >>> list(boards), boards["lunch"].weight
     (['dinner', 'lunch'], 40.0)
     """
