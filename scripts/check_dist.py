@@ -135,7 +135,7 @@ EXAMPLES = {
         ('a', 'b')
         """,
     "cluster": "rankshot.jobs.partitioned_rankings",
-    "plot": "rankshot.pages.ranking_plots",
+    "plot": "rankshot.pages.plots",
     "pillow": "rankshot.core.images",
     "report": "rankshot.pages.page",
     "review": """

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rankshot.core.errors import InputError, quote_names
 from rankshot.pages.contents import Card, Report
 from rankshot.pages.explanations import FindScores, explain_outcomes, find_supporters
@@ -26,6 +24,9 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval
 
+MAX_PLACES = 10
+"""Places of rankings that are compared, unless fewer are used."""
+
 
 def build_report(
     title: str,
@@ -36,6 +37,7 @@ def build_report(
     images: str | Path | Mapping[int, Thumbnail] | None = None,
     rankings: Rankings | None = None,
     consensus: Rankings | None = None,
+    n_places: int = MAX_PLACES,
     forecast: Interval | None = None,
     **values: Any,
 ) -> Report:
@@ -54,6 +56,8 @@ def build_report(
         A folder in which the ids are paths, with or without extensions; or thumbnails by row.
     rankings, consensus : Rankings, optional
         Rankings of the classes, and one ranking per class that they agree on.
+    n_places : int
+        How many places of them are compared.
     forecast : Interval, optional
         The accuracy that a rehearsal predicted.
     **values
@@ -80,7 +84,7 @@ def build_report(
     if n_rejected := int(outcomes.rejected.sum()):
         page = replace(page, cards=(*page.cards, Card("Rejected", f"{n_rejected:,}", detail)))
     if rankings is not None and consensus is not None:
-        k = min(int(consensus.lengths.max()), consensus.n_items)
+        k = min(n_places, consensus.n_items)
         page = replace(
             page,
             consensuses=summarize_rankings(rankings, consensus, k),
@@ -103,7 +107,7 @@ def build_report(
 def _find_images(
     images: str | Path | Mapping[int, Thumbnail] | None, outcomes: Outcomes
 ) -> tuple[Mapping[int, Thumbnail], Sequence[str]]:
-    """Thumbnails of some rows, and sentences about images that are missing or unreadable."""
+    """Return thumbnails of some rows, and sentences about images that are missing or unreadable."""
     if images is None or isinstance(images, Mapping):
         return images or {}, ()
     folder = ImageFolder(images)

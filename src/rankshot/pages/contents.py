@@ -50,7 +50,7 @@ class MethodComparison(NamedTuple):
     caption: str = ""
 
     def by_method(self) -> dict[str, list[MethodRow]]:
-        """Rows of each method."""
+        """Return rows of each method."""
         methods: dict[str, list[MethodRow]] = {}
         for row in self.rows:
             methods.setdefault(row.method, []).append(row)

@@ -62,7 +62,7 @@ def explain_outcomes(
 
 
 def _choose_examples(outcomes: Outcomes, rows: NDArray[np.intp]) -> list[int]:
-    """Places of examples among rows: the first input of each of the first classes.
+    """Return places of examples among rows: the first input of each of the first classes.
 
     Wrong and correct predictions take turns, as far as a class has both. If the truth is not
     known, it is an input that got the class.
@@ -82,7 +82,7 @@ def _choose_examples(outcomes: Outcomes, rows: NDArray[np.intp]) -> list[int]:
 
 
 def find_supporters(why: Explanation) -> tuple[str, ...]:
-    """The seen classes that support the explained class most, the strongest first.
+    """Return the seen classes that support the explained class most, the strongest first.
 
     Where rankings are known, only classes in the rankings of the explained class are returned:
     others support it only by their low scores.
@@ -93,7 +93,7 @@ def find_supporters(why: Explanation) -> tuple[str, ...]:
 
 
 def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
-    """Inputs with their contributions and alternatives."""
+    """Return inputs with their contributions and alternatives."""
     return [
         (one, format_contributions(one.explanation), format_alternatives(one.explanation))
         for one in inputs
@@ -101,13 +101,13 @@ def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
 
 
 def format_alternatives(why: Explanation) -> list[Bar]:
-    """Bars for the probabilities of the most probable other classes."""
+    """Return bars for the probabilities of the most probable other classes."""
     others = sort_largest_first(pair for pair in why.alternatives if pair[0] != why.target)
     return make_bars(others, format_percent, 1.0)
 
 
 def format_contributions(why: Explanation) -> list[dict[str, Any]]:
-    """Tables of the contributions of seen classes, with one scale, of the sources, and of others.
+    """Return tables of contributions: of seen classes, with one scale, of sources, and of others.
 
     Examples
     --------

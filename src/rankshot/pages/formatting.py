@@ -13,7 +13,7 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
 CLIPPED_AT = 3.0
-"""A bar is cut off at this many times the next shorter one, which would otherwise not be visible."""
+"""A bar is cut off at this many times the next shorter one, which would else be invisible."""
 
 
 class Html(str):
@@ -26,14 +26,14 @@ class Html(str):
 
 
 def format_name(text: object) -> Html:
-    """Name of any length and in any script, shortened, with a tooltip if it is long."""
+    """Return name of any length and in any script, shortened, with a tooltip if it is long."""
     name = str(text)
     tooltip = f' title="{escape(shorten(name, 300))}"' if len(name) > MAX_WITHOUT_TOOLTIP else ""
     return Html(f'<span class="name"{tooltip}>{escape(shorten(name, 80))}</span>')
 
 
 def shorten(text: str, letters: int) -> str:
-    """Text of at most ``letters`` letters; an ellipsis replaces the rest.
+    """Return text of at most ``letters`` letters; an ellipsis replaces the rest.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def shorten(text: str, letters: int) -> str:
 
 
 def format_percent(share: float, digits: int = 1) -> str:
-    """Share as ``44.5%``.
+    """Return share as ``44.5%``.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def format_percent(share: float, digits: int = 1) -> str:
 
 
 def format_range(interval: Interval) -> str:
-    """Ends of an interval, in percent.
+    """Return ends of an interval, in percent.
 
     Examples
     --------
@@ -104,12 +104,12 @@ class Bar(NamedTuple):
 
 
 def sort_largest_first(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Named numbers, the largest first, and those that are equal by name."""
+    """Return named numbers, the largest first, and those that are equal by name."""
     return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
 
 def find_scale(values: Iterable[float]) -> float:
-    """Value of the longest bar: the largest size, unless the others would be invisible beside it.
+    """Return the value of the longest bar: the largest, unless others would be invisible beside it.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def make_bars(
     as_text: Callable[[float], str] = "{:,}".format,
     longest: float | None = None,
 ) -> list[Bar]:
-    """Bars for named numbers; the longest has length 1, unless another is given."""
+    """Return bars for named numbers; the longest has length 1, unless another is given."""
     scale = (longest or max((abs(value) for _, value in pairs), default=0.0)) or 1.0
     return [
         Bar(name, as_text(value), min(max(value / scale, -1.0), 1.0), abs(value) > scale)

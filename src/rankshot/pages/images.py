@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import InputError, RankshotError, format_count, short_repr
 from rankshot.core.images import (
     ENDINGS,
     ignore_pillow_warnings,
@@ -64,7 +64,7 @@ class Thumbnail:
 
     @property
     def uri(self) -> str:
-        """The image as a data URI."""
+        """Return the image as a data URI."""
         return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
 
 
@@ -77,7 +77,7 @@ class ImageFolder:
     def __init__(self, path: str | Path, endings: Collection[str] = ENDINGS) -> None:
         self.root = Path(path).resolve()
         if not self.root.is_dir():
-            raise RankshotError(f"{path}: there is no such folder")
+            raise InputError("images", str(path), "is not a folder")
         require_pillow()
         self._endings = endings
         self._listed: dict[str, dict[str, Path]] = {}
@@ -154,7 +154,7 @@ class Outcomes(NamedTuple):
         return np.asarray(~np.isin(self.predicted, list(self.classes)))
 
     def probability(self, rows: Sequence[int] | Rows) -> NDArray[np.floating]:
-        """Probabilities of the predicted classes of some inputs."""
+        """Return probabilities of the predicted classes of some inputs."""
         place = {name: j for j, name in enumerate(self.classes)}
         columns = [place[str(label)] for label in self.predicted[rows]]
         # Single precision can give a little more than 1.
@@ -186,7 +186,7 @@ def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
 
 
 def describe_choice(outcomes: Outcomes, rows: Sequence[int]) -> str:
-    """How `choose_images` chose these rows, and what share of them is wrong."""
+    """Describe the choice of these rows, and the share of them that is wrong."""
     text = f"{len(rows):,} of {len(outcomes.ids):,} inputs are shown: for each class, some of the"
     if outcomes.truth is None:
         return f"{text} most and of the least probable predictions."
@@ -247,7 +247,7 @@ def build_gallery(
     thumbnails: Mapping[int, Thumbnail],
     supporters: Mapping[int, tuple[str, ...]],
 ) -> tuple[ShownInput, ...]:
-    """Some inputs with their images."""
+    """Return some inputs with their images."""
     rows = list(thumbnails)
     return tuple(
         ShownInput(

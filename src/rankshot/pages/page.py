@@ -37,7 +37,7 @@ FIRST_IMAGES = 6
 
 
 def render_report(report: Report) -> str:
-    """A report as an HTML page: one file, no script, nothing loaded from elsewhere.
+    """Return a report as an HTML page: one file, no script, nothing loaded from elsewhere.
 
     Needs Jinja2.
 
@@ -86,7 +86,7 @@ def render_report(report: Report) -> str:
 
 
 def render_page(template: str, **values: object) -> str:
-    """The page of a template."""
+    """Return the page of a template."""
     found = _make_environment(require_module("jinja2", "reports", "report")).get_template(template)
     page: str = found.render(date=f"{datetime.now(UTC):%Y-%m-%d}", **values)
     return page
@@ -119,7 +119,7 @@ def write_page(page: str, path: str | Path) -> None:
 
 @cache
 def _make_environment(jinja2: Any) -> Any:
-    """The environment of the templates, which compiles each of them once."""
+    """Return the environment of the templates, which compiles each of them once."""
     homes = [("rankshot.pages", "templates"), ("rankshot.web", "static")]
     environment = jinja2.Environment(
         # The colours are those of the pages of surveys and reviews.
@@ -136,13 +136,13 @@ def _make_environment(jinja2: Any) -> Any:
 
 
 def format_comparison(comparison: MethodComparison) -> dict[str, object]:
-    """The rows by method, and the best estimate."""
+    """Return the rows by method, and the best estimate."""
     best = max(row.accuracy.estimate for row in comparison.rows)
     return {"caption": comparison.caption, "methods": comparison.by_method(), "best": best}
 
 
 def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, object]:
-    """The inputs that are shown first, and those that are folded."""
+    """Return the inputs that are shown first, and those that are folded."""
     explained = any(one.supporters for one in inputs)
     first, others = inputs[:FIRST_IMAGES], inputs[FIRST_IMAGES:]
     return {"first": first, "others": others, "explained": explained}
@@ -186,7 +186,7 @@ def summarize_rankings(
 
 
 def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, object]:
-    """The summaries, and a note if some are left out."""
+    """Return the summaries, and a note if some are left out."""
     selected, note = summaries, ""
     if len(summaries) > MAX_SUMMARIES:
         measured = [summary for summary in summaries if summary.concordance is not None]
@@ -260,7 +260,7 @@ def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
 
 
 def format_similar_classes(found: SimilarClasses) -> dict[str, object]:
-    """The pairs, and a note if some classes were not compared."""
+    """Return the pairs, and a note if some classes were not compared."""
     note = ""
     if found.n_compared < found.n_classes:
         note = f"Only the first {found.n_compared:,} of {found.n_classes:,} classes were compared."

@@ -6,7 +6,8 @@ The templates do no arithmetic: all texts and lengths of bars are computed here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,11 +136,11 @@ class Headline(NamedTuple):
     number: str
     label: str
     context: tuple[tuple[str, str], ...] = ()
-    scale: dict[str, float] = {}
+    scale: Mapping[str, float] = MappingProxyType({})
 
 
 def write_headline(report: Report) -> Headline | None:
-    """The accuracy of a page, beside chance and the forecast; without true classes, what is known.
+    """Return the accuracy beside chance and the forecast; without true classes, what is known.
 
     Examples
     --------
@@ -160,21 +161,21 @@ def write_headline(report: Report) -> Headline | None:
     forecast = report.forecast
     if isinstance(found, Evaluation):
         measured: Interval | None = found.accuracy
-        label = f"of {format_count(sum(found.n_inputs), 'input')} of {of} predicted correctly"
+        n = sum(found.n_inputs)
+        label = f"of {format_count(n, 'input')} of {of} predicted correctly"
     else:
-        measured = found.audited
-        label = f"of the {format_count(found.n_inputs, 'prediction')} of {of} are correct"
+        measured, n = found.audited, found.n_inputs
+        label = f"of the {format_count(n, 'prediction')} of {of} are correct"
         label += ", by a random audit"
-    if measured is None and forecast is None:
-        label = f"of {of}; their true classes are not known"
-        return Headline(format_count(found.n_inputs, "prediction"), label)
     shown = measured or forecast
-    assert shown is not None
+    if shown is None:
+        label = f"of {of}; their true classes are not known"
+        return Headline(format_count(n, "prediction"), label)
     chance = 1 / len(found.classes)
     context = [("95% interval", format_range(shown)), ("chance", format_percent(chance))]
     scale = {"at": shown.estimate, "low": shown.low, "high": shown.high, "chance": chance}
     if measured is None:
-        label = f"forecast for {format_count(found.n_inputs, 'input')} of {of}"
+        label = f"forecast for {format_count(n, 'input')} of {of}"
     elif forecast is not None:
         scale |= {"from": forecast.low, "to": forecast.high}
         text = f"{format_percent(forecast.estimate)} ({format_range(forecast)})"
@@ -184,7 +185,7 @@ def write_headline(report: Report) -> Headline | None:
 
 
 def list_cards(found: Evaluation | PredictionOverview) -> list[Card]:
-    """What stands out, as cards: the lowest class, a confusion, wrong probabilities, rare classes.
+    """Return cards: the lowest class, a confusion, wrong probabilities, classes never predicted.
 
     Examples
     --------
@@ -211,11 +212,15 @@ def _count_cards(found: PredictionOverview) -> list[Card]:
     share, doubt = format_percent(n / n_inputs), format_percent(uncertain / n_inputs)
     cards = [
         Card("Most often predicted", first, f"{format_count(int(n), 'input')}, {share}"),
-        Card("Uncertain", format_count(uncertain, "input"), f"{doubt} have a probability below 50%"),
+        Card(
+            "Uncertain", format_count(uncertain, "input"), f"{doubt} have a probability below 50%"
+        ),
         Card("Median probability", format_percent(found.median_confidence)),
     ]
     if never:
-        cards.append(Card("Never predicted", format_count(len(never), "class"), join_some(never, 5)))
+        cards.append(
+            Card("Never predicted", format_count(len(never), "class"), join_some(never, 5))
+        )
     return cards
 
 
@@ -241,8 +246,10 @@ def _accuracy_cards(found: Evaluation) -> list[Card]:
     )
     points = f"{100 * abs(confidence - accuracy):.1f} points too "
     inside = found.accuracy.low <= confidence <= found.accuracy.high
-    value = "as high as they should be" if inside else points + (
-        "high" if confidence > accuracy else "low"
+    value = (
+        "as high as they should be"
+        if inside
+        else points + ("high" if confidence > accuracy else "low")
     )
     detail = f"mean probability {format_percent(confidence)}, accuracy {format_percent(accuracy)}"
     cards.append(Card("Probabilities", value, detail))
@@ -255,7 +262,7 @@ def _accuracy_cards(found: Evaluation) -> list[Card]:
 
 
 def suggest_step(found: Evaluation | PredictionOverview) -> str:
-    """What to do next, in one sentence."""
+    """Return a sentence with the next step."""
     if isinstance(found, PredictionOverview):
         if found.audited is not None:
             return "Label more inputs to increase the accuracy, and check another random sample."
@@ -281,7 +288,7 @@ def suggest_step(found: Evaluation | PredictionOverview) -> str:
 
 
 def format_overview(overview: PredictionOverview) -> dict[str, object]:
-    """How many inputs got each class, and how certain these predictions are."""
+    """Return bars for the inputs of each class, and for their confidences."""
     bars = make_bars(sort_largest_first(zip(overview.classes, overview.counts, strict=True)))
     bins = [(_format_bin(low, high), n) for low, high, n in overview.confidences]
     return {
@@ -296,7 +303,7 @@ def _format_bin(low: float, high: float) -> str:
 
 
 def format_confusions(evaluation: Evaluation) -> dict[str, object]:
-    """The most frequent confusions, and the matrix."""
+    """Return the most frequent confusions, and the matrix."""
     names, counts = evaluation.classes, evaluation.confusion
     largest = find_largest_confusions(counts, names)
     pairs = [
@@ -322,7 +329,7 @@ def format_confusions(evaluation: Evaluation) -> dict[str, object]:
 def format_matrix(
     names: Sequence[str], shares: NDArray[np.floating], texts: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
-    """A square matrix of shares from 0 to 1 with its names, as a template takes it."""
+    """Return a square matrix of shares from 0 to 1 with its names, as a template takes it."""
     values = np.nan_to_num(shares).round(2).tolist()
     rows = [
         (name, [(text, share) for text, share in zip(*row, strict=True)])
@@ -341,7 +348,7 @@ class ClassLine(NamedTuple):
 
 
 def format_classes(evaluation: Evaluation) -> dict[str, list[ClassLine]]:
-    """A line per class, lowest accuracy first; those after the first are folded."""
+    """Return a line per class, lowest accuracy first; those after the first are folded."""
     order = sorted(
         range(len(evaluation.classes)),
         # NaN, the accuracy of a class without inputs, comes last.
@@ -363,7 +370,7 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 
 
 def format_calibration(calibration: Reliability) -> dict[str, object]:
-    """A bar per bin of confidence: its accuracy, with a tick at its mean confidence."""
+    """Return a bar per bin of confidence: its accuracy, with a tick at its mean confidence."""
     bins = zip(*(values.tolist() for values in (
         calibration.edges[:-1], calibration.edges[1:], calibration.confidence,
         calibration.accuracy, calibration.count,
