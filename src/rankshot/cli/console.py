@@ -239,7 +239,7 @@ def check_output(path: Path | None, endings: Sequence[str], *inputs: Path | None
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
     check_output(path, (".html", ".htm"))
-    core.require_module("jinja2", "reports", "report")
+    core.require_module("jinja2", "reports", "cli")
 
 
 def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None:

@@ -87,7 +87,7 @@ def render_report(report: Report) -> str:
 
 def render_page(template: str, **values: object) -> str:
     """Return the page of a template."""
-    found = _make_environment(require_module("jinja2", "reports", "report")).get_template(template)
+    found = _make_environment(require_module("jinja2", "reports", "cli")).get_template(template)
     page: str = found.render(date=f"{datetime.now(UTC):%Y-%m-%d}", **values)
     return page
 

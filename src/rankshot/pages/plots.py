@@ -67,7 +67,7 @@ class Display:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on a new figure; return the display."""
         if ax is None:
-            pyplot = require_module("matplotlib.pyplot", "plots", "plot")
+            pyplot = require_module("matplotlib.pyplot", "plots", "cli")
             figure, ax = pyplot.subplots()
             self._fit(figure)
         self.ax_, self.figure_ = ax, ax.figure.figure
