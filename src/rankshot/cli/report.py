@@ -131,7 +131,7 @@ def report(
         The id of an input is the path of its image below this folder, with or without the
         extension.
     """
-    from rankshot.jobs.score_parts import read_origin
+    from rankshot.inference.score_parts import read_origin
     from rankshot.report.contents import EVIDENCE, EXAMPLES, LEAD_WITH_MORE
     from rankshot.report.images import Outcomes, build_gallery
     from rankshot.report.predictions import explain_outcomes
