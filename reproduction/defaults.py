@@ -493,8 +493,8 @@ def list_numbers() -> tuple[Number, ...]:
 
 UNMEASURED = {
     f"{BATCH}.LEAST_PER_CLASS": "when a batch is used by default",
-    "inference.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
-    "inference.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
+    "recognition.scoring.LARGEST_CORRELATION": "a warning; needs wrongly preprocessed inputs",
+    "recognition.scoring.LOWEST_ACCURACY": "a warning; needs wrongly preprocessed inputs",
     "sources.wordnet.WEAK_POWER": "which senses of a name WordNet chooses",
     "sources.wordnet.UNTAGGED_COUNT": "which senses of a name WordNet chooses",
     "sources.wordnet.SAME_SENSE_PROBABILITY": "which senses of a name WordNet chooses",

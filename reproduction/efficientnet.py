@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_module
-from rankshot.inference.model import load_efficientnet
+from rankshot.recognition.model import load_efficientnet
 
 Images = NDArray[np.uint8]
 Features = NDArray[np.float32]

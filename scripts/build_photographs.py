@@ -88,7 +88,7 @@ def main(wheels: Path) -> None:
     page = DATA / "photographs.md"
     before = page.read_text("utf-8").partition(HEADER)[0]
     page.write_text(before + HEADER + "\n".join(rows) + "\n", encoding="utf-8")
-    scored = rankshot.inference.score("efficientnet-lite0", FOLDER)
+    scored = rankshot.recognition.score("efficientnet-lite0", FOLDER)
     np.savez_compressed(
         DATA / PHOTOGRAPHS_SCORES_FILE,
         logits=np.asarray(scored.scores.values, np.float16),

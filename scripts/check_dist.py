@@ -39,7 +39,7 @@ NEEDED = [
     r"rankshot/py\.typed",
     r"rankshot/__init__\.pyi",
     r"rankshot/ranking/__init__\.pyi",
-    r"rankshot/report/templates/.+",
+    r"rankshot/pages/templates/.+",
     r"rankshot/review/templates/.+",
     r"rankshot/review/static/.+",
     r"rankshot/web/templates/.+",
@@ -99,7 +99,7 @@ EXAMPLES = {
         """,
     "transformers": """
         >>> from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
-        >>> from rankshot.inference import score
+        >>> from rankshot.recognition import score
         >>> config = BertConfig(
         ...     vocab_size=5, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
         ...     intermediate_size=8, id2label={0: "music", 1: "alarm"})
@@ -115,7 +115,7 @@ EXAMPLES = {
         >>> from sklearn.feature_extraction.text import CountVectorizer
         >>> from sklearn.naive_bayes import MultinomialNB
         >>> from sklearn.pipeline import make_pipeline
-        >>> from rankshot.inference import score
+        >>> from rankshot.recognition import score
         >>> pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
         >>> skops.io.dump(pipeline.fit(["a song", "it rains"], ["music", "weather"]), "i.skops")
         >>> score("i.skops", ["which song"]).scores.items
@@ -123,7 +123,7 @@ EXAMPLES = {
         """,
     "images": """
         >>> from PIL import Image
-        >>> from rankshot.inference import score
+        >>> from rankshot.recognition import score
         >>> Image.new("RGB", (32, 32)).save("black.png")
         >>> len(score("efficientnet-lite0", ["black.png"]).scores.items)
         1000
@@ -134,10 +134,10 @@ EXAMPLES = {
         >>> rs.read_rankings("votes.parquet").items
         ('a', 'b')
         """,
-    "cluster": "rankshot.jobs.partitioned_rankings",
-    "plot": "rankshot.plots.rankings",
-    "pillow": "rankshot.inference.images",
-    "report": "rankshot.report.page",
+    "cluster": "rankshot.jobs",
+    "plot": "rankshot.pages.ranking_plots",
+    "pillow": "rankshot.core.images",
+    "report": "rankshot.pages.page",
     "review": """
         >>> import re, threading
         >>> from pathlib import Path

@@ -80,7 +80,7 @@ def test_what_people_type_is_on_the_first_page():
         ("rankshot survey export study.toml", "api/generated/commands/survey-export"),
         # In two packages, a plain word, or unknown.
         ("score", None),
-        ("jobs.score", "rankshot.jobs.score"),
+        ("jobs.classify", "rankshot.jobs.classify"),
         ("accuracy", None),
         ("metrics.accuracy", "rankshot.zeroshot.metrics.accuracy"),
         ("rankshot COMMAND", None),

@@ -1,4 +1,4 @@
-"""Jobs over many files: every row once, whatever interrupts them, or an error that names the part."""
+"""Jobs over many files: every row once whatever interrupts them, or an error about the part."""
 
 import os
 import signal

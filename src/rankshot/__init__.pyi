@@ -1,10 +1,9 @@
 from . import (
     datasets as datasets,
-    inference as inference,
     jobs as jobs,
-    plots as plots,
+    pages as pages,
     ranking as ranking,
-    report as report,
+    recognition as recognition,
     sources as sources,
     survey as survey,
     zeroshot as zeroshot,
@@ -12,7 +11,6 @@ from . import (
 from .core import (
     RankshotError as RankshotError,
 )
-from .inference import recognise as recognise
 from .ranking import (
     BabingtonSmith as BabingtonSmith,
     DavidsonLuce as DavidsonLuce,
@@ -33,6 +31,7 @@ from .ranking import (
     summarize as summarize,
     write_rankings as write_rankings,
 )
+from .recognition import recognise as recognise
 from .sources import (
     Corpus as Corpus,
     Embedding as Embedding,

@@ -51,6 +51,7 @@ from rankshot.zeroshot.files.score_tables import (
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.plan import load_head
 
+__all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
 ENDING = ".parquet"
 ON_ERROR = ("stop", "skip")
 KEY, SETTINGS, SUMMARY = "rankshot.input", "rankshot.settings", "rankshot.summary"
@@ -203,7 +204,7 @@ def map_files(
     run = JobRun(len(parts))
     todo = _find_unfinished(folder, parts, text, run, overwrite=overwrite)
     run_one = partial(_run_part, task)
-    calls = {part: (part, _target(folder, part), _metadata(part, text)) for part in todo}
+    calls = [(part, _target(folder, part), _metadata(part, text)) for part in todo]
     # None: hidden unless standard error is a terminal.
     is_silent = None if progress is None else True
     with (
@@ -249,14 +250,16 @@ def _run_part(task: Task, part: Part, target: Path, metadata: dict[str, str]) ->
 
 
 def _run_all(
-    pool: Executor | None, run_one: Callable[..., Any], calls: Mapping[Part, tuple[Any, ...]]
+    pool: Executor | None,
+    run_one: Callable[..., Any],
+    calls: Sequence[tuple[Part, Path, dict[str, str]]],
 ) -> Iterator[tuple[Part, Callable[[], dict[str, Any]]]]:
     """Yield each part when it is done, with a function that returns or raises the outcome."""
     if pool is None:
-        for part, arguments in calls.items():
-            yield part, partial(run_one, *arguments)
+        for call in calls:
+            yield call[0], partial(run_one, *call)
         return
-    futures = {pool.submit(run_one, *arguments): part for part, arguments in calls.items()}
+    futures = {pool.submit(run_one, *call): call[0] for call in calls}
     try:
         for future in as_completed(futures):
             yield futures[future], future.result

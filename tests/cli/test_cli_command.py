@@ -32,8 +32,7 @@ def test_the_help_shows_the_three_parts_with_whole_lines(monkeypatch):
 
 def test_no_command_has_more_than_sixteen_options():
     """Besides those that all jobs over many parts share."""
-    of_jobs = {"workers", "scheduler", "wait_for_workers", "progress"}
-    of_jobs |= {"update", "verify", "on_error"}
+    of_jobs = {"workers", "scheduler", "progress", "overwrite", "on_error"}
     groups = {name: _build_command(name) for name in (each.__name__ for each in COMMANDS)}
     groups |= {f"survey {name}": each for name, each in _build_survey().commands.items()}
     counts = {
@@ -60,7 +59,7 @@ def test_texts_name_only_options_that_exist():
     known = {name for command in commands for each in command.params for name in each.opts}
     found = {}
     for path in Path(rs.__file__).parent.rglob("*.py"):
-        if path.parent.name == "plots":
+        if path.parent.name == "pages":
             # Colours of style sheets are named in the same way.
             continue
         text = path.read_text(encoding="utf-8")

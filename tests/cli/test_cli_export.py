@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import rankshot as rs
 from command_line import LOGITS, SEEN, check_refused, run_well, softmax
-from rankshot.inference import Preprocessing, open_model
+from rankshot.recognition import Preprocessing, open_model
 from tiny_models import CLASSES, write_onnx
 
 FIT = "fit --rankings rankings.jsonl -o head.rankshot"

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 import rankshot as rs
 from command_line import check_refused, rankshot, read_csv, run_well
-from rankshot.inference.scoring import ScoringPlan
+from rankshot.recognition.scoring import ScoringPlan
 from rankshot.zeroshot.files.score_tables import open_scores
 from rankshot.zeroshot.remarks import EXPECTED
 from tiny_models import CONFIG, write_images, write_onnx
@@ -211,9 +211,9 @@ import json, os, signal, sys
 from pathlib import Path
 from unittest.mock import patch
 from rankshot.cli import main
-from rankshot.inference import scoring
-from rankshot.jobs import score_parts
-import rankshot.cli.fit, rankshot.inference.recognition, rankshot.inference.scoring
+from rankshot.recognition import scoring
+from rankshot.recognition import score_parts
+import rankshot.cli.fit, rankshot.recognition.recognition, rankshot.recognition.scoring
 import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet
 WordNet().similarity(["cat"], ["bus"])

@@ -7,10 +7,9 @@ import pytest
 from PIL import Image
 
 from command_line import check_refused, rankshot, run_well
-from rankshot.inference import Preprocessing
-from rankshot.inference.scoring import ScoringPlan
-from rankshot.jobs import score_parts
-from rankshot.jobs.score_parts import read_origin
+from rankshot.recognition import Preprocessing, score_parts
+from rankshot.recognition.score_parts import read_origin
+from rankshot.recognition.scoring import ScoringPlan
 from rankshot.zeroshot import read_predictions
 from rankshot.zeroshot.files.score_tables import open_scores
 from tiny_models import (

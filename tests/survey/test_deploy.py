@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib import import_module
 from pathlib import Path
 
 import yaml
@@ -40,29 +39,3 @@ def test_the_services_fit_together():
     assert address.startswith(f"postgresql://{known['POSTGRES_USER']}:")
     assert address.endswith(f"@database/{known['POSTGRES_DB']}")
     assert (ROOT / services["survey"]["build"]["dockerfile"]).exists()
-
-
-def test_the_cluster_has_what_the_operator_needs():
-    """The fields that the schema of DaskCluster requires, and the names that its pods look for."""
-    cluster = yaml.safe_load(read("dask-cluster.yaml"))
-    assert (cluster["apiVersion"], cluster["kind"]) == ("kubernetes.dask.org/v1", "DaskCluster")
-    worker, scheduler = cluster["spec"]["worker"], cluster["spec"]["scheduler"]
-    assert cluster["spec"].keys() == {"worker", "scheduler"}
-    assert worker.keys() == {"replicas", "spec"}
-    assert isinstance(worker["replicas"], int)
-    assert scheduler.keys() == {"spec", "service"}
-    [one], [other] = worker["spec"]["containers"], scheduler["spec"]["containers"]
-    assert (one["name"], other["name"]) == ("worker", "scheduler")
-    assert "$(DASK_WORKER_NAME)" in one["args"]
-    selector = {"cluster-name": cluster["metadata"]["name"], "component": "scheduler"}
-    service = scheduler["service"]
-    assert service["selector"] == {f"dask.org/{key}": value for key, value in selector.items()}
-    ports = {port["name"]: port["containerPort"] for port in other["ports"]}
-    assert {port["targetPort"]: port["port"] for port in service["ports"]} == ports
-    for name, container in (("worker", one), ("scheduler", other)):
-        command = import_module(f"distributed.cli.dask_{name}").main
-        options = {option for each in command.params for option in each.opts}
-        assert container["args"][:2] == ["dask", name]
-        assert {word for word in container["args"] if word.startswith("--")} <= options
-        image = container["image"]
-        assert f"-t {image} ." in read("workers.Dockerfile")

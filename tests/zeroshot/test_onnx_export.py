@@ -212,7 +212,7 @@ def test_the_outputs_of_a_scikit_learn_model_are_named(tmp_path):
             network=tmp_path / "zipped.onnx",
         )
     with pytest.raises(RankshotError, match=r'one output must be .*"zipmap": False'):
-        rs.inference.open_model(tmp_path / "zipped.onnx")
+        rs.recognition.open_model(tmp_path / "zipped.onnx")
 
 
 @pytest.mark.slow

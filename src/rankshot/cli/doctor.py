@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankshot import core, inference, ranking, report, zeroshot
+from rankshot import core, pages, ranking, recognition, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings, read_rankings_of
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
@@ -178,9 +178,9 @@ def _examine_network(
     path: Path, given: tuple[Any, zeroshot.Scores], labelled: tuple[Any, zeroshot.Scores | None]
 ) -> list[str]:
     """Print what the model says, and how accurate it is; return what is doubtful."""
-    from rankshot.inference.score_parts import read_origin
+    from rankshot.recognition.score_parts import read_origin
 
-    check = inference.check_scores([given])
+    check = recognition.check_scores([given])
     lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()
     doubts = dict.fromkeys(check.doubts)
     labels, seen = labelled
@@ -217,7 +217,7 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     merged: Any = zeroshot.ProbabilisticRanking(k=k, posterior="consensus").fit(
         head.rankings_.top(k)
     )
-    found = report.find_similar_classes(merged.consensus_, k)
+    found = pages.find_similar_classes(merged.consensus_, k)
     pairs = () if found is None else found.pairs[:SHOWN]
     lines = [f"{a} and {b}: {format_share(far)}" for a, b, far in pairs]
     _print("most similar new classes (0 is the same ranking)", lines or ["none"])

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from rankshot import __version__, core, inference, ranking, sources, zeroshot
+from rankshot import __version__, core, ranking, recognition, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
@@ -44,8 +44,8 @@ from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
 
 if TYPE_CHECKING:
-    from rankshot.inference.score_parts import InputParts
-    from rankshot.inference.scoring import ScoringPlan
+    from rankshot.recognition.score_parts import InputParts
+    from rankshot.recognition.scoring import ScoringPlan
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.scores import Kind
 
@@ -125,7 +125,7 @@ def recognise(
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
         is next to the output, named after the inputs, such as photos.rankshot-run.
     """
-    from rankshot.inference.score_parts import list_inputs
+    from rankshot.recognition.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
     refuse(
@@ -173,7 +173,7 @@ def recognise(
         ids = [name for names, _ in table.inputs() for name in names]
         table = replace(table, n_rows=len(ids))
         sample = table.sample(features=examples is not None)
-        found = inference.recognise(
+        found = recognition.recognise(
             sample,
             rankings,
             rehearse=seen_inputs,
@@ -218,7 +218,7 @@ def _check_places(inputs: Path, output: Path, folder: Path, files: list[Path | N
 
 def _read_labelled(path: Path, plan: ScoringPlan, inputs: Path) -> tuple[list[object], list[str]]:
     """Return labelled inputs of seen classes, paths or texts, and their classes."""
-    from rankshot.inference.inputs import INPUT_COLUMNS, Input, open_inputs
+    from rankshot.recognition.inputs import INPUT_COLUMNS, Input, open_inputs
     from rankshot.sources.wordnet import suggest_class
 
     takes = plan.model.takes
@@ -262,7 +262,7 @@ def _check_evidence(options: HeadOptions, plan: ScoringPlan, listed: InputParts)
 
 def _make_evidence(options: HeadOptions, inputs: Path, run: RunFolder) -> HeadOptions:
     """Compare the words of texts and classes, if this is wanted, and keep the result as a table."""
-    from rankshot.inference.inputs import Input, open_inputs
+    from rankshot.recognition.inputs import Input, open_inputs
     from rankshot.zeroshot.files.score_tables import write_score_table
 
     if options.evidence != WORDS:
@@ -280,7 +280,7 @@ def _choose_rankings(path: Path, classes: ClassLists, run: RunFolder) -> None:
     """Keep the rankings of the wanted classes, and those of seen classes, which are rehearsed."""
     import numpy as np
 
-    from rankshot.inference.model import fingerprint, fingerprint_files
+    from rankshot.recognition.model import fingerprint, fingerprint_files
     from rankshot.sources.wordnet import suggest_class
 
     found = ranking.read_rankings(path)
@@ -310,7 +310,7 @@ def _rank(
     """Write the rankings of new and held-out classes, unless they are there; print the first."""
     import numpy as np
 
-    from rankshot.inference.model import fingerprint, fingerprint_files
+    from rankshot.recognition.model import fingerprint, fingerprint_files
     from rankshot.zeroshot.heads.base import only_new, source_names
 
     held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
@@ -375,7 +375,7 @@ def _score(
 ) -> ScoreTable:
     """Write the scores of all inputs, unless they are there; print how many, and return them."""
     with show_parts("scoring") as show:
-        scored = inference.write_scores(plan, listed, output, on_error="skip", progress=show)
+        scored = recognition.write_scores(plan, listed, output, on_error="skip", progress=show)
     for _, reason in scored.failed:
         raise RankshotError(reason)
     n_inputs = format_count(scored.n_rows, "input")
@@ -398,7 +398,7 @@ def _score(
 
 def _record_inputs(inputs: Path, plan: ScoringPlan, path: Path) -> None:
     """Write what is there of each input now, so that `rankshot review` notices a change."""
-    from rankshot.inference.inputs import Input, find_version, open_inputs
+    from rankshot.recognition.inputs import Input, find_version, open_inputs
 
     found = (one for one in open_inputs(inputs, plan.model.takes) if isinstance(one, Input))
     with replace_file(path) as stream:
@@ -411,7 +411,7 @@ def _score_labelled(
     plan: ScoringPlan, values: list[object], labels: list[str], run: RunFolder
 ) -> tuple[zeroshot.Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
-    from rankshot.inference.score_parts import list_inputs
+    from rankshot.recognition.score_parts import list_inputs
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankshot import core, inference, ranking, zeroshot
+from rankshot import core, ranking, recognition, zeroshot
 from rankshot.cli.console import check_output, print_table, say
 from rankshot.cli.heads import (
     DEFAULT_HEAD,
@@ -121,10 +121,12 @@ def read_labelled(table: ScoreTable, truth: Path) -> tuple[zeroshot.Scores, NDAr
     return scores, core.as_text_array(rename_all(labels.tolist(), column_of))
 
 
-def check_labelled(scores: zeroshot.Scores, labels: NDArray[np.object_]) -> inference.NetworkCheck:
+def check_labelled(
+    scores: zeroshot.Scores, labels: NDArray[np.object_]
+) -> recognition.NetworkCheck:
     """Return what a network says of labelled inputs, and how accurate it is."""
     rows = list(map(str, range(len(labels))))
-    return inference.check_scores([(rows, scores)], dict(zip(rows, labels.tolist(), strict=True)))
+    return recognition.check_scores([(rows, scores)], dict(zip(rows, labels.tolist(), strict=True)))
 
 
 # ---- What is written and printed

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rankshot import core, inference, zeroshot
+from rankshot import core, recognition, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
@@ -21,7 +21,7 @@ from rankshot.cli.console import (
 from rankshot.core.errors import format_count
 
 if TYPE_CHECKING:
-    from rankshot.inference.scoring import ScoringPlan
+    from rankshot.recognition.scoring import ScoringPlan
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
 REASONS_SHOWN = 5
@@ -101,7 +101,7 @@ def score(
         refuse(not is_there, f"{inputs}: no such file or folder")
     plan = open_plan(model, seen, preprocessing, features=not no_features)
     with show_parts("scoring", progress) as show, open_executor(scheduler) as executor:
-        run = inference.write_scores(
+        run = recognition.write_scores(
             plan,
             inputs,
             output,
@@ -137,7 +137,7 @@ def open_plan(
     model: str, classes: str | None, preprocessing: str | None, *, features: bool = True
 ) -> ScoringPlan:
     """Open the model that the options describe, and print what will be done."""
-    from rankshot.inference.scoring import plan_scoring
+    from rankshot.recognition.scoring import plan_scoring
 
     with name_options({"classes": "--seen", "preprocessing": "--preprocessing"}):
         plan = plan_scoring(model, classes, preprocessing, features=features)
@@ -150,7 +150,7 @@ def print_check(
     scores: ScoreTable, labels: Mapping[str, str] | None = None, *, doubts: bool = True
 ) -> None:
     """Print what a network itself says, by its scores, and how many labels of inputs it meets."""
-    check = inference.check_scores(scores.batches(), labels)
+    check = recognition.check_scores(scores.batches(), labels)
     lines = check.describe()
     for line in lines if doubts else lines[: len(lines) - len(check.doubts)]:
         say(line)
@@ -167,7 +167,7 @@ def print_features(scores: ScoreTable) -> None:
     say(f"features: {text if n else f'none: {why}'}")
 
 
-def print_skipped(run: inference.ScoringRun, listed_in: str | Path) -> None:
+def print_skipped(run: recognition.ScoringRun, listed_in: str | Path) -> None:
     """Print how many inputs have no scores, what is not an input, and why."""
     told = []
     if reasons := run.count_reasons():

@@ -1,0 +1,104 @@
+"""How long `rankshot score` takes, against the bare network on arrays that are ready in memory.
+
+The network is EfficientNet-Lite0, as an ONNX file and as the built-in model. The images are
+JPEG files of the size of photographs on the web; they are read and decoded while the network
+computes.
+"""
+
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import torch
+from PIL import Image
+
+import rankshot as rs
+from rankshot.core.images import read_image
+from rankshot.datasets import load_thumbnails
+from rankshot.recognition.model import load_efficientnet
+from rankshot.recognition.scoring import BATCH, plan_scoring
+
+N_IMAGES = 256
+N_RUNS = 4
+SIZE = 500, 375
+LIMIT = 1.15
+
+
+def write_photographs(folder: Path) -> None:
+    folder.mkdir()
+    images = load_thumbnails().images
+    for i in range(N_IMAGES):
+        image = Image.fromarray(images[i % len(images)]).resize(SIZE, Image.Resampling.BICUBIC)
+        image.save(folder / f"{i:04d}.jpg", quality=90)
+
+
+def export_network(path: Path) -> None:
+    network, _ = load_efficientnet()
+    shape = (1, 3, 224, 224)
+    axes = {"x": {0: "n"}, "logits": {0: "n"}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            network.cpu(),
+            (torch.zeros(shape),),
+            path,
+            dynamo=False,
+            input_names=["x"],
+            output_names=["logits"],
+            dynamic_axes=axes,
+        )
+
+
+def measure(work: Callable[[], object]) -> float:
+    begin = perf_counter()
+    work()
+    return perf_counter() - begin
+
+
+def compare(model: str, folder: Path) -> float:
+    """Print how many times as long as the bare network the whole takes, and return it."""
+    plan = plan_scoring(model, "imagenet-1k", "efficientnet-lite")
+    prepare = plan.model.preprocessing
+    assert prepare is not None
+    photos, output = folder / "photos", folder / "scores.parquet"
+
+    def decode() -> list[np.ndarray]:
+        return [prepare(read_image(file)) for file in sorted(photos.iterdir())]
+
+    arrays = np.stack(decode())
+    batches = [arrays[i : i + BATCH] for i in range(0, N_IMAGES, BATCH)]
+    # They take turns, so that a busy machine slows down all; the quickest runs count.
+    runs = [
+        (
+            measure(lambda: rs.recognition.write_scores(plan, photos, output, overwrite=True)),
+            measure(lambda: [plan.model.run(batch) for batch in batches]),
+            measure(decode),
+        )
+        for _ in range(N_RUNS)
+    ]
+    seconds, bare, decoding = map(min, zip(*runs, strict=True))
+    print(
+        f"score, {Path(model).name}: {N_IMAGES / seconds:.1f} images per second, "
+        f"{seconds / bare:.2f} times the bare network; at most {LIMIT:g} times are allowed "
+        f"(decoding alone takes {decoding / bare:.2f} times)"
+    )
+    return seconds / bare
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_photographs(folder / "photos")
+        export_network(folder / "network.onnx")
+        models = [str(folder / "network.onnx"), "efficientnet-lite0"]
+        slow = [model for model in models if compare(model, folder) > LIMIT]
+    if slow:
+        sys.exit(f"too slow: {', '.join(slow)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Names, numbers, bars and charts as parts of a page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import NamedTuple
+
+from rankshot.zeroshot.metrics import Interval
+
+SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+MAX_WITHOUT_TOOLTIP = 12
+"""A longer name gets a tooltip, because a narrow column may hide a part of it."""
+
+
+class Html(str):
+    """Text that is already markup: templates do not escape it."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return str(self)
+
+
+def format_name(text: object) -> Html:
+    """Return a name of any length and in any script, shortened, with a tooltip if it is long."""
+    name = str(text)
+    tooltip = f' title="{escape(shorten(name, 300))}"' if len(name) > MAX_WITHOUT_TOOLTIP else ""
+    return Html(f'<span class="name"{tooltip}>{escape(shorten(name, 80))}</span>')
+
+
+def shorten(text: str, letters: int) -> str:
+    """Return a text of at most ``letters`` letters; an ellipsis replaces the rest.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import shorten
+    >>> shorten("leopard", 8), shorten("snow leopard", 8)
+    ('leopard', 'snow le…')
+    """
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+
+
+def format_percent(share: float, digits: int = 1) -> str:
+    """Return a share as ``44.5%``.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import format_percent
+    >>> format_percent(0.4451), format_percent(0.4451, digits=0)
+    ('44.5%', '45%')
+    """
+    return "n/a" if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
+
+
+def format_interval(interval: Interval) -> str:
+    """Return a share with its interval, in percent.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import format_interval
+    >>> from rankshot.zeroshot.metrics import Interval
+    >>> format_interval(Interval(0.445, 0.43, 0.461))
+    '44.5% (95% interval 43.0–46.1%)'
+    """
+    estimate, low, high = (f"{100 * share:.1f}" for share in interval)
+    return f"{estimate}% (95% interval {low}\N{EN DASH}{high}%)"
+
+
+def format_factor(log_factor: float) -> str:
+    """Return a contribution, the logarithm of a factor of the odds, as this factor.
+
+    A factor of more than 1,000 is rounded to a power of ten; one near 1 has two digits.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import format_factor
+    >>> format_factor(0.7), format_factor(-0.7), format_factor(0.02), format_factor(27.5)
+    ('×2.0', '÷2.0', '×1.02', '×10¹²')
+    """
+    sign, size = "÷" if log_factor < 0 else "×", abs(log_factor)
+    if size < 0.1:
+        return f"{sign}{math.exp(size):.2f}"
+    if size < math.log(1000):
+        return f"{sign}{math.exp(size):.1f}"
+    return f"{sign}10{f'{size / math.log(10):.0f}'.translate(SUPERSCRIPTS)}"
+
+
+class Bar(NamedTuple):
+    """A row of a table with a bar: a name, a number as text, and the length of the bar.
+
+    The length is a fraction of the longest bar. A bar of negative length goes to the left.
+    """
+
+    name: str
+    text: str
+    length: float
+
+
+class PairLine(NamedTuple):
+    """Two classes and a number about them."""
+
+    first: str
+    second: str
+    text: str
+    share: str
+    length: float
+
+
+def sort_largest_first(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Return named numbers, the largest first, and those that are equal by name."""
+    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+
+def make_bars(
+    pairs: Sequence[tuple[str, float]],
+    as_text: Callable[[float], str] = "{:,}".format,
+    longest: float | None = None,
+) -> list[Bar]:
+    """Return bars for named numbers; the longest has length 1, unless another is given."""
+    if longest is None:
+        longest = max((abs(value) for _, value in pairs), default=0.0)
+    return [Bar(name, as_text(value), value / (longest or 1.0)) for name, value in pairs]

@@ -1,0 +1,326 @@
+"""The page: a report as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankshot import __version__
+from rankshot.core.errors import format_count
+from rankshot.core.files import replace_file
+from rankshot.core.validation import require_module
+from rankshot.pages.contents import ExplainedInput, MethodComparison, Report, SimilarClasses
+from rankshot.pages.formatting import (
+    Bar,
+    PairLine,
+    format_factor,
+    format_interval,
+    format_name,
+    format_percent,
+    make_bars,
+    shorten,
+    sort_largest_first,
+)
+from rankshot.pages.images import format_gallery
+from rankshot.pages.predictions import (
+    format_calibration,
+    format_classes,
+    format_confusions,
+    format_overview,
+    list_facts,
+    list_findings,
+    list_steps,
+)
+from rankshot.ranking.distances import compare_common_items
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
+from rankshot.zeroshot.explanation import MAX_SHOWN
+from rankshot.zeroshot.metrics import find_lowest_pairs
+
+
+def render_report(report: Report) -> str:
+    """Return a report as an HTML page: one file, no script, nothing loaded from elsewhere.
+
+    Needs Jinja2 and Matplotlib, the extra ``report``.
+
+    Parameters
+    ----------
+    report : Report
+
+    Examples
+    --------
+    >>> from rankshot.pages import Report, render_report
+    >>> page = render_report(Report("Cats & dogs", notes=("A remark.",)))
+    >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
+    (True, True)
+    """
+    evaluation, comparison = report.evaluation, report.comparison
+    result = evaluation or report.overview
+    # Results come first; how they came about is folded.
+    found: list[tuple[str, Callable[[Any], Any], Any]] = [
+        ("predictions", format_overview, report.overview),
+        ("images", format_gallery, report.gallery),
+        ("confusions", format_confusions, evaluation),
+        ("classes", format_classes, evaluation),
+        ("calibration", format_calibration, evaluation),
+        ("explanations", format_explanations, report.explanations),
+        ("similar_classes", format_similar_classes, report.similar),
+        ("consensus", format_consensus, report.consensuses),
+        ("comparison", format_comparison, comparison and comparison.rows and comparison),
+        ("about_this_report", tuple, report.settings or report.notes),
+    ]
+    sections = {key: form(content) for key, form, content in found if content}
+    folds = {
+        "consensus": format_count(len(report.consensuses), "class"),
+        "comparison": format_count(len(comparison.by_method()) if comparison else 0, "method"),
+    }
+    return render_page(
+        "report.html",
+        report=report,
+        contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
+        folds=folds,
+        facts=[*report.facts, *(list_facts(result) if result else [])],
+        findings=list_findings(evaluation) if evaluation else [],
+        steps=list_steps(result) if result else [],
+        **sections,
+    )
+
+
+def render_page(template: str, **values: object) -> str:
+    """Return the page of a template."""
+    found = _make_environment(require_jinja2()).get_template(template)
+    page: str = found.render(date=f"{datetime.now(UTC):%Y-%m-%d}", **values)
+    return page
+
+
+def write_page(page: str, path: str | Path) -> None:
+    """Write a page to a file.
+
+    Parameters
+    ----------
+    page : str
+        As `render_report` returns it.
+    path : str or Path
+        An HTML file; an old one is replaced, or stays as it was if writing fails.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot.pages import Report, render_report, write_page
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "report.html")
+    ...     write_page(render_report(Report("Cats and dogs")), path)
+    ...     path.read_text()[:15]
+    '<!doctype html>'
+    """
+    with replace_file(Path(path)) as stream:
+        stream.write(page)
+
+
+def require_jinja2() -> Any:
+    """Return the module Jinja2, or raise an error that says how to install it."""
+    require_module("matplotlib", "reports", "report")
+    return require_module("jinja2", "reports", "report")
+
+
+@cache
+def _make_environment(jinja2: Any) -> Any:
+    """Return the environment of the templates, which compiles each of them once."""
+    environment = jinja2.Environment(
+        # The colours are those of the pages of surveys and reviews.
+        loader=jinja2.ChoiceLoader(
+            [
+                jinja2.PackageLoader("rankshot.pages"),
+                jinja2.PackageLoader("rankshot.web", "static"),
+            ]
+        ),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for function in (shorten, format_name, format_percent, format_interval):
+        environment.filters[function.__name__] = function
+    environment.globals["version"] = __version__
+    return environment
+
+
+# ---- Comparison
+
+
+def format_comparison(comparison: MethodComparison) -> dict[str, object]:
+    """Return the rows by method, and the best estimate."""
+    best = max(row.accuracy.estimate for row in comparison.rows)
+    return {"caption": comparison.caption, "methods": comparison.by_method(), "best": best}
+
+
+# ---- Explanations
+
+
+def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
+    """Return inputs with their contributions and alternatives, each with bars of its own scale."""
+    return [(one, _format_contributions(one), _format_alternatives(one)) for one in inputs]
+
+
+def _format_alternatives(one: ExplainedInput) -> list[Bar]:
+    why = one.explanation
+    others = sort_largest_first(pair for pair in why.alternatives if pair[0] != why.target)
+    return make_bars(others, format_percent, 1.0)
+
+
+def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
+    """Return the contributions of seen classes, with one scale, of the sources, and of others."""
+    why = one.explanation
+    groups = why.group_items()
+    longest = max((abs(value) for group in groups for _, value in group.shown), default=0.0)
+    tables: list[dict[str, object]] = []
+    for group in groups:
+        heading = shorten(group.heading, 160)
+        caption = f"{_capitalise(heading)}, together {format_factor(group.total)}"
+        total = sum(value for _, value in group.rest)
+        others = format_count(len(group.rest), "other")
+        note = f"{others}, together {format_factor(total)}." if group.rest else ""
+        bars = make_bars(sort_largest_first(group.shown), format_factor, longest)
+        tables.append({"caption": caption, "bars": bars, "note": note})
+    if why.sources:
+        by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
+        bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_factor)
+        rest = len(by_size) - len(bars)
+        note = f"{rest:,} others would give less." if rest else ""
+        caption = "What each source or rater alone would give"
+        tables.append({"caption": caption, "bars": bars, "note": note})
+    if why.additions:
+        bars = make_bars(sort_largest_first(why.additions), format_factor)
+        note = shorten(f"{_capitalise(why.without_additions)}.", 160)
+        tables.append({"caption": "Besides the rankings", "bars": bars, "note": note})
+    return tables
+
+
+def _capitalise(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# ---- Consensus of each class
+
+MAX_SUMMARIES = 40
+MAX_PLACES = 12
+
+
+def summarize_rankings(
+    rankings: Rankings, consensus: Rankings, k: int
+) -> tuple[TargetSummary, ...]:
+    """Summarise the rankings of each target around a given consensus.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    consensus : Rankings
+        One ranking per target, such as ``consensus_`` of a head.
+    k : int
+        How many places are compared.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.pages import summarize_rankings
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
+    ...     targets="cat", raters=["ann", "bob", "cy"])
+    >>> head = rs.ProbabilisticRanking(k=2, posterior="consensus").fit(votes)
+    >>> brief = summarize_rankings(votes, head.consensus_, k=2)[0]
+    >>> brief.order, brief.disagreement[0]
+    (('lion', 'fox'), ('bob', 0.3333333333333333))
+    """
+    return tuple(
+        summarize_target(target, theirs, consensus.select(target=target), k)
+        for target, theirs in rankings.by_target().items()
+    )
+
+
+def format_consensus(summaries: Sequence[TargetSummary]) -> dict[str, object]:
+    """Return the summaries, and a note if some are left out."""
+    selected, note = summaries, ""
+    if len(summaries) > MAX_SUMMARIES:
+        measured = [summary for summary in summaries if summary.concordance is not None]
+        measured.sort(key=lambda summary: (summary.concordance, summary.target))
+        which = "with the lowest agreement " if measured else ""
+        selected = (measured or summaries)[:MAX_SUMMARIES]
+        note = f"Only {len(selected)} of {len(summaries):,} classes {which}are shown."
+    return {"summaries": [_format_summary(one) for one in selected], "note": note}
+
+
+def _format_summary(summary: TargetSummary) -> dict[str, object]:
+    groups = [place if isinstance(place, tuple) else (place,) for place in summary.order]
+    # A tie of two items in the second place is followed by the fourth place.
+    numbers = np.cumsum([1, *(len(group) for group in groups)]).tolist()
+    W, distance = summary.concordance, summary.mean_distance
+    return {
+        "target": summary.target or "(all)",
+        "places": list(zip(numbers, groups[:MAX_PLACES], strict=False)),
+        "more_places": max(len(groups) - MAX_PLACES, 0),
+        "concordance": "" if W is None else format_percent(W),
+        "concordance_length": W or 0.0,
+        "mean_distance": "" if distance is None else format_percent(distance),
+    }
+
+
+# ---- Similar classes
+
+MAX_SIMILAR = 10
+MAX_COMPARED = 1000
+"""Classes of which every pair is compared."""
+
+
+def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
+    """Find the pairs of targets with the smallest distances between the first k places.
+
+    The result is None if no two targets have anything in common. With more than 1,000 targets, only
+    the first 1,000 are compared.
+
+    Parameters
+    ----------
+    consensus : Rankings
+        One ranking per target.
+    k : int
+        How many places are compared.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.pages import find_similar_classes
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "cat", "fox"]],
+    ...     targets=["dog", "wolf", "car"])
+    >>> found = find_similar_classes(rankings, k=3)
+    >>> [(*names, round(distance, 2)) for *names, distance in found.pairs]
+    [('dog', 'wolf', 0.33), ('car', 'wolf', 0.67)]
+    """
+    compared = consensus[:MAX_COMPARED]
+    names = [str(name) for name in compared.targets]
+    distance = compare_common_items(compared, k=k)
+    # The order inside a tie is unknown, so a ranking with ties has a distance from itself.
+    own = distance.diagonal()
+    excess = np.maximum(distance - (own[:, None] + own) / 2, 0.0)
+    distance = np.where(distance < 1, excess, distance)
+    pairs = tuple(
+        (names[i], names[j], float(distance[i, j]))
+        for i, j in find_lowest_pairs(distance, names)[:MAX_SIMILAR]
+        # At distance 1, two classes have nothing in common.
+        if distance[i, j] < 1
+    )
+    return SimilarClasses(pairs, len(compared), len(consensus), k) if pairs else None
+
+
+def format_similar_classes(found: SimilarClasses) -> dict[str, object]:
+    """Return the pairs, and a note if some classes were not compared."""
+    note = ""
+    if found.n_compared < found.n_classes:
+        note = f"Only the first {found.n_compared:,} of {found.n_classes:,} classes were compared."
+    pairs = [PairLine(a, b, format_percent(1 - far), "", 1 - far) for a, b, far in found.pairs]
+    return {"pairs": pairs, "k": found.k, "note": note}

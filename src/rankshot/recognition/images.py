@@ -1,0 +1,408 @@
+"""From an image to the numbers that a network takes: resize, crop, normalise.
+
+The size, crop, mean, standard deviation and layout differ from network to network, and a wrong
+choice lowers the accuracy without any error. So they are never guessed: they come from the files
+of the model, from a named preset, or from the user, and are printed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.images import require_pillow
+from rankshot.core.validation import (
+    require_choice,
+    require_number,
+    require_whole_number,
+)
+
+# -------------------------------------------------------------------- preprocessing
+
+CONFIG_FILE = "preprocessor_config.json"
+"""How libraries of models call the file that describes the preprocessing."""
+Layout = Literal["NCHW", "NHWC"]
+Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic", "box", "hamming"]
+INTERPOLATIONS: tuple[Interpolation, ...] = get_args(Interpolation)
+"""In the order of Pillow's numbers, which ``preprocessor_config.json`` uses."""
+Margin = Literal["down", "even"]
+MAX_SIDE = 4096
+MAX_STD = 2.0
+"""Pixels from 0 to 1 never deviate by more than 0.5; networks also divide by 1."""
+_CONVNEXT = "ConvNext"
+_KNOWN_TYPES: dict[str, tuple[Interpolation, bool]] = {
+    "ViT": ("bilinear", True),
+    "CLIP": ("bicubic", False),
+    "Bit": ("bicubic", False),
+    _CONVNEXT: ("bicubic", False),
+    "Siglip": ("bicubic", False),
+}
+"""Processors of transformers whose files describe all that they do; others have steps in code.
+
+For each, how it resizes if the file does not say, and whether a size that is a single number is
+that of a square, not of the shorter side.
+"""
+_KNOWN_STEPS = {"do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_convert_rgb"}
+
+
+def _as_numbers(what: str, value: object, n: int) -> list[Any]:
+    """Return n numbers, of which one may have been given."""
+    values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
+    values = values * n if len(values) == 1 else values
+    if len(values) != n:
+        count = {2: "two", 3: "three"}[n]
+        raise RankshotError(f"{what} must be one number or {count}, not {short_repr(value)}")
+    return values
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The preprocessing of images for a network: resizing, cropping and normalisation.
+
+    The image is resized and cropped in the centre; then its pixels, scaled to [0, 1], are
+    normalised: (pixel - mean) / std.
+
+    Parameters
+    ----------
+    size : int or (int, int)
+        The height and width of the input, in pixels.
+    mean, std : float or three floats
+        The mean and the standard deviation of red, green and blue, where white is 1.
+    resize : int, optional
+        The shorter side after resizing, before the crop. If None, the whole image is resized to
+        ``size``, which changes its proportions.
+    interpolation : {"bilinear", "bicubic", "nearest", "lanczos", "box", "hamming"}
+        The interpolation method; antialiasing is always on.
+    layout : {"NCHW", "NHWC"}
+        The order of the axes: images, channels, height, width; or channels last.
+    white : float
+        The value of a white pixel before ``mean`` is subtracted. With 255, ``mean`` and ``std``
+        are on the scale from 0 to 255.
+    margin : {"down", "even"}
+        How half a pixel is rounded if the margins of the crop are odd: down, as transformers does,
+        or to the even number, as torchvision does.
+
+    Examples
+    --------
+    >>> from rankshot.recognition import Preprocessing
+    >>> print(Preprocessing.from_name("imagenet"))
+    shorter side to 256 (bilinear), middle 224 x 224, minus (0.485, 0.456, 0.406), divided by
+      (0.229, 0.224, 0.225), NCHW
+    >>> half = Preprocessing(size=96, mean=0.5, std=0.5, resize=96)
+    >>> from PIL import Image
+    >>> half(Image.new("RGB", (200, 100), "white"))[:, 0, 0]
+    array([1., 1., 1.], dtype=float32)
+    """
+
+    size: Any
+    mean: Any
+    std: Any
+    resize: int | None = None
+    interpolation: Interpolation = "bilinear"
+    layout: Layout = "NCHW"
+    white: float = 1.0
+    margin: Margin = "down"
+
+    def __post_init__(self) -> None:
+        """Refuse values that cannot be, and those of pixels from 0 to 255 where white is 1."""
+        sides = _as_numbers("size", self.size, 2)
+        sides = [require_whole_number("size", side, MAX_SIDE) for side in sides]
+        object.__setattr__(self, "size", tuple(sides))
+        if self.resize is not None:
+            require_whole_number("resize", self.resize, MAX_SIDE)
+        require_choice("interpolation", self.interpolation, INTERPOLATIONS)
+        require_choice("layout", self.layout, get_args(Layout))
+        require_choice("margin", self.margin, get_args(Margin))
+        require_number("white", self.white, above=0, below=np.inf)
+        for what, most, rules in (("mean", 1, {}), ("std", MAX_STD, {"above": 0.0})):
+            values = [
+                require_number(what, one, below=np.inf, **rules)
+                for one in _as_numbers(what, getattr(self, what), 3)
+            ]
+            object.__setattr__(self, what, tuple(values))
+            if self.white == 1 and (large := [one for one in values if abs(one) > most]):
+                raise RankshotError(
+                    f"{what} is {large[0]:g}, but white is 1 here; divide the means and deviations "
+                    "of pixels from 0 to 255 by 255"
+                )
+
+    @classmethod
+    def from_name(cls, name: str) -> Preprocessing:
+        """Return the preset ``name``: "imagenet" (torchvision), "efficientnet-lite" or "clip"."""
+        return PRESETS[require_choice("preset", name, PRESETS)]
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, object], where: str = CONFIG_FILE) -> Preprocessing:
+        """Return the preprocessing of ``config``, in the format of transformers.
+
+        Error messages call it ``where``.
+
+        Raises
+        ------
+        RankshotError
+            If a value is missing, or a step is not supported; the message names it.
+        """
+        try:
+            return cls(**_read_config(dict(config)))
+        except (ValueError, TypeError, KeyError) as error:
+            text = f"no {error} in it" if isinstance(error, KeyError) else error
+            raise RankshotError(f"{where}: {text}") from None
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Preprocessing:
+        """Read ``path``, a preprocessor_config.json from transformers."""
+        path = Path(path)
+        try:
+            config = json.loads(path.read_text(encoding="utf-8-sig"))
+        except (ValueError, RecursionError) as error:
+            raise RankshotError(f"{path}: not JSON ({error})") from None
+        return cls.from_config(config, str(path))
+
+    def __call__(self, image: object) -> NDArray[np.float32]:
+        """Return a Pillow image in mode RGB as numbers, without the axis of images."""
+        pixels = np.asarray(self._resize(image))
+        # (pixel · white / 255 - mean) / std, with one multiplication and one addition per pixel.
+        scale = self.white / 255 / np.asarray(self.std)
+        shift = np.asarray(self.mean) / self.std
+        if self.layout == "NCHW":
+            # The bytes are moved before they become four times as many.
+            pixels = np.ascontiguousarray(pixels.transpose(2, 0, 1))
+            scale, shift = scale[:, None, None], shift[:, None, None]
+        numbers: NDArray[np.float32] = np.multiply(pixels, scale, dtype=np.float32)
+        numbers -= shift.astype(np.float32)
+        return numbers
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of one input of the network."""
+        return (3, *self.size) if self.layout == "NCHW" else (*self.size, 3)
+
+    def _resize(self, image: Any) -> Any:
+        method = require_pillow().Resampling[self.interpolation.upper()]
+        height, width = self.size
+        if self.resize is None:
+            return image.resize((width, height), method)
+        short, long = sorted(image.size)
+        # As torchvision and transformers do: the longer side is rounded down.
+        longer = int(self.resize * long / short)
+        sides = (self.resize, longer) if image.width <= image.height else (longer, self.resize)
+        if image.size != sides:
+            image = image.resize(sides, method)
+        left, top = self._find_margin(image.width - width), self._find_margin(image.height - height)
+        # What is outside of a small image is black.
+        return image.crop((left, top, left + width, top + height))
+
+    def to_config(self) -> dict[str, object]:
+        """Return the content of a preprocessor_config.json; the layout is that of the network.
+
+        Examples
+        --------
+        >>> from rankshot.recognition import Preprocessing
+        >>> clip = Preprocessing.from_name("clip")
+        >>> Preprocessing.from_config(clip.to_config()) == clip
+        True
+        """
+        (height, width), sides = self.size, {"height": self.size[0], "width": self.size[1]}
+        return {
+            "do_resize": True,
+            "size": sides if self.resize is None else {"shortest_edge": self.resize},
+            "resample": INTERPOLATIONS.index(self.interpolation),
+            "do_center_crop": self.resize is not None,
+            "crop_size": {"height": height, "width": width},
+            "do_rescale": True,
+            "rescale_factor": self.white / 255,
+            "do_normalize": True,
+            "image_mean": list(self.mean),
+            "image_std": list(self.std),
+            "margin": self.margin,
+        }
+
+    def to_python(self) -> list[str]:
+        r"""Return lines of Python that do the same with Pillow and NumPy alone, bit for bit.
+
+        Examples
+        --------
+        >>> from rankshot.recognition import Preprocessing
+        >>> print(*Preprocessing(size=96, mean=0.5, std=0.25).to_python(), sep="\n")
+        import numpy as np
+        from PIL import Image, ImageOps
+        image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")
+        pixels = np.asarray(image.resize((96, 96), Image.Resampling.BILINEAR))
+        mean, std = np.array([0.5, 0.5, 0.5]), np.array([0.25, 0.25, 0.25])
+        x = (pixels * np.float32(1.0 / 255 / std) - np.float32(mean / std)).transpose(2, 0, 1)[None]
+        """
+        (height, width), shorter = self.size, self.resize
+        method = f"Image.Resampling.{self.interpolation.upper()}"
+        lines = [
+            "import numpy as np",
+            "from PIL import Image, ImageOps",
+            'image = ImageOps.exif_transpose(Image.open("photo.jpg")).convert("RGB")',
+        ]
+        if shorter is None:
+            lines.append(f"pixels = np.asarray(image.resize(({width}, {height}), {method}))")
+        else:
+            half = "{0} // 2" if self.margin == "down" else "round({0} / 2)"
+            if self.margin == "even" and shorter < max(self.size):
+                half = "(round({0} / 2) if {0} >= 0 else -(-{0} // 2))"
+            left, top = half.format(f"(w - {width})"), half.format(f"(h - {height})")
+            lines += [
+                f"w, h = ({shorter} * side // min(image.size) for side in image.size)",
+                f"left, top = {left}, {top}",
+                f"image = image.resize((w, h), {method})",
+                f"pixels = np.asarray(image.crop((left, top, left + {width}, top + {height})))",
+            ]
+        numbers = f"pixels * np.float32({self.white!r} / 255 / std) - np.float32(mean / std)"
+        axes = ".transpose(2, 0, 1)" if self.layout == "NCHW" else ""
+        mean, std = f"np.array({list(self.mean)})", f"np.array({list(self.std)})"
+        return [*lines, f"mean, std = {mean}, {std}", f"x = ({numbers}){axes}[None]"]
+
+    def _find_margin(self, surplus: int) -> int:
+        if self.margin == "down":
+            return surplus // 2
+        # A border around a small image is rounded towards zero.
+        return round(surplus / 2) if surplus >= 0 else -(-surplus // 2)
+
+    def __str__(self) -> str:
+        height, width = self.size
+        size = f"resized to {height} x {width} ({self.interpolation})"
+        if self.resize is not None:
+            size = (
+                f"shorter side to {self.resize} ({self.interpolation}), middle {height} x {width}"
+            )
+        scale = "" if self.white == 1 else f", white is {self.white:g}"
+        return (
+            f"{size}{scale}, minus {_describe_three(self.mean)}, divided by "
+            f"{_describe_three(self.std)}, {self.layout}"
+        )
+
+
+PRESETS = {
+    "imagenet": Preprocessing(
+        224, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), resize=256, margin="even"
+    ),
+    "efficientnet-lite": Preprocessing(
+        224, 127, 128, resize=256, interpolation="bicubic", white=255
+    ),
+    "clip": Preprocessing(
+        224,
+        (0.48145466, 0.4578275, 0.40821073),
+        (0.26862954, 0.26130258, 0.27577711),
+        resize=224,
+        interpolation="bicubic",
+    ),
+}
+"""What the networks of torchvision, EfficientNet-Lite and CLIP were trained with."""
+
+
+def as_preprocessing(given: Preprocessing | str | Path | Mapping[str, object]) -> Preprocessing:
+    """Return a preprocessing from a preset's name, a file, or the values of such a file."""
+    if isinstance(given, Preprocessing):
+        return given
+    if isinstance(given, Mapping):
+        return Preprocessing.from_config(given, "preprocessing")
+    if Path(given).is_file() or Path(given).suffix:
+        return Preprocessing.from_file(given)
+    return Preprocessing.from_name(str(given))
+
+
+def fit_to_shape(
+    preprocessing: Preprocessing, shape: Sequence[object], where: str
+) -> Preprocessing:
+    """Take the layout from the shape of a network's input, and refuse another size.
+
+    In a shape such as ("N", 3, 224, 224), numbers are fixed. The layout is not changed if the shape
+    does not say where the channels are.
+    """
+    described = f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
+    if len(shape) != 4:
+        raise RankshotError(
+            f"{where}: its input has {len(shape)} axes {described}; a network for images has "
+            "four: images, channels, height, width"
+        )
+    layouts: dict[Layout, Any] = {"NCHW": shape[2:], "NHWC": shape[1:3]}
+    possible = [name for name, place in zip(layouts, (1, 3), strict=True) if shape[place] == 3]
+    if len(possible) != 1:
+        return preprocessing
+    height, width = layouts[possible[0]]
+    is_fixed = all(isinstance(side, int) and side > 0 for side in (height, width))
+    if is_fixed and (height, width) != preprocessing.size:
+        high, wide = preprocessing.size
+        raise RankshotError(
+            f"{where}: it expects images of {height} x {width} pixels {described}, but the "
+            f"preprocessing makes {high} x {wide}; give the size {height}"
+            f"{'' if height == width else f'x{width}'}"
+        )
+    return replace(preprocessing, layout=possible[0])
+
+
+def _describe_three(values: Sequence[float]) -> str:
+    texts = [f"{value:.4g}" for value in values]
+    return texts[0] if len(set(texts)) == 1 else f"({', '.join(texts)})"
+
+
+def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `Preprocessing` that a file of transformers describes."""
+    name = config.get("image_processor_type") or config.get("feature_extractor_type")
+    kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name)) if name else None
+    if kind is not None and kind not in _KNOWN_TYPES:
+        raise RankshotError(
+            f"{short_repr(name)} does more than this file describes; if it only resizes, "
+            "crops and normalises, remove its name from the file"
+        )
+    steps = {step for step, value in config.items() if step.startswith("do_") and value is True}
+    unknown = steps - _KNOWN_STEPS
+    if unknown or not config.get("do_resize", True):
+        told = ", ".join(sorted(unknown)) or "no do_resize"
+        raise RankshotError(f"a preprocessing with {told} is not supported")
+    number: Any = config.get("resample")
+    if number is None and kind is not None:
+        number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
+    number = require_whole_number("resample", number, len(INTERPOLATIONS) - 1, least=0)
+    mean, std = 0, 1
+    if config.get("do_normalize", True):
+        mean, std = config["image_mean"], config["image_std"]
+    rescale = config.get("rescale_factor", 1 / 255) if config.get("do_rescale", True) else 1
+    resize, size = _read_sizes(config, kind)
+    return {
+        "size": size,
+        "mean": mean,
+        "std": std,
+        "resize": resize,
+        "interpolation": INTERPOLATIONS[number],
+        "white": 255 * rescale,
+        "margin": config.get("margin", "down"),
+    }
+
+
+def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None, Any]:
+    """Return the shorter side after resizing, or None, and the size of the input."""
+    size, share = config.get("size"), config.get("crop_pct")
+    crop = config.get("crop_size") if config.get("do_center_crop") else None
+    shortest = size.get("shortest_edge") if isinstance(size, Mapping) else None
+    # Without a type, a single number is the shorter side if the middle is cropped.
+    is_square = crop is None if kind is None else _KNOWN_TYPES[kind][1]
+    if isinstance(size, int) and not is_square:
+        shortest = size
+    if kind == _CONVNEXT and crop is None:
+        # Small inputs are the middle of a larger image, large ones the whole image.
+        shortest = require_whole_number("shortest_edge", shortest or 0, MAX_SIDE)
+        share = 224 / 256 if share is None else share
+        require_number("crop_pct", share, above=0, below=np.inf)
+        return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)
+    if share is not None or (crop is None) != (shortest is None):
+        raise RankshotError(
+            f"the images would have different shapes, or the crop is unknown: size "
+            f"{short_repr(size)}, crop_size {short_repr(crop)}, crop_pct {short_repr(share)}"
+        )
+    sides = size if crop is None else crop
+    if isinstance(sides, Mapping):
+        sides = (sides["height"], sides["width"])
+    return shortest, sides

@@ -1,5 +1,0 @@
-"""HTML reports: one self-contained page from a result."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

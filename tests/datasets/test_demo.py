@@ -1,0 +1,106 @@
+"""The demonstration: its numbers, its table and its page."""
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from command_line import rankshot, run_well
+from rankshot.datasets import load_photographs, load_thumbnails
+from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo
+from rankshot.pages.images import Thumbnail
+from rankshot.pages.page import render_report
+from rankshot.zeroshot.metrics import expected_calibration_error
+
+pytestmark = pytest.mark.slow
+
+TOLERANCE = 0.01
+"""Other processors and libraries round otherwise, and move some images across a border."""
+
+# The figures of one run.
+EXPECTED = {
+    (DS, "WordNet"): 0.289,
+    (DS, "GloVe"): 0.333,
+    (DS, "Wikipedia"): 0.400,
+    (DR, "WordNet"): 0.246,
+    (DR, "GloVe"): 0.268,
+    (DR, "Wikipedia"): 0.350,
+    (PR, "WordNet"): 0.247,
+    (PR, "GloVe"): 0.326,
+    (PR, "Wikipedia"): 0.408,
+    (PR, "linguistic"): 0.439,
+    (PR, "panel"): 0.461,
+    ("ConSE", "GloVe"): 0.306,
+    ("Weighted Mean", "panel, similar + reference"): 0.507,
+    ("Weighted Mean", "panel, contrast + reference"): 0.605,
+    ("Weighted Mean", "panel, photographs + reference"): 0.581,
+    ("Weighted Mean", "panel, all questions + reference"): 0.594,
+}
+
+
+@pytest.fixture(scope="module")
+def demo():
+    return run_demo(lambda *_: None)
+
+
+def test_the_numbers(demo):
+    found = {(row.method, row.source): row.accuracy.estimate for row in demo.comparison.rows}
+    assert found == pytest.approx(EXPECTED, abs=TOLERANCE)
+    assert demo.seen_accuracy == pytest.approx(0.650, abs=TOLERANCE)
+
+
+def test_the_command_writes_photographs_with_their_rankings_and_a_report(
+    demo, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("rankshot.datasets.demo.run_demo", lambda announce: demo)
+    monkeypatch.chdir(tmp_path)
+    # A second run replaces what the first has written.
+    for _ in range(2):
+        out = run_well("demo")
+    folder = tmp_path / "rankshot-demo"
+    names = {path.name for path in (folder / "photographs").iterdir()}
+    assert names == {*load_photographs().files.tolist()}
+    assert len(rs.read_rankings(folder / "photographs.jsonl")) == len(names)
+    assert "</html>" in (folder / "report.html").read_text("utf-8")
+    assert "recognise rankshot-demo/photographs --model efficientnet-lite0" in out
+    (tmp_path / "thesis.txt").write_text("mine", "utf-8")
+    assert "is not empty ('rankshot-demo', 'thesis.txt')" in rankshot("demo -o .").err
+
+
+def test_the_page_shows_all_that_was_promised(demo):
+    report = demo_report(demo)
+    assert report.comparison.rows == demo.comparison.rows
+    assert [card.target for card in report.consensuses] == demo.head.classes_.tolist()
+    assert all(0 <= share <= 1 for card in report.consensuses for _, share in card.disagreement)
+    assert report.similar.n_compared == 10
+    assert report.evaluation.confusion.sum() == len(demo.truth) == 4000
+    assert report.explanations
+    # Where no input with an image is a good example, another one is explained.
+    shown = [one.thumbnail is not None for one in report.explanations]
+    assert sum(shown) > len(shown) / 2
+    assert {one.label == one.truth for one in report.gallery} == {True, False}
+    images, _, rows = load_thumbnails()
+    for one in report.gallery:
+        row = int(one.name.removeprefix("Image "))
+        assert one.truth == demo.truth[row]
+        assert one.thumbnail == Thumbnail.from_pixels(images[rows == row][0])
+        assert one.supporters
+    page = render_report(report)
+    for text in (
+        "Comparison",
+        "Consensus",
+        "Similar classes",
+        "Explanations",
+        "had predicted",
+    ):
+        assert text in page
+    # The rehearsal chose the settings of the head.
+    found = demo.comparison.rows[-1].accuracy.estimate
+    assert abs(report.evaluation.accuracy.estimate - found) < 0.02
+
+
+def test_the_rehearsal_promises_what_comes_out(demo):
+    assert len(demo.rehearsal.classes_) == 20
+    right = np.mean(demo.head.predict(demo.scores) == demo.truth)
+    assert demo.predicted.low < right < demo.predicted.high
+    proba = demo.head.predict_proba(demo.scores)
+    assert expected_calibration_error(demo.truth, proba, demo.head.classes_) < 0.05

@@ -1,0 +1,75 @@
+"""The page of a leaderboard."""
+
+import numpy as np
+import pytest
+from html_walker import HOSTILE, Walker, check_accessible, check_self_contained
+
+import rankshot as rs
+from rankshot.pages import render_board
+from rankshot.pages.boards import find_preliminary
+
+pytest.importorskip("jinja2")
+
+
+def draw(rng, theta, n, **options):
+    first = rng.integers(0, len(theta), n)
+    second = (first + rng.integers(1, len(theta), n)) % len(theta)
+    won = rng.random(n) < 1 / (1 + np.exp(theta[second] - theta[first]))
+    names = [f"model <{i}>" for i in range(len(theta))]
+    winners, losers = np.where(won, (first, second), (second, first))
+    pairs = ([names[i] for i in side] for side in (winners, losers))
+    return rs.Rankings.from_pairs(*pairs, items=names, **options)
+
+
+@pytest.mark.parametrize(("C", "n"), [(2, 40), (60, 3000)])
+@pytest.mark.filterwarnings("ignore:some items always won")
+def test_boards_of_any_size_have_a_page(rng, C, n):
+    votes = draw(rng, rng.normal(size=C), n, raters=[f"rater {i % 7}" for i in range(n)])
+    board = rs.leaderboard(votes, scale="elo")
+    page = render_board(board, title="A & B", raters=rs.ranking.rater_reliability(votes))
+    check_self_contained(page)
+    check_accessible(Walker(page))
+    assert "<h1>A &amp; B</h1>" in page
+    assert "58 points: the first wins about 6 of 10" in page
+    assert page.count("model &lt;0&gt;") > 0
+    assert "rater 3" in page
+    assert page.count('<tr><td class="number">') + page.count('class="preliminary"') >= len(board)
+
+
+def test_hostile_names_are_no_markup():
+    wins = np.triu(np.full((6, 6), 3), 1) + np.tril(np.full((6, 6), 2), -1)
+    votes = rs.Rankings.from_pair_counts(wins, items=HOSTILE)
+    page = render_board(rs.leaderboard(votes), title=HOSTILE[0], notes=HOSTILE)
+    found = Walker(page)
+    assert not {tag for tag, _ in found.tags} & {"script", "img", "b"}
+    assert not any(key.startswith("on") for _, given in found.tags for key in given)
+    assert all(name in found.text for name in HOSTILE)
+
+
+def test_categories_and_covariates_are_side_by_side(rng):
+    pandas = pytest.importorskip("pandas")
+    votes = draw(rng, np.array([1.0, 0.0, -1.0]), 600)
+    left, right = np.array(votes.items)[votes.codes.reshape(-1, 2)].T
+    table = pandas.DataFrame(
+        {"left": left, "right": right, "winner": "left", "length": rng.normal(size=600),
+         "topic": ["maths", "poems"] * 300}
+    )  # fmt: skip
+    boards = rs.leaderboards(table, category="topic", covariates="length")
+    page = render_board(boards)
+    check_self_contained(page)
+    check_accessible(Walker(page))
+    for board in boards.values():
+        assert f"{board.effects['length'].value:.3g}" in page
+        assert f"{board.ratings['model <0>']:.2f}" in page
+    assert "Ratings: maths" in page
+
+
+def test_items_are_preliminary_by_the_width_of_their_intervals(rng):
+    votes = draw(rng, 2 * rng.normal(size=8), 4000)
+    few = rs.Rankings.from_pairs(
+        ["new", votes.items[0], "new"] * 4, [votes.items[0], "new", votes.items[1]] * 4
+    )
+    items = (*votes.items, "new")
+    both = rs.Rankings.concatenate([votes.change_items(items), few.change_items(items)])
+    board = rs.leaderboard(both, min_votes=0)
+    assert [board.items[i] for i in np.flatnonzero(find_preliminary(board))] == ["new"]

@@ -1,0 +1,205 @@
+"""Images on a page: made from pixels, read from files of all kinds, and chosen fairly."""
+
+import base64
+import io
+import os
+import re
+import sys
+
+import numpy as np
+import pytest
+from html_walker import Walker, check_self_contained
+from PIL import Image, PngImagePlugin
+from report_samples import THUMBNAIL
+
+from rankshot import RankshotError
+from rankshot.pages.contents import Report
+from rankshot.pages.images import (
+    ImageFolder,
+    Outcomes,
+    ShownInput,
+    Thumbnail,
+    choose_images,
+    find_supporters,
+)
+from rankshot.pages.page import render_report
+from rankshot.zeroshot.explanation import Explanation
+from tiny_models import two_halves
+
+
+def decode(thumbnail):
+    """Return the pixels that a browser shows, as Pillow decodes them."""
+    return np.asarray(Image.open(io.BytesIO(thumbnail.data)).convert("RGB"))
+
+
+# ---- Pixels
+
+
+def test_tiny_images_keep_every_pixel(rng):
+    pixels = rng.integers(0, 256, size=(5, 17, 3), dtype=np.uint8)
+    thumbnail = Thumbnail.from_pixels(pixels)
+    np.testing.assert_array_equal(decode(thumbnail), pixels)
+    assert base64.b64decode(thumbnail.uri.partition("base64,")[2]) == thumbnail.data
+    assert thumbnail.is_tiny
+
+
+# ---- Files
+
+
+def test_nothing_but_pixels_gets_into_the_page(tmp_path):
+    exif = Image.Exif()
+    exif[0x010E] = "SECRET place"
+    two_halves(300, 200).save(tmp_path / "a.jpg", exif=exif, comment=b"SECRET comment")
+    notes = PngImagePlugin.PngInfo()
+    notes.add_text("Comment", "SECRET words")
+    two_halves(40, 40).save(tmp_path / "b.png", pnginfo=notes, exif=exif)
+    assert b"SECRET" in (tmp_path / "a.jpg").read_bytes()
+    folder = ImageFolder(tmp_path)
+    for name in "ab":
+        assert b"SECRET" not in folder.read(folder.find(name)).data
+
+
+def test_what_recognise_reads_is_shown(tmp_path):
+    for ending in (".bmp", ".tif", ".PPM"):
+        two_halves(30, 20).save(tmp_path / f"a{ending}")
+        folder = ImageFolder(tmp_path)
+        assert folder.read(folder.find(f"a{ending}")).is_tiny
+
+
+# ---- Hostile files
+
+
+@pytest.mark.parametrize("ending", ["jpg", "png"])
+def test_flipped_bytes_are_read_or_refused_but_never_fatal(tmp_path, rng, ending):
+    two_halves(60, 60).save(tmp_path / f"a.{ending}")
+    content = np.frombuffer((tmp_path / f"a.{ending}").read_bytes(), np.uint8)
+    folder, reasons = ImageFolder(tmp_path), set()
+    for _ in range(40):
+        odd = content.copy()
+        odd[rng.integers(len(odd), size=5)] = rng.integers(0, 256, size=5, dtype=np.uint8)
+        (tmp_path / f"a.{ending}").write_bytes(odd.tobytes())
+        try:
+            folder.read(folder.find("a"))
+        except RankshotError as error:
+            reasons.add(str(error))
+    kinds = {" ".join(reason.split()[:2]) for reason in reasons}
+    assert reasons
+    assert all(kind.startswith(("damaged", "not a", "more than")) for kind in kinds)
+
+
+def test_nothing_outside_of_the_folder_is_read(tmp_path):
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    for folder in (inside / "deep", outside):
+        folder.mkdir(parents=True)
+        two_halves(300, 200).save(folder / "a.png")
+    (inside / "link.png").symlink_to(outside / "a.png")
+    (inside / "far").symlink_to(outside)
+    (inside / "near.png").symlink_to(inside / "deep" / "a.png")
+    os.mkfifo(inside / "pipe.png")
+    (inside / "folder.png").mkdir()
+    folder = ImageFolder(inside)
+    for name in ("../out/a", "../out/a.png", str(outside / "a"), "far/a", "deep/../../out/a"):
+        assert folder.find(name) is None
+    for name in (str(inside / "deep" / "a"), "/deep/a", "a", "", ".", "..", "a\0b", "a\0b/c"):
+        assert folder.find(name) is None
+    assert folder.find("x" * 5000 + "/a") is None
+    for name in ("deep/a", "deep/a.png", "deep/../deep/a", "near"):
+        shown = decode(folder.read(folder.find(name)))
+        assert shown[32, 24].argmax() == 0
+        assert shown[32, 72].argmax() == 2
+    for name, reason in (
+        ("link", "leads out of the folder"),
+        ("pipe", "not a"),
+        ("folder", "not a"),
+    ):
+        with pytest.raises(RankshotError, match=reason):
+            folder.read(folder.find(name))
+
+
+def test_a_missing_folder_or_library_is_named(tmp_path, monkeypatch):
+    with pytest.raises(RankshotError, match="nowhere: there is no such folder"):
+        ImageFolder(tmp_path / "nowhere")
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(RankshotError, match=r"need PIL.Image: pip install 'rankshot\[pillow\]'"):
+        ImageFolder(tmp_path)
+
+
+# ---- Choice
+
+
+def random_outcomes(rng, L, n, known=True):
+    classes = [f"c{i}" for i in range(L)]
+    proba = rng.dirichlet(np.full(L, 0.3), size=n)
+    predicted = np.array(classes)[proba.argmax(axis=1)]
+    return Outcomes(
+        predicted, proba, np.array(classes)[rng.integers(0, L, n)] if known else None, classes
+    )
+
+
+@pytest.mark.parametrize("L", [1, 10, 31])
+def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
+    outcomes = random_outcomes(rng, L, 2000)
+    some = np.sort(rng.permutation(2000)[:1500])
+    rows = choose_images(outcomes, some)
+    assert len(set(rows)) == len(rows) <= 60
+    assert set(rows) <= set(some.tolist())
+    each = max(60 // (2 * L), 1)
+    shown = {str(outcomes.truth[row]) for row in rows}
+    assert len(shown) == min(L, 30)
+    sure = outcomes.proba.max(axis=1)
+    for name in shown:
+        for right in (True, False):
+            theirs = [
+                row
+                for row in some.tolist()
+                if outcomes.truth[row] == name and (outcomes.predicted[row] == name) == right
+            ]
+            best = sorted(theirs, key=lambda row: -sure[row])[:each]
+            assert [row for row in rows if row in theirs] == best
+    # The first images are of all classes, as right as wrong.
+    if L == 10:
+        first = rows[:20]
+        assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
+        assert (outcomes.predicted[first] == outcomes.truth[first]).sum() == 10
+
+
+def test_only_classes_in_the_rankings_support_a_prediction():
+    items = (("bus", 3.0), ("fox", -2.0), ("a", 0.5), ("lion", 1.0), ("cow", 0.7), ("b", 0.5))
+    listed = ("fox", "lion", "a", "b", "cow")
+    why = Explanation("cat", 0.5, None, items, (), (), listed)
+    assert find_supporters(why) == ("lion", "cow", "a")
+    assert find_supporters(Explanation("cat", 0.5, None, items, (), ())) == ("bus", "lion", "cow")
+
+
+# ---- The page
+
+
+def test_a_card_has_all_that_is_known_of_an_input():
+    inputs = (
+        ShownInput("x1", THUMBNAIL, "cat", 0.123, "cat", ("leopard", "fox")),
+        ShownInput("x2", Thumbnail(b"?", "image/jpeg"), "dog", 0.456, "ship"),
+        ShownInput("x3", THUMBNAIL, "dog", 0.789),
+    )
+    page = render_report(Report("t", gallery=inputs, gallery_choice="So were they chosen."))
+    check_self_contained(page)
+    walker = Walker(page)
+    assert [section["id"] for section in walker.all("section")] == ["images"]
+    cards = [
+        re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip()
+        for card in page.partition('<ul class="gallery">')[2].partition("</ul>")[0].split("</li>")
+    ]
+    assert cards == [
+        "cat 12.3% ✓ correct Seen classes that support it: leopard , fox x1",
+        "dog 45.6% ✗ wrong true: ship x2",
+        "dog 78.9% x3",
+        "",
+    ]
+    assert "So were they chosen." in walker.text
+    images = walker.all("img")
+    assert [image["alt"] for image in images] == ["Image of x1", "Image of x2", "Image of x3"]
+    assert [image["src"] for image in images] == [one.thumbnail.uri for one in inputs]
+    assert [image["class"] for image in images] == [
+        "thumbnail pixels",
+        "thumbnail",
+        "thumbnail pixels",
+    ]

