@@ -44,7 +44,6 @@ NEEDED = [
     r"rankshot/review/static/.+",
     r"rankshot/web/templates/.+",
     r"rankshot/web/static/.+",
-    r"rankshot/survey/web/templates/.+",
     r"rankshot/datasets/data/.+\.npz",
     r"rankshot/datasets/data/.+\.md",
     r"rankshot/sources/data/wordnet_nouns\.md",
@@ -64,7 +63,7 @@ EXAMPLES = {
         >>> result.exit_code, "a > b" in result.output
         (0, True)
         """,
-    "glove": """
+    "vectors": """
         >>> from rankshot.sources import WordVectors
         >>> table = WordVectors.glove().similarity(["cat"], ["tiger", "bus"])
         >>> bool(table.values[0, 0] > table.values[0, 1])
@@ -172,13 +171,6 @@ EXAMPLES = {
         >>> [get(f"{address}files/{name}").status for name in results.names]
         [200, 200, 200, 200]
         """,
-    "survey": "rankshot.survey.store.sqlite_files rankshot.survey.web.researcher_routes",
-    "postgresql": """
-        >>> from rankshot.survey import Database
-        >>> Database("postgresql://nobody@127.0.0.1:1/none")
-        Traceback (most recent call last):
-        rankshot.core.errors.RankshotError: cannot open the survey's database: connection ...
-        """,
 }
 """For each extra: modules whose doctests need it, or an example where there is no such module."""
 
@@ -249,7 +241,7 @@ def check_contents(wheel: Path, sdist: Path) -> None:
         sources = {m.name.partition("/")[2] for m in archive.getmembers() if m.isfile()}
     foreign = sources - tracked - {"PKG-INFO"}
     require(not foreign, f"the sdist has files that git does not know: {sorted(foreign)}")
-    needed = {name for name in tracked if name.startswith(("src/", "deploy/"))}
+    needed = {name for name in tracked if name.startswith("src/")}
     needed |= {"pyproject.toml", "LICENSE", "README.md", "CITATION.cff", "constraints.txt"}
     require(needed <= sources, f"the sdist has no {sorted(needed - sources)}")
     bad = [name for name in names | sources if NEVER.search(name)]

@@ -16,7 +16,7 @@ import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
 FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "jobs", "recognition"]
-FLOORS += ["datasets", "survey", "review", "cli"]
+FLOORS += ["datasets", "leaderboards", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -77,6 +77,13 @@ class Part:
         What the task reads: usually the path of a file.
     version : str
         Changes with the source, such as the size and the time of the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankshot.jobs import Part
+    >>> Part("may", Path("scores/may.csv"), "1").name
+    'may'
     """
 
     name: str
@@ -182,6 +189,7 @@ def map_files(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import pyarrow as pa, pyarrow.parquet as pq
     >>> from rankshot.jobs import list_parts, map_files
     >>> def count_lines(source, target, metadata):
@@ -378,7 +386,28 @@ def _describe_difference(footer: Mapping[str, str], settings: str) -> str:
 def list_parts(dataset: str | Path, endings: Iterable[str] = TABLE_ENDINGS) -> list[Part]:
     """Return the files of a folder with all its subfolders, of a pattern, or a single file.
 
-    They are sorted by name; names that begin with ``_`` or ``.`` are left out.
+    Parameters
+    ----------
+    dataset : str or Path
+        The folder, pattern or file.
+    endings : iterable of str
+        How the names of parts end.
+
+    Returns
+    -------
+    list of Part
+        Sorted by name; names that begin with ``_`` or ``.`` are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.jobs import list_parts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("may.csv", "june.csv", "_notes.csv"):
+    ...         _ = Path(folder, name).write_text("a,b")
+    ...     [part.name for part in list_parts(folder)]
+    ['june', 'may']
     """
     endings, text = tuple(endings), str(dataset)
     if has_pattern(text):

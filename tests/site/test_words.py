@@ -6,7 +6,7 @@ import pytest
 from markdown_fences import ROOT, find_pages
 
 GUIDE = sorted((ROOT / "docs" / "guide").glob("*.md"))
-DOORS = ("classifier", "votes", "analyse_rankings", "run_a_survey")
+DOORS = ("classifier", "votes", "analyse_rankings")
 FOREIGN = {
     r"\bis no (?:\w+ )?(?:of|word|list|share|method)\b": "is not a",
     r"play(?:ed|s)? new ones": "are held out",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankshot import core, jobs, zeroshot
+from rankshot import core, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
@@ -192,6 +192,7 @@ def _classify_dataset(
     **settings: Any,
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
+    from rankshot import jobs
     from rankshot.zeroshot.decide import REJECTED
 
     head = options.fitted

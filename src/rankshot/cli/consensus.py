@@ -49,7 +49,7 @@ def consensus(
 
     The rankings of each target (a question, or a new class) are merged; rankings without a target
     are merged into one. A table shows the consensus and how much the rankings agree. The default
-    is the Kemeny order of all items that somebody ranked, as in `rankshot survey status`. To see
+    is the Kemeny order of all items that somebody ranked, as in `rankshot-survey status`. To see
     how certain the order is, use `rankshot leaderboard`.
 
     Example: rankshot consensus ballots.csv

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from rankshot import core, jobs
+from rankshot import core
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import has_pattern, name_disk_errors, require_ending
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+    from rankshot import jobs
 
 
 SHOWN = 5

@@ -165,7 +165,9 @@ def write_scores(
     if not in_process:
         own = plan.model.preprocessing if plan.model.prepare is None else None
         open_plan = _PlanOpener(plan.model.source, own, plan.classes.names, plan.identity)
-    task = _ScoreTask(open_plan, listed, on_error, _are_probabilities(plan, listed, on_error))
+    task = _ScoreTask(
+        open_plan, listed, on_error, _are_probabilities(plan, listed, on_error, folder)
+    )
     jobs = map_files(
         task,
         [_as_task_source(part) for part in listed.parts],
@@ -194,7 +196,14 @@ def write_scores(
 
 @dataclass
 class ScoringRun(JobRun):
-    """The state of a job that writes scores.
+    """The state of a job that writes scores, and its results.
+
+    Attributes
+    ----------
+    n_parts, n_done, n_kept, n_new_rows, summaries, failed, elapsed
+        As in `rankshot.jobs.JobRun`.
+    skipped : list of Skipped
+        The inputs without scores, each with the reason.
 
     Examples
     --------
@@ -413,8 +422,14 @@ def _require_files(entries: Iterable[Input | Skipped]) -> Entries:
         yield one
 
 
-def _are_probabilities(plan: ScoringPlan, listed: InputParts, on_error: str) -> bool | None:
+def _are_probabilities(
+    plan: ScoringPlan, listed: InputParts, on_error: str, folder: Path
+) -> bool | None:
     """Return, for all parts, whether the first scores are probabilities."""
+    for footer in list_outputs(folder).values():
+        summary = json.loads(footer.get(SUMMARY, "{}"))
+        if summary.get("n_rows"):
+            return PROBABILITIES in summary["counts"]
     plan = replace(plan, has_probabilities=None)
     for part in listed.parts:
         entries = _read_entries((part.name, part.source), listed)
