@@ -176,7 +176,7 @@ def map_files(
         many as there are cores. A script that starts processes must be guarded by
         ``if __name__ == "__main__"``.
     overwrite : bool
-        Replace the output of another job.
+        Start over: replace all output in the folder, also that of another job.
     on_error : {"stop", "skip"}
         What to do if a part fails: raise the error, or continue and collect it in ``failed``.
     progress : callable, optional
@@ -330,7 +330,7 @@ def _find_unfinished(
     todo = []
     for target, part in part_of.items():
         footer = kept.get(target, {})
-        if _metadata(part, settings).items() <= footer.items():
+        if not overwrite and _metadata(part, settings).items() <= footer.items():
             run.summaries[part.name] = json.loads(footer.get(SUMMARY, "{}"))
             run.n_kept += 1
         else:
