@@ -159,7 +159,7 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.core
-	$(PIP) --editable '.[cli,report]'
+	$(PIP) --editable '.[cli]'
 	touch $@
 
 # In one call: each takes a while to find out what is there.
@@ -168,7 +168,7 @@ $(VENV)/.test: $(BIN)/python pyproject.toml survey/pyproject.toml constraints.tx
 	touch $(VENV)/.core $(VENV)/.docs $(VENV)/.dist $@
 
 $(VENV)/.reproduce: $(VENV)/.core
-	$(PIP) --editable '.[vectors,plot]'
+	$(PIP) --editable '.[cli,vectors]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core

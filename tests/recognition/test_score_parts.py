@@ -129,7 +129,7 @@ def test_a_stopped_run_goes_on(place):
     parts = sorted((place / "scores.parquet.parts").glob("part-*"))
     assert [file.name for file in parts] == [f"part-{i:06d}.parquet" for i in range(4)]
     with pytest.raises(rs.RankshotError):
-        run(place, classes=["r", "g", "b"])
+        run(place, seen=["r", "g", "b"])
     with pytest.raises(rs.RankshotError, match=r"00\d\d\.png"):
         run(place, on_error="stop")
     parts[2].unlink()

@@ -32,6 +32,7 @@ from rankshot.jobs import (
     map_files,
     require_outside,
 )
+from rankshot.recognition.any_model import open_model
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.inputs import (
     Entries,
@@ -41,7 +42,7 @@ from rankshot.recognition.inputs import (
     fingerprint_entries,
     open_inputs,
 )
-from rankshot.recognition.model import fingerprint_files, open_model
+from rankshot.recognition.model import fingerprint_files
 from rankshot.recognition.scoring import (
     BATCH,
     ON_ERROR,
@@ -80,7 +81,7 @@ def write_scores(
     model: object,
     inputs: object,
     output: str | Path,
-    classes: Classes | None = None,
+    seen: Classes | None = None,
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
@@ -99,7 +100,7 @@ def write_scores(
 
     Parameters
     ----------
-    model, classes, preprocessing, features, batch_size
+    model, seen, preprocessing, features, batch_size
         As for `rankshot.recognition.score`. CSV files have no features, and sparse features, such
         as word counts, are not written. Workers open the model themselves: with workers, it must be
         a file in a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
@@ -136,7 +137,7 @@ def write_scores(
     """
     target = Path(output).absolute()
     is_table = target.suffix in ENDINGS
-    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, classes, preprocessing)
+    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, seen, preprocessing)
     plan = replace(plan, features=features and plan.features and target.suffix != ".csv")
     listed = inputs if isinstance(inputs, InputParts) else list_inputs(plan, inputs, batch_size)
     require_choice("on_error", on_error, ON_ERROR)
