@@ -200,12 +200,14 @@ def fit_together(known: Known, counts: NDArray[np.bool_], budget: float) -> Toge
     shift = np.where(has, largest[min(own, len(largest) - 1)] - spent.threshold, 0.0)
     shift = np.where(np.isfinite(shift), shift, 0.0)
     spent = find_threshold(
-        (np.where(has, log_odds, by_rankings) - shift).max(axis=1), counts, budget
+        (np.where(has, log_odds, by_rankings) - shift).max(axis=1), counts, budget, n_chosen=2
     )
     return Together(((decision, has), (without, ~has)), spent.threshold + shift, spent)
 
 
-def find_threshold(log_odds: Floats, counts: NDArray[np.bool_], budget: float) -> Budget:
+def find_threshold(
+    log_odds: Floats, counts: NDArray[np.bool_], budget: float, n_chosen: int = 1
+) -> Budget:
     """Return the smallest threshold that loses at most a share ``budget`` in expectation.
 
     If the next input is exchangeable with the n inputs, it is above the k-th largest of them with a
@@ -218,9 +220,11 @@ def find_threshold(log_odds: Floats, counts: NDArray[np.bool_], budget: float) -
     counts : ndarray of bool
         The inputs that can be lost: those whose first guess is correct, or all if this is unknown.
     budget : float
+    n_chosen : int
+        How many numbers are chosen by these inputs; each one after the first costs one of k.
     """
     n = len(log_odds)
-    k = int(np.floor(budget * (n + 1) + 1e-9))
+    k = int(np.floor(budget * (n + 1) + 1e-9)) + 1 - n_chosen
     lost = np.sort(log_odds[counts])[::-1]
     if k < 1:
         return Budget(np.inf, 0.0, n)
