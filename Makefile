@@ -69,7 +69,7 @@ test-slow: $(VENV)/.test docs
 test-lowest: $(LOWEST)/.test
 	SCIPY_ARRAY_API=1 $(LOWEST)/bin/python -m pytest --numprocesses auto --dist loadfile -m 'not slow' \
 	    -W ignore::DeprecationWarning -W 'ignore:Passing a non-Collection iterable' \
-	    tests/core tests/ranking tests/sources tests/zeroshot tests/report \
+	    tests/core tests/ranking tests/sources tests/zeroshot tests/pages \
 	    src/rankshot/core src/rankshot/ranking src/rankshot/sources src/rankshot/zeroshot
 
 # A release in dist/: built, checked, and installed into a fresh environment for each extra alone.

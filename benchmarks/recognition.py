@@ -17,8 +17,8 @@ import torch
 from PIL import Image
 
 import rankshot as rs
+from rankshot.core.images import read_image
 from rankshot.datasets import load_thumbnails
-from rankshot.recognition.images import read_image
 from rankshot.recognition.model import load_efficientnet
 from rankshot.recognition.scoring import BATCH, plan_scoring
 

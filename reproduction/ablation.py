@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.base import clone
 
+from rankshot.datasets.demo import K
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo import K
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (

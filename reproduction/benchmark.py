@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.datasets import ImageData
+from rankshot.datasets.demo import fill_missing
 from rankshot.datasets.embedded import (
     QUESTIONS,
     TextData,
@@ -21,7 +22,6 @@ from rankshot.datasets.embedded import (
     load_similarities,
 )
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo import fill_missing
 from rankshot.sources.similarity import Similarity
 from rankshot.sources.vectors import ClassVectors
 from rankshot.zeroshot.evidence import make_tfidf

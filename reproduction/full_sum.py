@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.validation import require_whole_number
+from rankshot.datasets.demo import K
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.report.demo import K
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.metrics import Bootstrap

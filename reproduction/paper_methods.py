@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.datasets.demo import DR, DS, LIST_LENGTH, PR, K, fill_missing
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.report.demo import DR, DS, LIST_LENGTH, PR, K, fill_missing
 from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking

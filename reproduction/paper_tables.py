@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.report.demo import DR, DS, PR
+from rankshot.datasets.demo import DR, DS, PR
 from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark

@@ -39,7 +39,7 @@ NEEDED = [
     r"rankshot/py\.typed",
     r"rankshot/__init__\.pyi",
     r"rankshot/ranking/__init__\.pyi",
-    r"rankshot/report/templates/.+",
+    r"rankshot/pages/templates/.+",
     r"rankshot/review/templates/.+",
     r"rankshot/review/static/.+",
     r"rankshot/web/templates/.+",
@@ -135,9 +135,9 @@ EXAMPLES = {
         ('a', 'b')
         """,
     "cluster": "rankshot.jobs.partitioned_rankings",
-    "plot": "rankshot.plots.rankings",
-    "pillow": "rankshot.recognition.images",
-    "report": "rankshot.report.page",
+    "plot": "rankshot.pages.ranking_plots",
+    "pillow": "rankshot.core.images",
+    "report": "rankshot.pages.page",
     "review": """
         >>> import re, threading
         >>> from pathlib import Path

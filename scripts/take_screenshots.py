@@ -37,10 +37,10 @@ ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
 sys.path[:0] = map(str, (TESTS, TESTS / "survey_pages", TESTS / "review"))
 
-from pages import begin, choose, serve_study  # noqa: E402
 from small_review import serve_review  # noqa: E402
 
 from chromium import launch_chromium  # noqa: E402
+from pages import begin, choose, serve_study  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 GALLERY = ROOT / "docs" / "gallery"

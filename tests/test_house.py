@@ -15,8 +15,8 @@ import pytest
 import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
-FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "plots", "recognition"]
-FLOORS += ["datasets", "jobs", "survey", "report", "review", "cli"]
+FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "recognition"]
+FLOORS += ["datasets", "jobs", "survey", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -123,7 +123,7 @@ def test_importing_a_module_needs_the_core_dependencies_alone():
     """
     extras = {}
     for path in MODULES:
-        if path.relative_to(SOURCE).parts[0] in {"cli", "report", "review", "survey", "web"}:
+        if path.relative_to(SOURCE).parts[0] in {"cli", "pages", "review", "survey", "web"}:
             continue
         roots = set()
         for node in parse(path).body:
@@ -159,7 +159,7 @@ def test_no_module_hides_a_public_name_of_its_package():
         assert names == ({"metrics"} if path.parent.name == "zeroshot" else set())
 
 
-DISPLAY, SHARES = rs.plots.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
+DISPLAY, SHARES = rs.pages.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
 
 
 @pytest.mark.parametrize(

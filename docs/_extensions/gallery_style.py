@@ -1,11 +1,11 @@
-"""The style of all plots in the gallery: that of the displays in rankshot.plots."""
+"""The style of all plots in the gallery: that of the displays in rankshot.pages."""
 
 from typing import Any
 
 from cycler import cycler
 from matplotlib import rcParams
 
-from rankshot.plots.axes import COLOURS, GRID
+from rankshot.pages.axes import COLOURS, GRID
 
 
 def use_plot_style(_gallery: dict[str, Any], _file: str) -> None:

@@ -138,7 +138,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
             name: list_members(found) for name, found in names.items() if inspect.isclass(found)
         },
         "display_plots": {
-            f"rankshot.plots.{name}Display": PLOT.format(number)
+            f"rankshot.pages.{name}Display": PLOT.format(number)
             for number, name in enumerate(DISPLAYS, start=1)
         },
     }

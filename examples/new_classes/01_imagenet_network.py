@@ -84,7 +84,7 @@ imagenet = rs.sources.read_class_labels("imagenet-1k")
 new_classes = np.unique(data.labels)
 wordnet = rs.WordNet(senses=imagenet.senses).similarity(new_classes, imagenet.names).to_rankings()
 both = rs.Rankings.concatenate([wordnet, data.rankings])
-rs.plots.RankingsDisplay.from_rankings(both, "deer", k=8)
+rs.pages.RankingsDisplay.from_rankings(both, "deer", k=8)
 plt.show()
 
 # %%
@@ -101,14 +101,14 @@ for name, fitted in heads.items():
     n_right = int(np.sum(fitted.predict(data.scores) == data.labels))
     accuracies[name] = wilson_interval(n_right, len(data.labels))
     print(f"{name:<27}{accuracies[name]}")
-rs.plots.ComparisonDisplay.from_results(accuracies, chance=1 / len(new_classes))
+rs.pages.ComparisonDisplay.from_results(accuracies, chance=1 / len(new_classes))
 plt.show()
 
 # %%
 # Which classes are confused?
 
 best = heads["language model, reference"]
-rs.plots.ConfusionDisplay.from_predictions(data.labels, best.predict(data.scores))
+rs.pages.ConfusionDisplay.from_predictions(data.labels, best.predict(data.scores))
 plt.show()
 
 # %%

@@ -62,7 +62,7 @@ for row in range(5):
 # These are the four lists for "tire_pressure". The four raters agree on what comes first. Each is
 # one call to a language model that saw only the names of the intents.
 
-rs.plots.RankingsDisplay.from_rankings(data.panel, "tire_pressure", k=6)
+rs.pages.RankingsDisplay.from_rankings(data.panel, "tire_pressure", k=6)
 plt.show()
 
 # %%
@@ -83,7 +83,7 @@ accuracies = {
 }
 for name, accuracy in accuracies.items():
     print(f"{name:<17}{accuracy}")
-rs.plots.ComparisonDisplay.from_results(accuracies, chance=chance)
+rs.pages.ComparisonDisplay.from_results(accuracies, chance=chance)
 plt.show()
 
 # %%

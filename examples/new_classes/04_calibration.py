@@ -68,7 +68,7 @@ def compare(title, data, scores, head, of_held_out, of_new):
     _, ax = plt.subplots(figsize=(5.2, 5.2), layout="constrained")
     for name, fitted in (("default", before), ("rehearsed", after)):
         proba = fitted.predict_proba(of_inputs)
-        rs.plots.ReliabilityDisplay.from_predictions(
+        rs.pages.ReliabilityDisplay.from_predictions(
             data.new_label, proba, fitted.classes_, n_bins=10, name=name, ax=ax
         )
         print(f"{name}: temperature {fitted.temperature_:.2f}, ", end="")

@@ -51,7 +51,7 @@ def show(number, **options):
     left.imshow(images[number])
     left.set(xticks=[], yticks=[], anchor="N")
     left.set_xlabel(f"it is: {labels[number]}")
-    rs.plots.ExplanationDisplay.from_explanation(explanation, ax=right)
+    rs.pages.ExplanationDisplay.from_explanation(explanation, ax=right)
     plt.show()
     return explanation
 
@@ -101,7 +101,7 @@ plt.show()
 # The lists of the raters for the two classes, side by side:
 
 for name in ("airplane", "ship"):
-    rs.plots.RankingsDisplay.from_rankings(panel, name, k=5)
+    rs.pages.RankingsDisplay.from_rankings(panel, name, k=5)
     plt.show()
 
 # %%

@@ -58,7 +58,7 @@ results["both"] = measure(both.predict(inputs))
 for name, accuracy in results.items():
     print(f"{name:<20}{accuracy}")
 print(f"the weight of the evidence: {both.evidence_weight_:.2f}")
-rs.plots.ComparisonDisplay.from_results(results, chance=1 / len(data.new_classes))
+rs.pages.ComparisonDisplay.from_results(results, chance=1 / len(data.new_classes))
 plt.show()
 
 # %%

@@ -110,7 +110,7 @@ print(rankings)
 zero_shot = rs.ZeroShotClassifier(FrozenEstimator(classifier), rankings=rankings).fit()
 found = zero_shot.predict(X_new)
 print(f"accuracy on the five new activities: {np.mean(found == y_new):.2f} (chance: 0.20)")
-rs.plots.ConfusionDisplay.from_predictions(y_new, found)
+rs.pages.ConfusionDisplay.from_predictions(y_new, found)
 plt.show()
 
 # %%
@@ -119,7 +119,7 @@ plt.show()
 
 row = int(np.flatnonzero((y_new == "jogging") & (found == "jogging"))[0])
 why = zero_shot.explain(X_new[row : row + 1])[0]
-rs.plots.ExplanationDisplay.from_explanation(why)
+rs.pages.ExplanationDisplay.from_explanation(why)
 plt.show()
 
 # %%

@@ -54,7 +54,7 @@ for kind in ["subset", "top"]:
     orders[f"read as {kind}"], worths[f"read as {kind}"] = model.mode_, model.log_worths_
 for name, order in orders.items():
     print(f"{name:<15} {' > '.join(order)}")
-rs.plots.RankingsDisplay.from_rankings(
+rs.pages.RankingsDisplay.from_rankings(
     rs.Rankings.from_orders(orders.values(), sources=list(orders))
 )
 

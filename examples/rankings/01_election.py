@@ -54,7 +54,7 @@ def apply_rules(ballots):
     return rs.Rankings.from_orders(orders.values(), items=ballots.items, sources=list(orders))
 
 
-rs.plots.RankingsDisplay.from_rankings(apply_rules(ballots))
+rs.pages.RankingsDisplay.from_rankings(apply_rules(ballots))
 
 # %%
 # All rules agree on the last three places. They disagree on the winner. The rules based on
@@ -63,7 +63,7 @@ rs.plots.RankingsDisplay.from_rankings(apply_rules(ballots))
 # before each of the others, in percent:
 
 print("Condorcet winner:", rs.ranking.condorcet_winner(ballots))
-rs.plots.PrecedenceDisplay.from_rankings(ballots)
+rs.pages.PrecedenceDisplay.from_rankings(ballots)
 
 # %%
 # Short ballots decide

@@ -44,7 +44,7 @@ print(choice)
 groups = rs.RankingMixture(n_groups=2, n_starts=5, random_state=0).fit(complete)
 for share, model in zip(groups.weights_, groups.models_, strict=True):
     print(f"{share:.0%} of the voters: {' > '.join(name[-1] for name in model.mode_)}")
-rs.plots.GroupsDisplay.from_mixture(groups)
+rs.pages.GroupsDisplay.from_mixture(groups)
 
 # %%
 # The smaller group has a clear opinion: it wants candidate 3, then 1. These two were research
@@ -77,7 +77,7 @@ fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for g, ax in enumerate(axes):
     weights = complete.weights * groups.predict_proba(complete)[:, g]
     part = rs.Rankings.from_orders(complete.orders(), items=complete.items, weights=weights)
-    rs.plots.PrecedenceDisplay.from_rankings(part, ax=ax)
+    rs.pages.PrecedenceDisplay.from_rankings(part, ax=ax)
     ax.set_title(f"group {g + 1}")
 plt.show()
 

@@ -28,7 +28,7 @@ from rankshot.datasets import load_panel, load_similarities
 animals = rs.kemeny(load_panel(question="similar").select(target="dog")).order[:8]
 tables = load_similarities().values()
 few = rs.Rankings.concatenate(t.select(["dog"], animals).to_rankings() for t in tables)
-rs.plots.RankingsDisplay.from_rankings(few)
+rs.pages.RankingsDisplay.from_rankings(few)
 
 # %%
 # The score of an order counts, over all raters, the pairs of items that the order reverses. Below,
@@ -90,7 +90,7 @@ for i, j, k in permutations(range(8), 3):
 # In the plot, the rows are sorted by average place. Each cell is the percentage of raters who put
 # the animal of the row before that of the column.
 
-rs.plots.PrecedenceDisplay.from_rankings(few)
+rs.pages.PrecedenceDisplay.from_rankings(few)
 
 # %%
 # A hundred items

@@ -41,7 +41,7 @@ print(f"{ties.sum():,.0f} of {votes.weights.sum():,.0f} votes are ties")
 
 board = rs.leaderboard(votes)
 print(board)
-rs.plots.WorthsDisplay.from_leaderboard(board)
+rs.pages.WorthsDisplay.from_leaderboard(board)
 
 # %%
 # How certain is it?
@@ -97,7 +97,7 @@ board = rs.leaderboard(pudding, model)
 print(board)
 tie = model.tie_parameters_[2]
 print(f"two equal brands tie with probability {tie / (2 + tie):.2f}")
-rs.plots.WorthsDisplay.from_leaderboard(board)
+rs.pages.WorthsDisplay.from_leaderboard(board)
 
 # %%
 # Each brand may have any rank. Davidson came to the same conclusion: the brands do not differ

@@ -9,7 +9,7 @@ is drawn and draw it; with ``ax=`` they draw on existing axes.
 # %%
 # Rankings side by side
 # ---------------------
-# :class:`~rankshot.plots.RankingsDisplay`: one column per ranking, the best item first. Items that
+# :class:`~rankshot.pages.RankingsDisplay`: one column per ranking, the best item first. Items that
 # occur in most columns are coloured.
 
 import matplotlib.pyplot as plt
@@ -18,62 +18,62 @@ import rankshot as rs
 from rankshot.datasets import load_election, load_imagenet, load_panel
 from rankshot.zeroshot import Bootstrap
 
-rs.plots.RankingsDisplay.from_rankings(load_panel(), "cat", k=5)
+rs.pages.RankingsDisplay.from_rankings(load_panel(), "cat", k=5)
 plt.show()
 
 # %%
 # A leaderboard
 # -------------
-# :class:`~rankshot.plots.WorthsDisplay`: grey bars join items that do not differ clearly.
+# :class:`~rankshot.pages.WorthsDisplay`: grey bars join items that do not differ clearly.
 
 ballots = load_election()
-rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(ballots))
+rs.pages.WorthsDisplay.from_leaderboard(rs.leaderboard(ballots))
 plt.show()
 
 # %%
 # Who comes before whom
 # ---------------------
-# :class:`~rankshot.plots.PrecedenceDisplay`: the percentage of the ballots that put the candidate
+# :class:`~rankshot.pages.PrecedenceDisplay`: the percentage of the ballots that put the candidate
 # of the row before that of the column.
 
-rs.plots.PrecedenceDisplay.from_rankings(ballots)
+rs.pages.PrecedenceDisplay.from_rankings(ballots)
 plt.show()
 
 # %%
 # Groups of raters
 # ----------------
-# :class:`~rankshot.plots.GroupsDisplay`: one line per group.
+# :class:`~rankshot.pages.GroupsDisplay`: one line per group.
 
 complete = ballots[ballots.lengths >= 4]
 groups = rs.RankingMixture(n_groups=2, n_starts=3, random_state=0).fit(complete)
-rs.plots.GroupsDisplay.from_mixture(groups)
+rs.pages.GroupsDisplay.from_mixture(groups)
 plt.show()
 
 # %%
 # Calibration
 # -----------
-# :class:`~rankshot.plots.ReliabilityDisplay`: the accuracy of inputs against their confidence. A
+# :class:`~rankshot.pages.ReliabilityDisplay`: the accuracy of inputs against their confidence. A
 # disc below the diagonal means that the classifier is too confident.
 
 data = load_imagenet()
 head = rs.WeightedMean().fit(data.rankings)
 proba = head.predict_proba(data.scores)
-rs.plots.ReliabilityDisplay.from_predictions(data.labels, proba, head.classes_, n_bins=5)
+rs.pages.ReliabilityDisplay.from_predictions(data.labels, proba, head.classes_, n_bins=5)
 plt.show()
 
 # %%
 # Confusions
 # ----------
-# :class:`~rankshot.plots.ConfusionDisplay`: one row per true class, one column per predicted class.
+# :class:`~rankshot.pages.ConfusionDisplay`: one row per true class, one column per predicted class.
 
 predicted = head.predict(data.scores)
-rs.plots.ConfusionDisplay.from_predictions(data.labels, predicted)
+rs.pages.ConfusionDisplay.from_predictions(data.labels, predicted)
 plt.show()
 
 # %%
 # A comparison of methods
 # -----------------------
-# :class:`~rankshot.plots.ComparisonDisplay`: an estimate with its interval for each.
+# :class:`~rankshot.pages.ComparisonDisplay`: an estimate with its interval for each.
 
 bootstrap = Bootstrap(data.labels)
 heads = {
@@ -84,16 +84,16 @@ heads = {
 results = {
     name: bootstrap.interval(one.predict(data.scores) == data.labels) for name, one in heads.items()
 }
-rs.plots.ComparisonDisplay.from_results(results, chance=1 / len(head.classes_))
+rs.pages.ComparisonDisplay.from_results(results, chance=1 / len(head.classes_))
 plt.show()
 
 # %%
 # An explanation
 # --------------
-# :class:`~rankshot.plots.ExplanationDisplay`: one bar per seen class. A bar to the right supports
+# :class:`~rankshot.pages.ExplanationDisplay`: one bar per seen class. A bar to the right supports
 # the predicted class.
 
 why = rs.explain(head, data.scores[:1])[0]
-rs.plots.ExplanationDisplay.from_explanation(why)
+rs.pages.ExplanationDisplay.from_explanation(why)
 plt.show()
 print(f"predicted: {why.target}, true class: {data.labels[0]}")

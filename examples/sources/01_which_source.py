@@ -39,7 +39,7 @@ new = collect_sources(load_panel, load_panel().target_names, load_panel().items)
 shown = ["WordNet", "Wikipedia", "GloVe 100d", "panel, similar", "panel, photographs"]
 orders = [rs.borda(new[name].select(target="frog")).order for name in shown]
 frog = rs.Rankings.from_orders(orders, items=load_panel().items, sources=shown)
-rs.plots.RankingsDisplay.from_rankings(frog, k=6)
+rs.pages.RankingsDisplay.from_rankings(frog, k=6)
 
 # %%
 # The sources disagree about what resembles a frog. WordNet knows relatives, and 17 classes tie for
@@ -79,7 +79,7 @@ right = mark_right(sources, classifier, images[is_held_out], labels[is_held_out]
 rehearsed = {name: average_classes(labels[is_held_out], hits) for name, hits in right.items()}
 for name, accuracy in rehearsed.items():
     print(f"{name:<19}{accuracy}")
-rs.plots.ComparisonDisplay.from_results(rehearsed, chance=1 / 20)
+rs.pages.ComparisonDisplay.from_results(rehearsed, chance=1 / 20)
 
 # %%
 # The panel's rankings are far better than all others. Among the others, the intervals overlap.
@@ -134,7 +134,7 @@ right = mark_right(new, classifier, data.new, data.new_label)
 results = {name: average_classes(data.new_label, hits) for name, hits in right.items()}
 for name, accuracy in results.items():
     print(f"{name:<19}{accuracy}")
-rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
+rs.pages.ComparisonDisplay.from_results(results, chance=1 / 10)
 
 # %%
 # The rehearsal was correct about the panel. It called the other differences uncertain, and indeed

@@ -167,7 +167,7 @@ columns = {
     "without flags": rs.kemeny(kept.select(target="cat"), method="exact").order[:8],
 }
 shown = rs.Rankings.from_orders(columns.values(), sources=list(columns))
-rs.plots.RankingsDisplay.from_rankings(shown)
+rs.pages.RankingsDisplay.from_rankings(shown)
 
 # %%
 print("target   W, all   W, without flags   consensus")

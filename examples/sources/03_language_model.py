@@ -114,7 +114,7 @@ print(f"{len(rankings)} rankings, of {len(rankings.rater_names)} raters")
 # Look at one class first. The colours show that all raters mention the same classes, in different
 # orders.
 
-rs.plots.RankingsDisplay.from_rankings(rankings, "cat", k=8)
+rs.pages.RankingsDisplay.from_rankings(rankings, "cat", k=8)
 
 # %%
 # Kendall's W is 1 if all raters agree. For random lists it would be 1/4 on average, since there are
@@ -146,7 +146,7 @@ results = {
 results["all four raters"] = measure(rankings)
 for name, accuracy in results.items():
     print(f"{name:<16}{accuracy}")
-rs.plots.ComparisonDisplay.from_results(results, chance=1 / 10)
+rs.pages.ComparisonDisplay.from_results(results, chance=1 / 10)
 
 # %%
 # The four raters together are about as accurate as the best of them. Without labelled images, you

@@ -2,7 +2,7 @@
 
 ``import rankshot as rs`` loads nothing else: each public name is imported when it is first used.
 The names are listed in ``__init__.pyi``, here and in each subpackage. ``__all__`` has what a person
-types; the subpackages (``rs.plots``, ``rs.metrics``, …) have the rest.
+types; the subpackages (``rs.pages``, ``rs.metrics``, …) have the rest.
 """
 
 import lazy_loader
@@ -10,7 +10,7 @@ import lazy_loader
 __version__ = "0.3.0"
 
 _MODULES = {
-    *("datasets", "recognition", "jobs", "metrics", "plots", "ranking", "report"),
+    *("datasets", "recognition", "jobs", "metrics", "pages", "ranking"),
     *("sources", "survey", "zeroshot"),
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,10 +1,9 @@
 from . import (
     datasets as datasets,
     jobs as jobs,
-    plots as plots,
+    pages as pages,
     ranking as ranking,
     recognition as recognition,
-    report as report,
     sources as sources,
     survey as survey,
     zeroshot as zeroshot,

@@ -60,7 +60,7 @@ def test_texts_name_only_options_that_exist():
     known = {name for command in commands for each in command.params for name in each.opts}
     found = {}
     for path in Path(rs.__file__).parent.rglob("*.py"):
-        if path.parent.name == "plots":
+        if path.parent.name == "pages":
             # Colours of style sheets are named in the same way.
             continue
         text = path.read_text(encoding="utf-8")

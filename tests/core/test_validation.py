@@ -41,19 +41,19 @@ REFUSED = [
     *((require_number, x, "x must be a number, not") for x in (np.array([1.0]), 10**400)),
     *((require_whole_number, x, "x must be a whole number from 1 on") for x in (0, True, 1.0, "1")),
     *((require_whole_numbers, x, "x must be whole numbers, not") for x in ([1, 2.5], "1")),
-    (refuse_masked, np.ma.array([1, 2], mask=[0, 1]), "x: row 1 is masked"),
+    (refuse_masked, np.ma.array([1, 2], mask=[0, 1]), "row 1: x must have no masked cell"),
     (refuse_masked, list(np.ma.array(np.ones((2, 2)), mask=[[0, 0], [1, 0]])), "row 1, column 0"),
     *((lambda _, x: require_generator(x), x, "random_state must be") for x in ("0", -1, 1.5, True)),
     (lambda what, x: require_choice(what, x, ["newton"]), None, "x must be one of 'newton', not"),
     (
         lambda what, x: require_choice(what, x, ["newton", "mm"]),
         "newtn",
-        "x must be one of 'newton', 'mm', not 'newtn' (did you mean 'newton'?)",
+        "x must be one of 'newton', 'mm', not 'newtn'; did you mean 'newton'?",
     ),
     *((require_names, x, "x must be a sequence of names") for x in ("ab", {"a"}, 3)),
     *((require_names, x, "x must be non-empty text") for x in (["a", ""], [1.5])),
-    (require_names, ["a", "b", "a"], "x names 'a' more than once"),
-    (require_names, [], "x is empty"),
+    (require_names, ["a", "b", "a"], "x must name each only once"),
+    (require_names, [], "x must name at least one"),
 ]
 
 

@@ -71,13 +71,16 @@ ARGUMENTS = [
         orders([["a"], ["b", NAN]], None),
         "ranking 1: an item must be a name, not nan: leave missing",
     ),
-    (orders([["a"]], ["a", "b", "a"]), "items names 'a' more than once"),
+    (orders([["a"]], ["a", "b", "a"]), "items must name each only once"),
     (orders([["a"]], "abc"), "items must be a sequence of names, not 'abc'"),
-    (orders([], None), "items is empty"),
+    (orders([], None), "items must name at least one"),
     # Columns
     (orders(TWO, weights=[1, -2]), "ranking 1: the weight -2.0 is not a finite number of 0 or"),
     (orders(TWO, weights=[1, 2, 3]), "weights must have one entry for each of 2 rankings, not 3"),
-    (orders(TWO, weights=np.ma.array([1, 2], mask=[0, 1])), "weights: row 1 is masked"),
+    (
+        orders(TWO, weights=np.ma.array([1, 2], mask=[0, 1])),
+        "row 1: weights must have no masked cell",
+    ),
     (
         orders(TWO, targets=["x", 0.5]),
         "ranking 1: target must be a whole number or text that is not empty, not 0.5",
@@ -90,7 +93,7 @@ ARGUMENTS = [
     (positions([[1, 2, 3], [0, 0, NAN]]), "ranking 1: the ranking is empty"),
     (positions([[1, 2]]), "positions must have one column for each of the 3 items, not shape"),
     (scores([[1, 2, NAN]]), "ranking 0, item 'c': scores must be numbers (with kind=\"subset\""),
-    (scores(MASKED), "scores: row 1, column 1 is masked"),
+    (scores(MASKED), "row 1, column 1: scores must have no masked cell"),
     (numbers([[0, 1], [2, 2]]), "ranking 1: item 'c' is listed more than once"),
     (numbers([[0, 1], [2, 3]]), "ranking 1: no item has the number 3"),
     # Pairs
@@ -128,7 +131,7 @@ ARGUMENTS = [
     (lambda: rs.PlackettLuce.from_worths({"b": 0}), "worth of 'b' must be positive"),
     (lambda: WORTHS.sample(0), "n must be a whole number from 1 to 2147483648, not 0"),
     (lambda: rs.Mallows.from_center(["a", "b"], -1), "spread must be 0 or more, not -1"),
-    (lambda: rs.Mallows.from_center(["a", "a"], 1), "center names 'a' more than once"),
+    (lambda: rs.Mallows.from_center(["a", "a"], 1), "center must name each only once"),
     (lambda: rs.BabingtonSmith(regularization=0).fit(VOTES), "positive and finite, not 0"),
     (lambda: rs.BabingtonSmith().fit(TIED), "cannot be fitted to ties"),
     (log_odds([[0, 1], [1, 0]]), "'a' over 'b' is 1.0, and of 'b' over 'a' 1.0"),

@@ -15,14 +15,12 @@ import pytest
 from PIL import Image
 
 from rankshot import RankshotError
+from rankshot.core.images import MAX_PIXELS, ignore_pillow_warnings, read_image
 from rankshot.recognition import Preprocessing
 from rankshot.recognition.images import (
-    MAX_PIXELS,
     PRESETS,
     as_preprocessing,
     fit_to_shape,
-    ignore_pillow_warnings,
-    read_image,
 )
 from tiny_models import BLUE, RED, two_halves, write_images
 

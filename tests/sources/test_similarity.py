@@ -88,7 +88,10 @@ def test_values_are_read_by_name_and_cannot_be_changed():
     [
         (lambda: rs.Similarity([[1.0]], ["x"], ITEMS), "need a table of numbers of that shape"),
         (lambda: rs.Similarity([[1, np.inf, 2]], ["x"], ITEMS), "of 'x' and 'b' is infinite"),
-        (lambda: rs.Similarity([[1, 2, 3]], ["x"], ["a", "a", "b"]), "items names 'a' more"),
+        (
+            lambda: rs.Similarity([[1, 2, 3]], ["x"], ["a", "a", "b"]),
+            "items must name each only once",
+        ),
         (lambda: rs.Similarity([[1, 2, 3]], ["x"], ITEMS)["x", "aa"], "no 'aa' in the table"),
         (
             lambda: rs.arithmetic_mean(rs.Similarity([[1, 2, 3]], ["x"], ITEMS)),
@@ -142,7 +145,7 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
     ("content", "message"),
     [
         ("target\ncat\n", r"mine.csv: the columns must be the targets and the items, not 'target'"),
-        ("target,a,a\ncat,1,2\n", "mine.csv: items names 'a' more than once"),
+        ("target,a,a\ncat,1,2\n", "mine.csv: items must name each only once"),
         ("target,a\ncat,1\ncat,1\n", "mine.csv:3: the target 'cat' occurs twice"),
         ("target,a,b\ncat,1,x\n", "mine.csv:2: 'b' is 'x'; similarities must be finite numbers"),
     ],

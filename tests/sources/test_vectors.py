@@ -219,7 +219,7 @@ def test_permuting_permutes_and_equal_vectors_tie(rows, random):
         (lambda: WordVectors({"a": [1, 2], "b": [1]}), "vector of '[ab]' must be a row of finite"),
         (lambda: WordVectors({"a": [np.nan], "b": [1]}), "vector of 'a' must be a row of finite"),
         (lambda: WordVectors("glove.txt"), "not 'glove.txt'; WordVectors.from_file reads files"),
-        (lambda: ClassVectors(["a", "a"], [[1], [2]]), "names names 'a' more than once"),
+        (lambda: ClassVectors(["a", "a"], [[1], [2]]), "names must name each only once"),
         (lambda: ClassVectors(["a", "b"], [[1]]), r"2 names need a table of 2 rows, not shape"),
         (lambda: Embedding(Model(), template="a photo"), "'a photo' has no {}"),
     ],

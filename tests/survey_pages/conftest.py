@@ -1,7 +1,7 @@
 import pytest
-from pages import Watch, serve_study, small_study
 
 from chromium import launch_chromium
+from pages import Watch, serve_study, small_study
 
 PHONE = {"width": 360, "height": 740}
 

@@ -2,8 +2,8 @@
 
 import pytest
 from axe import check
-from pages import arrive, begin, choose, send, serve_study, skip, small_study, unranked_names
 
+from pages import arrive, begin, choose, send, serve_study, skip, small_study, unranked_names
 from rankshot.survey.store.people import set_state
 from rankshot.survey.study import ExtraQuestion, Question
 

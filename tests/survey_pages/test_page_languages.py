@@ -2,8 +2,8 @@
 
 import pytest
 from axe import TOO_WIDE, load_axe, violations
-from pages import ANIMALS, begin_in_any_language, serve_study, small_study
 
+from pages import ANIMALS, begin_in_any_language, serve_study, small_study
 from rankshot.survey.study import Question, Translation
 
 pytestmark = pytest.mark.slow

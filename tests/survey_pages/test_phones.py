@@ -4,6 +4,8 @@ from contextlib import ExitStack
 from functools import cache
 
 import pytest
+from PIL import Image
+
 from pages import (
     arrive,
     begin,
@@ -14,8 +16,6 @@ from pages import (
     small_study,
     unranked_names,
 )
-from PIL import Image
-
 from rankshot.survey.study import ItemImage, Question, Translation
 
 pytestmark = pytest.mark.slow

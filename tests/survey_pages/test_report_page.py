@@ -5,10 +5,10 @@ import pytest
 from axe import check
 
 import rankshot as rs
-from rankshot.report.contents import ExplainedInput, Report
-from rankshot.report.images import Outcomes, Thumbnail, build_gallery, choose_images
-from rankshot.report.page import find_similar_classes, render_report, summarize_rankings
-from rankshot.report.predictions import count_predictions, evaluate_predictions
+from rankshot.pages.contents import ExplainedInput, Report
+from rankshot.pages.images import Outcomes, Thumbnail, build_gallery, choose_images
+from rankshot.pages.page import find_similar_classes, render_report, summarize_rankings
+from rankshot.pages.predictions import count_predictions, evaluate_predictions
 
 pytestmark = pytest.mark.slow
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"

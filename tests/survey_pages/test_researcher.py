@@ -2,8 +2,8 @@
 
 import pytest
 from axe import check
-from pages import serve_study, small_study
 
+from pages import serve_study, small_study
 from rankshot.survey.store.people import exclude
 from rankshot.survey.study import Question
 

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from pages import begin, begin_in_any_language, ranked_names, serve_study, small_study
 
+from pages import begin, begin_in_any_language, ranked_names, serve_study, small_study
 from rankshot.survey.study import Question, Translation
 
 pytestmark = pytest.mark.slow

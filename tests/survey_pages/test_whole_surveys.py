@@ -4,6 +4,8 @@ import re
 
 import pytest
 from axe import check
+from PIL import Image
+
 from pages import (
     ANIMALS,
     ODD,
@@ -25,8 +27,6 @@ from pages import (
     tab_to,
     unranked_names,
 )
-from PIL import Image
-
 from rankshot.survey.study import ItemImage, Question
 
 

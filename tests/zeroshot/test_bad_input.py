@@ -42,8 +42,8 @@ def bad(call, message):
 SCORES = [
     bad(
         lambda: Scores(ROW, ITEMS, "one vs one"),
-        "kind must be one of 'multiclass', 'one-vs-rest', 'one-vs-one', not 'one vs one' "
-        "(did you mean 'one-vs-one'?)",
+        "kind must be one of 'multiclass', 'one-vs-rest', 'one-vs-one', not 'one vs one'"
+        "; did you mean 'one-vs-one'?",
     ),
     bad(
         lambda: Scores(ROW, ITEMS[:3]),

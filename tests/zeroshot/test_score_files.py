@@ -124,7 +124,7 @@ def test_one_vs_one_is_known_by_its_columns(tmp_path, classes, columns, named, k
     [
         ("id,a\n", r"s\.csv: the table has no rows"),
         ("id\n1\n", r"s\.csv: expected one column per seen class, and at most one named 'id'"),
-        ("id,a,a\n1,2,3\n", r"s\.csv: the header names 'a' more than once"),
+        ("id,a,a\n1,2,3\n", r"s\.csv: the header must name each only once, not 'a'"),
         ("id,a,b\nx,1,2\ny,,2\n", r"s\.csv:3: 'a' is empty; scores must be finite numbers"),
         ("id,a,b\nx,1,2\ny,3,1e31\n", r"s\.csv:3: 'b' is 1e\+31; numbers must be less than 1e\+30"),
         ("id,a\nx,1\ny,2\nx,3\ny,2\n", r"s\.csv: 2 ids more than once: 'x', 'y'; every input"),

@@ -238,7 +238,7 @@ def check_output(path: Path | None, endings: Sequence[str], *inputs: Path | None
 
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
-    from rankshot.report.page import require_jinja2
+    from rankshot.pages.page import require_jinja2
 
     check_output(path, (".html", ".htm"))
     require_jinja2()

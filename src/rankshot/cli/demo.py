@@ -6,12 +6,12 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rankshot import datasets, ranking, report
+from rankshot import datasets, pages, ranking
 from rankshot.cli.console import check_folder, check_page, print_table, progress_bar, refuse, say
 from rankshot.core.errors import format_share, quote_names
 
 if TYPE_CHECKING:
-    from rankshot.report.contents import MethodComparison
+    from rankshot.pages.contents import MethodComparison
 
 PAGE, PHOTOGRAPHS, RANKINGS = "report.html", "photographs", "photographs.jsonl"
 
@@ -51,7 +51,7 @@ def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> N
 
 def _write_comparison(page: Path) -> None:
     """Compare all methods, print the accuracies and write the report."""
-    from rankshot.report.demo import demo_report, run_demo
+    from rankshot.datasets.demo import demo_report, run_demo
     from rankshot.zeroshot.metrics import accuracy
 
     with progress_bar() as bar:
@@ -66,7 +66,7 @@ def _write_comparison(page: Path) -> None:
         f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
         f"{found.predicted} with all questions; the accuracy is {format_share(reached)}."
     )
-    report.write_page(report.render_report(demo_report(found)), page)
+    pages.write_page(pages.render_report(demo_report(found)), page)
     say(f"report written to {page}")
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from rankshot import core, ranking, recognition, report, zeroshot
+from rankshot import core, pages, ranking, recognition, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.cli.heads import HeadOptions, infer_score_type, read_new_rankings, read_rankings_of
 from rankshot.cli.recognise import ENDING, LABELLED, MANIFEST
@@ -217,7 +217,7 @@ def _find_labels(head: zeroshot.WeightedMean, names: Any, inputs: zeroshot.Score
     merged: Any = zeroshot.ProbabilisticRanking(k=k, posterior="consensus").fit(
         head.rankings_.top(k)
     )
-    found = report.find_similar_classes(merged.consensus_, k)
+    found = pages.find_similar_classes(merged.consensus_, k)
     pairs = () if found is None else found.pairs[:SHOWN]
     lines = [f"{a} and {b}: {format_share(far)}" for a, b, far in pairs]
     _print("most similar new classes (0 is the same ranking)", lines or ["none"])

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from rankshot import core, plots, ranking, report
+from rankshot import core, pages, ranking
 from rankshot.cli.consensus import (
     COLUMNS,
     TABLE_OPTIONS,
@@ -134,7 +134,7 @@ def leaderboard(
         )
     if plot is not None:
         # Too many items for a plot are refused before anything is printed or written.
-        figure = plots.WorthsDisplay.from_leaderboard(boards[""]).figure_
+        figure = pages.WorthsDisplay.from_leaderboard(boards[""]).figure_
     for name, board in boards.items():
         _print_board(board, name)
     if category:
@@ -144,7 +144,7 @@ def leaderboard(
         say(f"leaderboard written to {output}")
     if html is not None:
         raters = _find_raters(rankings, next(iter(boards.values())))
-        report.write_page(report.render_board(boards, title=votes.stem, raters=raters), html)
+        pages.write_page(pages.render_board(boards, title=votes.stem, raters=raters), html)
         say(f"page written to {html}")
     if plot is not None:
         with replace_file(plot) as stream:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from rankshot import ranking, report as pages, zeroshot
+from rankshot import pages, ranking, zeroshot
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.heads import (
     EXAMPLES,
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankshot.report.contents import Evaluation
-    from rankshot.report.images import Outcomes, Thumbnail
+    from rankshot.pages.contents import Evaluation
+    from rankshot.pages.images import Outcomes, Thumbnail
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
@@ -132,9 +132,9 @@ def report(
         extension.
     """
     from rankshot.jobs.score_parts import read_origin
-    from rankshot.report.contents import EVIDENCE, EXAMPLES, LEAD_WITH_MORE
-    from rankshot.report.images import Outcomes, build_gallery
-    from rankshot.report.predictions import explain_outcomes
+    from rankshot.pages.contents import EVIDENCE, EXAMPLES, LEAD_WITH_MORE
+    from rankshot.pages.images import Outcomes, build_gallery
+    from rankshot.pages.predictions import explain_outcomes
 
     check_page(output)
     # A missing folder has an ending as well, which is not what is wrong with it.
@@ -367,7 +367,7 @@ def _read_images(
     images: Path | None, outcomes: Outcomes, ids: list[str]
 ) -> tuple[dict[int, Thumbnail], str, list[str]]:
     """Choose inputs that have an image, and read these only; say how, and what is missing."""
-    from rankshot.report.images import ImageFolder, read_images
+    from rankshot.pages.images import ImageFolder, read_images
 
     if images is None:
         return {}, "", []

@@ -91,7 +91,7 @@ def status(study: Path, *, database: str | None = None, pilot: bool = False) -> 
 
 def _name_places(row: TargetProgress) -> tuple[Any, ...]:
     """Return the consensus, with short names and, if known, the intervals of their places."""
-    from rankshot.report.formatting import shorten
+    from rankshot.pages.formatting import shorten
 
     places = {place.item: f" [{place.best}-{place.worst}]" for place in row.places}
 

@@ -24,7 +24,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 class RankshotError(ValueError):
-    """Invalid input, or a result that is not defined; the message names the offending value.
+    """Every error that the package raises on purpose: bad input, or a result that is undefined.
 
     Examples
     --------
@@ -34,6 +34,78 @@ class RankshotError(ValueError):
         ...
     rankshot.core.errors.UnknownItemError: ranking 0: unknown item 'dgo' (did you mean 'dog'?)
     """
+
+
+class _NoValue:
+    def __repr__(self) -> str:
+        return "NO_VALUE"
+
+
+NO_VALUE = _NoValue()
+"""The value of an `InputError` about a parameter that is missing, or too large to show."""
+
+
+class InputError(RankshotError):
+    """Bad input, as data: which parameter, which value, and which rule it breaks.
+
+    The message is the sentence that these fields make: "decay must be 0 or more, not -1", or
+    "item='dgo' is not one of the items" for a rule that does not begin with "must". The command
+    replaces the parameter by its option: "--decay must be 0 or more, not -1".
+
+    Parameters
+    ----------
+    parameter : str
+        The name of the parameter, as a caller types it.
+    value : object
+        The value that breaks the rule: the single cell, name or number, not the table around it.
+        `NO_VALUE` if there is none to show.
+    rule : str
+        The rest of the sentence: "must be 0 or more", "is not one of the items".
+    where : str
+        The place in the input: "votes.csv, line 3", "ranking 0".
+    hint : str
+        What to do about it, if the rule does not say so.
+
+    Examples
+    --------
+    >>> from rankshot.core.errors import InputError
+    >>> error = InputError("decay", -1, "must be 0 or more", where="settings.json")
+    >>> print(error)
+    settings.json: decay must be 0 or more, not -1
+    >>> error.parameter, error.value
+    ('decay', -1)
+    """
+
+    def __init__(
+        self, parameter: str, value: object, rule: str, where: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(parameter, value, rule, where, hint)
+        self.parameter = parameter
+        self.value = value
+        self.rule = rule
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.format(self.parameter)
+
+    def format(self, parameter: str) -> str:
+        """Message in which the parameter has another name, such as that of an option.
+
+        Examples
+        --------
+        >>> from rankshot.core.errors import InputError
+        >>> InputError("decay", -1, "must be 0 or more").format("--decay")
+        '--decay must be 0 or more, not -1'
+        """
+        if self.value is NO_VALUE:
+            sentence = f"{parameter} {self.rule}"
+        elif self.rule.startswith("must"):
+            sentence = f"{parameter} {self.rule}, not {short_repr(self.value)}"
+        else:
+            sentence = f"{parameter}={short_repr(self.value)} {self.rule}"
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{sentence}{self.hint and f'; {self.hint}'}"
 
 
 class UnknownItemError(RankshotError):
@@ -73,10 +145,14 @@ class RowError(RankshotError):
 @contextmanager
 def prefix_errors(*where: object) -> Iterator[None]:
     """Put files, or other places, before the message of a `RankshotError` in the block."""
+    place = " and ".join(map(str, where))
     try:
         yield
+    except InputError as error:
+        error.where = f"{place}, {error.where}" if error.where else place
+        raise
     except RankshotError as error:
-        raise RankshotError(f"{' and '.join(map(str, where))}: {error}") from None
+        raise RankshotError(f"{place}: {error}") from None
 
 
 def short_repr(value: object) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError, quote_names, suggest_name
 
 Seed = int | np.random.Generator | None
 
@@ -34,7 +34,7 @@ def require_number(
         if not isinstance(value, (str, bytes, bool, np.bool_)) and np.shape(value) == ():
             number = float(value)
     if number is None:
-        raise RankshotError(f"{what} must be a number, not {short_repr(value)}")
+        raise InputError(what, value, "must be a number")
     rules = []
     if least is not None:
         rules.append((number >= least, f"{least:g} or more"))
@@ -46,7 +46,7 @@ def require_number(
         rules.append((number < below, "finite" if below == np.inf else f"below {below:g}"))
     if not all(holds for holds, _ in rules):
         text = " and ".join(text for _, text in rules)
-        raise RankshotError(f"{what} must be {text}, not {short_repr(value)}")
+        raise InputError(what, value, f"must be {text}")
     return number
 
 
@@ -54,9 +54,7 @@ def require_whole_number(what: str, value: int, most: float = np.inf, *, least: 
     """Return a whole number from ``least`` to ``most``, or raise with what was passed instead."""
     if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
         limit = f"to {most}" if most < np.inf else "on"
-        raise RankshotError(
-            f"{what} must be a whole number from {least} {limit}, not {short_repr(value)}"
-        )
+        raise InputError(what, value, f"must be a whole number from {least} {limit}")
     return int(value)
 
 
@@ -68,7 +66,7 @@ def require_whole_numbers(what: str, values: ArrayLike) -> NDArray[Any]:
     except ValueError:
         numbers = np.empty(0)
     if not np.issubdtype(numbers.dtype, np.integer):
-        raise RankshotError(f"{what} must be whole numbers, not {short_repr(values)}")
+        raise InputError(what, values, "must be whole numbers")
     return numbers
 
 
@@ -80,7 +78,7 @@ def refuse_masked(what: str, values: object) -> None:
     if isinstance(values, np.ma.MaskedArray) and (hidden := np.ma.getmaskarray(values)).any():
         cell = np.argwhere(hidden)[0].tolist()
         where = ", ".join(f"{x} {i}" for x, i in zip(("row", "column"), cell, strict=False))
-        raise RankshotError(f"{what}: {where} is masked: give it a value")
+        raise InputError(what, NO_VALUE, "must have no masked cell", where=where)
 
 
 def require_generator(random_state: Seed) -> np.random.Generator:
@@ -88,9 +86,7 @@ def require_generator(random_state: Seed) -> np.random.Generator:
     with suppress(TypeError, ValueError):
         if not isinstance(random_state, (bool, np.bool_)):
             return np.random.default_rng(random_state)
-    raise RankshotError(
-        f"random_state must be a seed, a Generator or None, not {short_repr(random_state)}"
-    )
+    raise InputError("random_state", random_state, "must be a seed, a Generator or None")
 
 
 def require_choice(what: str, value: object, choices: Iterable[str]) -> str:
@@ -99,9 +95,7 @@ def require_choice(what: str, value: object, choices: Iterable[str]) -> str:
     if isinstance(value, str) and value in choices:
         return str(value)
     hint = suggest_name(value, choices) if isinstance(value, str) else ""
-    raise RankshotError(
-        f"{what} must be one of {quote_names(choices)}, not {short_repr(value)}{hint}"
-    )
+    raise InputError(what, value, f"must be one of {quote_names(choices)}", hint=hint.strip(" ()"))
 
 
 def require_module(name: str, what: str, extra: str) -> Any:
@@ -120,17 +114,17 @@ def require_module(name: str, what: str, extra: str) -> Any:
 def as_names(labels: Iterable[object], what: str = "items") -> tuple[str, ...]:
     """Return labels as distinct, non-empty text; whole numbers become their digits."""
     if isinstance(labels, (str, bytes, set, frozenset)) or not isinstance(labels, Iterable):
-        raise RankshotError(f"{what} must be a sequence of names, not {short_repr(labels)}")
+        raise InputError(what, labels, "must be a sequence of names")
     names: dict[str, None] = {}
     for label in labels:
         name = as_name(label)
         if name is None:
-            raise RankshotError(f"{what} must be non-empty text, not {short_repr(label)}")
+            raise InputError(what, label, "must be non-empty text")
         if name in names:
-            raise RankshotError(f"{what} names {short_repr(name)} more than once")
+            raise InputError(what, name, "must name each only once")
         names[name] = None
     if not names:
-        raise RankshotError(f"{what} is empty")
+        raise InputError(what, NO_VALUE, "must name at least one")
     return tuple(names)
 
 

@@ -19,9 +19,9 @@ from scipy.sparse import issparse
 
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.files import read_lines
+from rankshot.core.images import ENDINGS
 from rankshot.core.tables import ID, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
-from rankshot.recognition.images import ENDINGS
 from rankshot.recognition.model import Takes
 
 INPUT_COLUMNS = {"texts": "text", "images": "path"}

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import RankshotError, RowError, format_count, format_share, short_repr
+from rankshot.core.images import ignore_pillow_warnings, read_image, require_pillow
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
 from rankshot.recognition.images import (
@@ -25,9 +26,6 @@ from rankshot.recognition.images import (
     Preprocessing,
     as_preprocessing,
     fit_to_shape,
-    ignore_pillow_warnings,
-    read_image,
-    require_pillow,
 )
 from rankshot.recognition.inputs import Input, Skipped, open_inputs
 from rankshot.recognition.model import Model, fingerprint, join_lines, open_model

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 
 from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.core.tables import read_columns
-from rankshot.recognition.images import ENDINGS as IMAGE_ENDINGS
+from rankshot.pages.images import ImageFolder, Thumbnail
 from rankshot.recognition.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
-from rankshot.report.images import ImageFolder, Thumbnail
 from rankshot.zeroshot.scores import Scores, class_scores
 
 SOUNDS = {

@@ -9,10 +9,10 @@ import numpy as np
 
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer
-from rankshot.report.contents import EXAMPLES, LEAD_WITH_MORE, Report
-from rankshot.report.images import Outcomes, build_gallery, read_images
-from rankshot.report.page import render_report, write_page
-from rankshot.report.predictions import count_predictions, write_verdict
+from rankshot.pages.contents import EXAMPLES, LEAD_WITH_MORE, Report
+from rankshot.pages.images import Outcomes, build_gallery, read_images
+from rankshot.pages.page import render_report, write_page
+from rankshot.pages.predictions import count_predictions, write_verdict
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
 from rankshot.zeroshot.files.predictions import open_predictions

@@ -11,3 +11,15 @@ from .predictions import (
     evaluate_predictions as evaluate_predictions,
     write_verdict as write_verdict,
 )
+from .ranking_plots import (
+    GroupsDisplay as GroupsDisplay,
+    PrecedenceDisplay as PrecedenceDisplay,
+    RankingsDisplay as RankingsDisplay,
+    WorthsDisplay as WorthsDisplay,
+)
+from .result_plots import (
+    ComparisonDisplay as ComparisonDisplay,
+    ConfusionDisplay as ConfusionDisplay,
+    ExplanationDisplay as ExplanationDisplay,
+    ReliabilityDisplay as ReliabilityDisplay,
+)

@@ -5,8 +5,8 @@ import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_self_contained
 
 import rankshot as rs
-from rankshot.report import render_board
-from rankshot.report.boards import find_preliminary
+from rankshot.pages import render_board
+from rankshot.pages.boards import find_preliminary
 
 pytest.importorskip("jinja2")
 

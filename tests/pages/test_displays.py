@@ -65,7 +65,7 @@ def make_votes(n_items, n=40):
 
 def test_worths_have_comparison_intervals():
     board = rs.leaderboard(make_votes(5), random_state=0)
-    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
+    axes = rs.pages.WorthsDisplay.from_leaderboard(board).ax_
     points = axes.lines[0]
     assert points.get_xdata() == pytest.approx(board.log_worths)
     segments = np.array(axes.collections[0].get_segments())
@@ -79,10 +79,10 @@ def test_worths_have_comparison_intervals():
 def test_names_are_readable():
     votes = make_votes(10)
     board = rs.leaderboard(votes, n_draws=10, random_state=0)
-    axes = rs.plots.WorthsDisplay.from_leaderboard(board).ax_
+    axes = rs.pages.WorthsDisplay.from_leaderboard(board).ax_
     assert len(names_at(axes.yaxis)) == 10
     assert_readable(axes, axes.yaxis)
-    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
+    axes = rs.pages.PrecedenceDisplay.from_rankings(votes).ax_
     assert_readable(axes, axes.xaxis, axes.yaxis)
 
 
@@ -91,7 +91,7 @@ def test_rankings_are_side_by_side():
     votes = rs.Rankings.from_orders(
         [["a", ["b", "c"], "d"], ["d", "a", "e"]], items=list("abcde"), sources=["WordNet", "me"]
     )
-    axes = rs.plots.RankingsDisplay.from_rankings(votes).ax_
+    axes = rs.pages.RankingsDisplay.from_rankings(votes).ax_
     cells = {(*text.get_position(), text.get_text()) for text in axes.texts}
     assert cells == {
         *((0, 0, "a"), (0, 1, "= b"), (0, 2, "= c"), (0, 3, "d")),
@@ -110,7 +110,7 @@ def test_precedence_is_a_share_of_the_rankings_that_order_both():
     votes = rs.Rankings.from_orders(
         [["a", "b"], ["b", "a"], ["b", "c"]], kind="subset", weights=[3, 1, 2]
     )
-    axes = rs.plots.PrecedenceDisplay.from_rankings(votes).ax_
+    axes = rs.pages.PrecedenceDisplay.from_rankings(votes).ax_
     shares = axes.images[0].get_array()
     order = names_at(axes.yaxis)
     a, b, c = (order.index(item) for item in "abc")
@@ -133,7 +133,7 @@ def test_precedence_is_a_share_of_the_rankings_that_order_both():
 def test_groups_by_worths_or_by_places(attribute, values, drawn):
     models = [SimpleNamespace(items_=tuple("abc"), **{attribute: row}) for row in values]
     mixture = SimpleNamespace(models_=models, weights_=[0.3, 0.7])
-    axes = rs.plots.GroupsDisplay.from_mixture(mixture).ax_
+    axes = rs.pages.GroupsDisplay.from_mixture(mixture).ax_
     assert names_at(axes.yaxis) == ["c", "b", "a"]
     assert [line.get_xdata().tolist() for line in axes.lines] == drawn
     legend = [text.get_text() for text in axes.get_legend().get_texts()]
@@ -151,7 +151,7 @@ def draw_probabilities(rng, n=500):
 
 def test_discs_are_the_bins_and_their_numbers(rng):
     y, proba = draw_probabilities(rng)
-    display = rs.plots.ReliabilityDisplay.from_predictions(y, proba, NAMES, n_bins=5, name="head")
+    display = rs.pages.ReliabilityDisplay.from_predictions(y, proba, NAMES, n_bins=5, name="head")
     confidence = proba.max(axis=1)
     right = np.array(NAMES)[proba.argmax(axis=1)] == y
     wanted, counts = [], []
@@ -179,7 +179,7 @@ def test_discs_are_the_bins_and_their_numbers(rng):
 def test_cells_are_counts_and_colours_are_shares_of_the_row():
     y_true = ["a"] * 4 + ["b"] * 2 + ["c"]
     y_pred = ["a", "a", "a", "b", "c", "b", "c"]
-    display = rs.plots.ConfusionDisplay.from_predictions(y_true, y_pred)
+    display = rs.pages.ConfusionDisplay.from_predictions(y_true, y_pred)
     assert display.confusion.tolist() == [[3, 1, 0], [0, 1, 1], [0, 0, 1]]
     cells = {(*text.get_position()[::-1], text.get_text()) for text in display.ax_.texts}
     assert cells == {(0, 0, "3"), (0, 1, "1"), (1, 1, "1"), (1, 2, "1"), (2, 2, "1")}
@@ -196,7 +196,7 @@ def test_of_many_classes_the_most_confused_are_drawn():
     wrong = np.arange(20) < np.arange(1, 61)[:, None] // 4
     y_pred = y_true.reshape(100, 20).copy()
     y_pred[:60][wrong] = np.repeat(classes[1:61], 20).reshape(60, 20)[wrong]
-    display = rs.plots.ConfusionDisplay.from_predictions(y_true, y_pred.ravel())
+    display = rs.pages.ConfusionDisplay.from_predictions(y_true, y_pred.ravel())
     gone = (y_pred != classes[:, None]).sum(axis=1)
     come = np.array([(y_pred == name).sum() for name in classes]) - (20 - gone)
     times = gone + come
@@ -218,7 +218,7 @@ RESULTS = {
 
 
 def test_results_are_sorted_with_their_intervals_and_chance():
-    display = rs.plots.ComparisonDisplay.from_results(RESULTS, chance=0.1)
+    display = rs.pages.ComparisonDisplay.from_results(RESULTS, chance=0.1)
     wanted = np.array([RESULTS[name] for name in display.names])
     assert display.names == [
         "a method with a name that is much longer than others",
@@ -233,12 +233,12 @@ def test_results_are_sorted_with_their_intervals_and_chance():
     assert chance.get_xdata() == [0.1, 0.1]
     assert display.ax_.yaxis.get_inverted()
     assert_inside(display)
-    assert len(rs.plots.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
+    assert len(rs.pages.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
 
 
 def test_a_heading_has_no_mark():
     cells = np.array([[np.nan] * 3, [0.1, 0.0, 0.2], [0.3, 0.2, 0.4]])
-    display = rs.plots.ComparisonDisplay(["method", "a", "b"], cells).plot()
+    display = rs.pages.ComparisonDisplay(["method", "a", "b"], cells).plot()
     np.testing.assert_allclose(display.ax_.lines[0].get_xdata(), cells[:, 0])
     labels = display.ax_.get_yticklabels()
     assert [label.get_fontweight() for label in labels] == ["bold", "normal", "normal"]
@@ -256,7 +256,7 @@ def test_a_rehearsal_shows_what_was_tried_and_chosen():
         rs.Scores(scores, names), names[label], near.to_rankings()
     )
     _, ax = plt.subplots()
-    display = rs.plots.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25, ax=ax)
+    display = rs.pages.ComparisonDisplay.from_rehearsal(rehearsal, chance=0.25, ax=ax)
     assert display.ax_ is ax
     chosen = [name for name in display.names if name.endswith(" (chosen)")]
     assert len(chosen) == 1
@@ -295,13 +295,13 @@ def bars_of(axes):
 
 
 def test_bars_are_the_contributions():
-    display = rs.plots.ExplanationDisplay.from_explanation(make_explanation())
+    display = rs.pages.ExplanationDisplay.from_explanation(make_explanation())
     assert bars_of(display.ax_) == [("lion", 1.5), ("fox", 0.25), ("bus", -0.5)]
     assert texts_of(display.ax_) == ["+1.50", "+0.25", "-0.50"]
     assert display.ax_.get_title() == "cat (80.0%) rather than the average class"
     assert_inside(display)
     many = make_explanation(items=tuple((f"c{i:02}", 20.0 - i) for i in range(20)))
-    bars = bars_of(rs.plots.ExplanationDisplay.from_explanation(many).ax_)
+    bars = bars_of(rs.pages.ExplanationDisplay.from_explanation(many).ax_)
     assert bars == [*many.items[:15], ("5 others", 15.0)]
 
 
@@ -310,7 +310,7 @@ def test_bars_are_the_contributions():
 
 def list_displays(name="cat", ax=None):
     votes = rs.Rankings.from_orders([[name, "b"], ["b", name]], sources=[name, "x"])
-    plots = rs.plots
+    plots = rs.pages
     return [
         plots.ReliabilityDisplay.from_predictions(
             ["a"], [[0.9, 0.1]], ["a", "b"], name=name, ax=ax
@@ -357,8 +357,8 @@ def test_svg_stands_beside_others_on_a_page():
     assert displays[-1].to_svg("<the> title", width=4) == svg
 
 
-R, C = rs.plots.ReliabilityDisplay.from_predictions, rs.plots.ConfusionDisplay.from_predictions
-M, V = rs.plots.ComparisonDisplay.from_results, rs.plots.RankingsDisplay.from_rankings
+R, C = rs.pages.ReliabilityDisplay.from_predictions, rs.pages.ConfusionDisplay.from_predictions
+M, V = rs.pages.ComparisonDisplay.from_results, rs.pages.RankingsDisplay.from_rankings
 
 
 @pytest.mark.parametrize(
@@ -370,10 +370,10 @@ M, V = rs.plots.ComparisonDisplay.from_results, rs.plots.RankingsDisplay.from_ra
         (lambda: C(["a"], ["b"], labels=["c", "b"]), "none of the labels 'c', 'b' is in y_true"),
         (lambda: M({"WordNet": (0.4, 0.5, 0.3)}), "'WordNet': expected .* low <= high, not"),
         (
-            lambda: rs.plots.ExplanationDisplay.from_explanation([make_explanation()]),
+            lambda: rs.pages.ExplanationDisplay.from_explanation([make_explanation()]),
             "explain returns a list of them",
         ),
-        (lambda: rs.plots.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
+        (lambda: rs.pages.PrecedenceDisplay.from_rankings(None), "expected Rankings, not None"),
         (lambda: V(rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"])), "several targets"),
     ],
 )

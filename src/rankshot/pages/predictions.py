@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count
-from rankshot.plots.results import ConfusionDisplay, ReliabilityDisplay
-from rankshot.report.contents import Evaluation, ExplainedInput, PredictionOverview
-from rankshot.report.formatting import (
+from rankshot.pages.contents import Evaluation, ExplainedInput, PredictionOverview
+from rankshot.pages.formatting import (
     Bar,
     Html,
     PairLine,
@@ -25,7 +24,8 @@ from rankshot.report.formatting import (
     make_bars,
     sort_largest_first,
 )
-from rankshot.report.images import Outcomes, Thumbnail
+from rankshot.pages.images import Outcomes, Thumbnail
+from rankshot.pages.result_plots import ConfusionDisplay, ReliabilityDisplay
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import (
@@ -76,7 +76,7 @@ def evaluate_predictions(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import evaluate_predictions
+    >>> from rankshot.pages import evaluate_predictions
     >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
     >>> found = evaluate_predictions(
     ...     np.array(["cat", "dog"]), np.array(["cat", "cat"]), proba, ["cat", "dog"])
@@ -113,7 +113,7 @@ def count_predictions(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import count_predictions
+    >>> from rankshot.pages import count_predictions
     >>> proba = np.array([[0.9, 0.1], [0.6, 0.4], [0.05, 0.95]])
     >>> found = count_predictions(np.array(["cat", "cat", "dog"]), proba, ["cat", "dog"])
     >>> found.counts, found.median_confidence
@@ -211,7 +211,7 @@ def write_verdict(
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import evaluate_predictions, write_verdict
+    >>> from rankshot.pages import evaluate_predictions, write_verdict
     >>> truth, predicted = np.array(["cat", "dog"]), np.array(["cat", "cat"])
     >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
     >>> text = write_verdict(evaluate_predictions(truth, predicted, proba, ["cat", "dog"]))
@@ -242,8 +242,8 @@ def list_findings(found: Evaluation) -> list[str]:
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.report import evaluate_predictions
-    >>> from rankshot.report.predictions import list_findings
+    >>> from rankshot.pages import evaluate_predictions
+    >>> from rankshot.pages.predictions import list_findings
     >>> truth = np.repeat(["octopus", "squid"], 20)
     >>> predicted = np.repeat(["octopus", "squid"], [3, 37])
     >>> proba = np.eye(2)[(predicted == "squid").astype(int)]

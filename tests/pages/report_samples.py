@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from rankshot.pages.contents import Evaluation, ExplainedInput
+from rankshot.pages.images import ShownInput, Thumbnail
 from rankshot.ranking.rater_agreement import TargetSummary
-from rankshot.report.contents import Evaluation, ExplainedInput
-from rankshot.report.images import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.ranking.distances import compare_common_items
-from rankshot.ranking.matrices import restrict_items
-from rankshot.report.page import find_similar_classes, format_consensus, summarize_rankings
-from rankshot.report.predictions import (
+from rankshot.pages.page import find_similar_classes, format_consensus, summarize_rankings
+from rankshot.pages.predictions import (
     count_predictions,
     evaluate_predictions,
     format_overview,
@@ -15,6 +13,8 @@ from rankshot.report.predictions import (
     list_steps,
     write_verdict,
 )
+from rankshot.ranking.distances import compare_common_items
+from rankshot.ranking.matrices import restrict_items
 from rankshot.zeroshot.metrics import Interval, wilson_interval
 
 CLASSES = ["cat", "dog", "ship"]

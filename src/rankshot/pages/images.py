@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, format_count, short_repr
-from rankshot.recognition.images import (
+from rankshot.core.images import (
     ENDINGS,
     ignore_pillow_warnings,
     read_image,
     require_pillow,
 )
-from rankshot.report.formatting import format_percent, sort_largest_first
+from rankshot.pages.formatting import format_percent, sort_largest_first
 from rankshot.zeroshot.explanation import Explanation
 
 Labels = NDArray[np.str_]

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import RankshotError, quote_names, short_repr
 from rankshot.core.validation import as_names
-from rankshot.plots.axes import (
+from rankshot.pages.axes import (
     COLOURS,
     GRID,
     LETTER,
@@ -78,7 +78,7 @@ class ReliabilityDisplay(Display):
     --------
     >>> import rankshot as rs
     >>> proba = [[.9, .1], [.7, .3], [.2, .8]]
-    >>> display = rs.plots.ReliabilityDisplay.from_predictions(
+    >>> display = rs.pages.ReliabilityDisplay.from_predictions(
     ...     ["cat", "dog", "dog"], proba, ["cat", "dog"], n_bins=2, name="my head")
     >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
     ['calibrated', 'my head, calibration error 13.3%']
@@ -180,7 +180,7 @@ class ConfusionDisplay(Display):
     --------
     >>> import rankshot as rs
     >>> truth, predicted = ["cat", "cat", "dog"], ["cat", "dog", "dog"]
-    >>> display = rs.plots.ConfusionDisplay.from_predictions(truth, predicted)
+    >>> display = rs.pages.ConfusionDisplay.from_predictions(truth, predicted)
     >>> display.confusion.tolist()
     [[1, 1], [0, 1]]
     """
@@ -274,7 +274,7 @@ class ComparisonDisplay(Display):
     --------
     >>> import rankshot as rs
     >>> from rankshot.zeroshot.metrics import wilson_interval
-    >>> display = rs.plots.ComparisonDisplay.from_results(
+    >>> display = rs.pages.ComparisonDisplay.from_results(
     ...     {"ConSE": wilson_interval(40, 100), "WeightedMean": wilson_interval(52, 100)},
     ...     chance=0.1)
     >>> display.names
@@ -374,7 +374,7 @@ class ExplanationDisplay(Display):
     ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
     >>> head = rs.WeightedMean().fit(rankings)
     >>> why = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
-    >>> display = rs.plots.ExplanationDisplay.from_explanation(why)
+    >>> display = rs.pages.ExplanationDisplay.from_explanation(why)
     >>> display.ax_.get_title()
     'cat (97.4%) rather than the average class'
     """

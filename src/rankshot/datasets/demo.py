@@ -19,18 +19,18 @@ from rankshot.datasets import (
     load_thumbnails,
 )
 from rankshot.datasets.embedded import QUESTIONS
-from rankshot.ranking.rankings import Rankings
-from rankshot.report.contents import MethodComparison, MethodRow, Report
-from rankshot.report.formatting import format_interval
-from rankshot.report.images import (
+from rankshot.pages.contents import MethodComparison, MethodRow, Report
+from rankshot.pages.formatting import format_interval
+from rankshot.pages.images import (
     Outcomes,
     Thumbnail,
     build_gallery,
     choose_images,
     describe_choice,
 )
-from rankshot.report.page import find_similar_classes, summarize_rankings
-from rankshot.report.predictions import evaluate_predictions, explain_outcomes, write_verdict
+from rankshot.pages.page import find_similar_classes, summarize_rankings
+from rankshot.pages.predictions import evaluate_predictions, explain_outcomes, write_verdict
+from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
 from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking

@@ -14,11 +14,8 @@ from rankshot import __version__
 from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
-from rankshot.ranking.distances import compare_common_items
-from rankshot.ranking.rankings import Rankings
-from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
-from rankshot.report.contents import ExplainedInput, MethodComparison, Report, SimilarClasses
-from rankshot.report.formatting import (
+from rankshot.pages.contents import ExplainedInput, MethodComparison, Report, SimilarClasses
+from rankshot.pages.formatting import (
     Bar,
     PairLine,
     format_factor,
@@ -29,8 +26,8 @@ from rankshot.report.formatting import (
     shorten,
     sort_largest_first,
 )
-from rankshot.report.images import format_gallery
-from rankshot.report.predictions import (
+from rankshot.pages.images import format_gallery
+from rankshot.pages.predictions import (
     format_calibration,
     format_classes,
     format_confusions,
@@ -39,6 +36,9 @@ from rankshot.report.predictions import (
     list_findings,
     list_steps,
 )
+from rankshot.ranking.distances import compare_common_items
+from rankshot.ranking.rankings import Rankings
+from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
 from rankshot.zeroshot.explanation import MAX_SHOWN
 from rankshot.zeroshot.metrics import find_lowest_pairs
 
@@ -54,7 +54,7 @@ def render_report(report: Report) -> str:
 
     Examples
     --------
-    >>> from rankshot.report import Report, render_report
+    >>> from rankshot.pages import Report, render_report
     >>> page = render_report(Report("Cats & dogs", notes=("A remark.",)))
     >>> "<h1>Cats &amp; dogs</h1>" in page, "A remark." in page
     (True, True)
@@ -112,7 +112,7 @@ def write_page(page: str, path: str | Path) -> None:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from rankshot.report import Report, render_report, write_page
+    >>> from rankshot.pages import Report, render_report, write_page
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "report.html")
     ...     write_page(render_report(Report("Cats and dogs")), path)
@@ -136,7 +136,7 @@ def _make_environment(jinja2: Any) -> Any:
         # The colours are those of the pages of surveys and reviews.
         loader=jinja2.ChoiceLoader(
             [
-                jinja2.PackageLoader("rankshot.report"),
+                jinja2.PackageLoader("rankshot.pages"),
                 jinja2.PackageLoader("rankshot.web", "static"),
             ]
         ),
@@ -228,7 +228,7 @@ def summarize_rankings(
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report import summarize_rankings
+    >>> from rankshot.pages import summarize_rankings
     >>> votes = rs.Rankings.from_orders(
     ...     [["lion", "fox"], ["fox", "lion"], ["lion", "bus"]], items=["bus", "fox", "lion"],
     ...     targets="cat", raters=["ann", "bob", "cy"])
@@ -293,7 +293,7 @@ def find_similar_classes(consensus: Rankings, k: int) -> SimilarClasses | None:
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report import find_similar_classes
+    >>> from rankshot.pages import find_similar_classes
     >>> rankings = rs.Rankings.from_orders(
     ...     [["fox", "cat", "bus"], ["cat", "fox", "bus"], ["bus", "cat", "fox"]],
     ...     targets=["dog", "wolf", "car"])

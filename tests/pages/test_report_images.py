@@ -13,8 +13,8 @@ from PIL import Image, PngImagePlugin
 from report_samples import THUMBNAIL
 
 from rankshot import RankshotError
-from rankshot.report.contents import Report
-from rankshot.report.images import (
+from rankshot.pages.contents import Report
+from rankshot.pages.images import (
     ImageFolder,
     Outcomes,
     ShownInput,
@@ -22,7 +22,7 @@ from rankshot.report.images import (
     choose_images,
     find_supporters,
 )
-from rankshot.report.page import render_report
+from rankshot.pages.page import render_report
 from rankshot.zeroshot.explanation import Explanation
 from tiny_models import two_halves
 

@@ -12,7 +12,7 @@ from html_walker import HOSTILE, Walker, check_accessible, check_same_markup, ch
 from report_samples import EVALUATION, EXAMPLE, GALLERY, THUMBNAIL, summary
 
 from rankshot import RankshotError
-from rankshot.report.contents import (
+from rankshot.pages.contents import (
     ExplainedInput,
     MethodComparison,
     MethodRow,
@@ -20,9 +20,9 @@ from rankshot.report.contents import (
     Report,
     SimilarClasses,
 )
-from rankshot.report.images import ShownInput
-from rankshot.report.page import format_explanations, render_report, write_page
-from rankshot.report.predictions import format_classes
+from rankshot.pages.images import ShownInput
+from rankshot.pages.page import format_explanations, render_report, write_page
+from rankshot.pages.predictions import format_classes
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, find_largest_confusions, find_lowest_pairs
 
@@ -249,7 +249,7 @@ def contrast(a, b):
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_contrast_is_enough_for_weak_eyes(mode):
     """WCAG 2.2, level AA: 4.5 for text, 3 for marks."""
-    homes = {"rankshot.web": "static/base.css", "rankshot.report": "templates/style.css"}
+    homes = {"rankshot.web": "static/base.css", "rankshot.pages": "templates/style.css"}
     styles = [files(package).joinpath(name).read_text("utf-8") for package, name in homes.items()]
     number = ["light", "dark"].index(mode)
     chosen = [re.findall(r":root \{([^}]*)\}", style)[number] for style in styles]

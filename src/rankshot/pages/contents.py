@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.pages.images import ShownInput, Thumbnail
 from rankshot.ranking.rater_agreement import TargetSummary
-from rankshot.report.images import ShownInput, Thumbnail
 from rankshot.zeroshot.explanation import Explanation
 from rankshot.zeroshot.metrics import Interval, Reliability
 
@@ -148,7 +148,7 @@ class Report:
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report import Report
+    >>> from rankshot.pages import Report
     >>> votes = rs.Rankings.from_orders(
     ...     [["lion", "fox"], ["lion", "bus"]], items=["bus", "fox", "lion"], targets="cat")
     >>> Report("My classes", consensuses=tuple(rs.summarize(votes))).consensuses[0].target

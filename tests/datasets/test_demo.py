@@ -6,9 +6,9 @@ import pytest
 import rankshot as rs
 from command_line import rankshot, run_well
 from rankshot.datasets import load_photographs, load_thumbnails
-from rankshot.report.demo import DR, DS, PR, demo_report, run_demo
-from rankshot.report.images import Thumbnail
-from rankshot.report.page import render_report
+from rankshot.datasets.demo import DR, DS, PR, demo_report, run_demo
+from rankshot.pages.images import Thumbnail
+from rankshot.pages.page import render_report
 from rankshot.zeroshot.metrics import expected_calibration_error
 
 pytestmark = pytest.mark.slow
@@ -51,7 +51,7 @@ def test_the_numbers(demo):
 def test_the_command_writes_photographs_with_their_rankings_and_a_report(
     demo, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("rankshot.report.demo.run_demo", lambda announce: demo)
+    monkeypatch.setattr("rankshot.datasets.demo.run_demo", lambda announce: demo)
     monkeypatch.chdir(tmp_path)
     # A second run replaces what the first has written.
     for _ in range(2):

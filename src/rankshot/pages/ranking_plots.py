@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.errors import RankshotError, quote_names
-from rankshot.plots.axes import (
+from rankshot.pages.axes import (
     COLOURS,
     GRID,
     LIGHT,
@@ -75,7 +75,7 @@ class RankingsDisplay(Display):
     >>> votes = rs.Rankings.from_orders(
     ...     [["leopard", "tiger", "fox"], ["tiger", ["fox", "leopard"]]], targets="cat",
     ...     sources=["WordNet", "survey"])
-    >>> display = rs.plots.RankingsDisplay.from_rankings(votes, "cat")
+    >>> display = rs.pages.RankingsDisplay.from_rankings(votes, "cat")
     >>> [text.get_text() for text in display.ax_.texts]
     ['leopard', 'tiger', 'fox', 'tiger', '= fox', '= leopard']
     """
@@ -193,7 +193,7 @@ class PrecedenceDisplay(Display):
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "a", "c"]], weights=[3, 1])
-    >>> display = rs.plots.PrecedenceDisplay.from_rankings(votes)
+    >>> display = rs.pages.PrecedenceDisplay.from_rankings(votes)
     >>> [text.get_text() for text in display.ax_.texts]
     ['75', '100', '25', '100', '0', '0']
     """
@@ -260,7 +260,7 @@ class WorthsDisplay(Display):
     --------
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
-    >>> display = rs.plots.WorthsDisplay.from_leaderboard(rs.leaderboard(votes))
+    >>> display = rs.pages.WorthsDisplay.from_leaderboard(rs.leaderboard(votes))
     >>> display.ax_.get_xlabel()
     'log-worth, with 95% comparison intervals'
     """
@@ -304,7 +304,7 @@ class WorthsDisplay(Display):
         --------
         >>> import rankshot as rs
         >>> model = rs.PlackettLuce.from_worths({"a": 1, "b": 4, "c": 2})
-        >>> rs.plots.WorthsDisplay.from_model(model).items
+        >>> rs.pages.WorthsDisplay.from_model(model).items
         ['b', 'c', 'a']
         """
         order = np.lexsort((np.array(model.items_), -model.log_worths_))
@@ -353,7 +353,7 @@ class GroupsDisplay(Display):
     >>> import rankshot as rs
     >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["c", "b", "a"]], weights=[30, 10])
     >>> mixture = rs.RankingMixture(n_starts=2, random_state=0).fit(votes)
-    >>> display = rs.plots.GroupsDisplay.from_mixture(mixture)
+    >>> display = rs.pages.GroupsDisplay.from_mixture(mixture)
     >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
     ['group 1 (75%)', 'group 2 (25%)']
     """

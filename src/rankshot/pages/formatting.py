@@ -35,7 +35,7 @@ def shorten(text: str, letters: int) -> str:
 
     Examples
     --------
-    >>> from rankshot.report.formatting import shorten
+    >>> from rankshot.pages.formatting import shorten
     >>> shorten("leopard", 8), shorten("snow leopard", 8)
     ('leopard', 'snow le…')
     """
@@ -47,7 +47,7 @@ def format_percent(share: float, digits: int = 1) -> str:
 
     Examples
     --------
-    >>> from rankshot.report.formatting import format_percent
+    >>> from rankshot.pages.formatting import format_percent
     >>> format_percent(0.4451), format_percent(0.4451, digits=0)
     ('44.5%', '45%')
     """
@@ -59,7 +59,7 @@ def format_interval(interval: Interval) -> str:
 
     Examples
     --------
-    >>> from rankshot.report.formatting import format_interval
+    >>> from rankshot.pages.formatting import format_interval
     >>> from rankshot.zeroshot.metrics import Interval
     >>> format_interval(Interval(0.445, 0.43, 0.461))
     '44.5% (95% interval 43.0–46.1%)'
@@ -75,7 +75,7 @@ def format_factor(log_factor: float) -> str:
 
     Examples
     --------
-    >>> from rankshot.report.formatting import format_factor
+    >>> from rankshot.pages.formatting import format_factor
     >>> format_factor(0.7), format_factor(-0.7), format_factor(0.02), format_factor(27.5)
     ('×2.0', '÷2.0', '×1.02', '×10¹²')
     """

@@ -1,4 +1,4 @@
-"""HTML reports: one self-contained page from a result."""
+"""Reports and plots, in one style."""
 
 import lazy_loader
 

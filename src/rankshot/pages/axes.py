@@ -106,7 +106,7 @@ class Display:
         Examples
         --------
         >>> import rankshot as rs
-        >>> display = rs.plots.ComparisonDisplay.from_results({"ConSE": (0.4, 0.3, 0.5)})
+        >>> display = rs.pages.ComparisonDisplay.from_results({"ConSE": (0.4, 0.3, 0.5)})
         >>> display.to_svg("Accuracy")[:24]
         '<svg class="chart" role='
         """

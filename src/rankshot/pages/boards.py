@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.plots.rankings import PrecedenceDisplay, WorthsDisplay
+from rankshot.pages.formatting import Html, format_percent
+from rankshot.pages.page import render_page
+from rankshot.pages.predictions import MAX_LINES
+from rankshot.pages.ranking_plots import PrecedenceDisplay, WorthsDisplay
 from rankshot.ranking.models.board import Leaderboard
 from rankshot.ranking.models.leaderboard import Leaderboards
 from rankshot.ranking.models.rater_reliability import RaterReliability
-from rankshot.report.formatting import Html, format_percent
-from rankshot.report.page import render_page
-from rankshot.report.predictions import MAX_LINES
 
 FIRST_ROWS = 30
 """Items of a table that are not folded, and of a chart or a heat map."""
@@ -46,7 +46,7 @@ def render_board(
     Examples
     --------
     >>> import rankshot as rs
-    >>> from rankshot.report import render_board
+    >>> from rankshot.pages import render_board
     >>> votes = rs.Rankings.from_orders([["tea", "cocoa"], ["cocoa", "tea"]], weights=[30, 10])
     >>> page = render_board(rs.leaderboard(votes), title="Drinks & more")
     >>> "<h1>Drinks &amp; more</h1>" in page, "tea is clearly better than" in page
