@@ -45,19 +45,11 @@ from .sources import (
 )
 from .zeroshot import (
     BatchRefinement as BatchRefinement,
-    ConSE as ConSE,
-    DeterministicRanking as DeterministicRanking,
-    DirectSimilarity as DirectSimilarity,
+    LinearHead as LinearHead,
     ProbabilisticRanking as ProbabilisticRanking,
-    Rehearsal as Rehearsal,
     Scores as Scores,
     SeenAndNew as SeenAndNew,
     WeightedMean as WeightedMean,
-    ZeroShotClassifier as ZeroShotClassifier,
-    explain as explain,
-    export_onnx as export_onnx,
-    load_head as load_head,
-    metrics as metrics,
     scores_of as scores_of,
 )
 

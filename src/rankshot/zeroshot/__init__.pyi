@@ -1,26 +1,9 @@
-from . import metrics as metrics
-from .classifier import ZeroShotClassifier as ZeroShotClassifier
+from . import metrics as metrics, paper as paper
+from .batch_refinement import BatchRefinement as BatchRefinement
 from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
-from .evidence import word_evidence as word_evidence
-from .examples import ExampleFacts as ExampleFacts
-from .explanation import Explanation as Explanation, explain as explain
-from .files.predictions import (
-    open_predictions as open_predictions,
-    read_predictions as read_predictions,
-    read_truth as read_truth,
-)
-from .files.score_tables import open_scores as open_scores
-from .heads.base import BaseHead as BaseHead
-from .heads.batch_refinement import BatchRefinement as BatchRefinement
-from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
-from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
-from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
-from .heads.similarity_heads import ConSE as ConSE, DirectSimilarity as DirectSimilarity
-from .heads.weighted_mean import WeightedMean as WeightedMean
-from .metrics import Bootstrap as Bootstrap
-from .onnx_export import Exported as Exported, export_onnx as export_onnx
-from .plan import Plan as Plan, load_head as load_head
-from .rehearsal import Rehearsal as Rehearsal
+from .linear_head import LinearHead as LinearHead
+from .paper import ProbabilisticRanking as ProbabilisticRanking
 from .scores import Scores as Scores
-from .suggestions import Suggestions as Suggestions, suggest as suggest
+from .seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
+from .weighted_mean import WeightedMean as WeightedMean
