@@ -45,11 +45,18 @@ from .sources import (
 )
 from .zeroshot import (
     BatchRefinement as BatchRefinement,
+    Knowledge as Knowledge,
     LinearHead as LinearHead,
     ProbabilisticRanking as ProbabilisticRanking,
+    Rehearsal as Rehearsal,
     Scores as Scores,
     SeenAndNew as SeenAndNew,
     WeightedMean as WeightedMean,
+    ZeroShotClassifier as ZeroShotClassifier,
+    explain as explain,
+    export_onnx as export_onnx,
+    load_head as load_head,
+    metrics as metrics,
     scores_of as scores_of,
 )
 

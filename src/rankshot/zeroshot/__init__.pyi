@@ -1,9 +1,26 @@
 from . import metrics as metrics, paper as paper
 from .batch_refinement import BatchRefinement as BatchRefinement
-from .decide import Top as Top
+from .classifier import ZeroShotClassifier as ZeroShotClassifier
+from .decide import Predictor as Predictor, Top as Top
 from .estimator_scores import scores_of as scores_of
+from .evidence import word_evidence as word_evidence
+from .examples import ExampleFacts as ExampleFacts
+from .explanation import Explanation as Explanation, explain as explain
+from .files.predictions import (
+    open_predictions as open_predictions,
+    read_predictions as read_predictions,
+    read_truth as read_truth,
+)
+from .files.score_tables import open_scores as open_scores
+from .forecast import Forecast as Forecast, Trial as Trial
+from .knowledge import Knowledge as Knowledge, load_head as load_head
 from .linear_head import LinearHead as LinearHead
+from .metrics import Bootstrap as Bootstrap
+from .onnx_export import Exported as Exported, export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking
+from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
 from .seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
+from .settings import Settings as Settings
+from .suggestions import Suggestions as Suggestions, suggest as suggest
 from .weighted_mean import WeightedMean as WeightedMean

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import Array
-from rankshot.core.errors import InputError, format_count, quote_names
 from rankshot.core.validation import require_choice, require_number
 from rankshot.zeroshot.decide import Predictor, most_probable
 from rankshot.zeroshot.evidence import find_log_factor
@@ -227,7 +226,7 @@ class BatchRefinement(Predictor, BaseEstimator):
             offsets=base.offsets / base.temperature + offsets,
             temperature=temperature,
             kind=table.kind,
-            about={**head.about, "batch": n},
+            about={**head.about, "batch": {"n": n}},
         )
         return self
 
@@ -405,29 +404,23 @@ def refine_batch(
     scores: Scores,
     examples: Examples | None = None,
     batch: bool | Literal["auto"] = "auto",
-) -> tuple[LinearHead, str]:
-    """A head that a batch has refined, or the head as it was, and a sentence that says why.
+) -> LinearHead:
+    """A head that a batch has refined, or the head as it was.
 
-    With "auto", a batch is used if there are at least five inputs per class.
+    With "auto", a batch is used if there are at least five inputs per class. What was done is in
+    ``about`` of the head: the number of inputs, of those whose label changes, and the classes that
+    no input seems to be of; or why inputs are classified one at a time.
     """
     fitted = head if isinstance(head, LinearHead) else head.head_
     n, L = len(scores), len(fitted.classes)
-    if batch not in (True, False, "auto"):
-        raise InputError("batch", batch, 'must be True, False or "auto"')
     if batch is False or L < 2:
-        return fitted, ""
+        return fitted
+    reason = describe_small_batch(n, L)
     if batch == "auto" and n < LEAST_PER_CLASS * L:
-        return fitted, (
-            f"batch: inputs are classified one at a time; {LEAST_PER_CLASS * L} or more inputs "
-            f"({LEAST_PER_CLASS} per class) are classified jointly"
-        )
-    if problem := describe_small_batch(n, L):
-        return fitted, f"batch: inputs are classified one at a time, since {problem}"
+        reason = f"{LEAST_PER_CLASS * L} or more are classified jointly ({LEAST_PER_CLASS} per class)"
+    if reason:
+        return fitted.with_about(batch={"n": n, "reason": reason})
     refined = BatchRefinement(head).fit(scores, examples)
-    n_changed = n - round(refined.agreement_ * n)
+    changed = n - round(refined.agreement_ * n)
     absent = refined.classes_[refined.frequencies_ * n < 1].tolist()
-    return refined.head_, (
-        f"batch: the {n:,} inputs are classified jointly: this changes "
-        f"{format_count(n_changed, 'label')} ({n_changed / n:.0%})"
-        + f". No input seems to be of {quote_names(absent)}" * bool(absent)
-    )
+    return refined.head_.with_about(batch={"n": n, "changed": changed, "absent": absent})

@@ -21,7 +21,7 @@ from scipy.stats import norm
 from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import InputError, suggest_name
 from rankshot.zeroshot.evidence import Weighed, measure_loss
-from rankshot.zeroshot.linear_head import scale_features
+from rankshot.zeroshot.formula import scale_features
 from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
 
 Floats = NDArray[np.float64]

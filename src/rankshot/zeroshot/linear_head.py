@@ -20,16 +20,15 @@ from rankshot.core.arrays import (
     Library,
     device_of,
     log_softmax,
-    numpy_dtype,
     other_library,
     row_blocks,
-    row_norm,
     to_library,
 )
-from rankshot.core.errors import NO_VALUE, InputError, RankshotError, quote_names
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import as_names, require_number
 from rankshot.zeroshot.decide import Predictor
-from rankshot.zeroshot.head_files import HeadFile, read_head_file, write_head_file
+from rankshot.zeroshot.formula import evaluate, scale_features
+from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, inverse_std
 
 if TYPE_CHECKING:
@@ -252,7 +251,7 @@ class LinearHead(Predictor):
             raise RankshotError(
                 f"to_torch needs {error.name}: pip install 'rankshot[transformers]'"
             ) from None
-        return TorchHead(self)
+        return TorchHead(self.seen, self.classes, self.constants(), self.temperature)
 
     # ---- Other values that follow from it
 
@@ -331,25 +330,6 @@ class LinearHead(Predictor):
     def from_file(cls, file: HeadFile) -> LinearHead:
         """The head in a file; what a fit cannot make is refused."""
         return cls(**file.values, **file.arrays)
-
-
-def evaluate(
-    f: Array, features: Array | None, evidence: Array | None, c: Constants, xp: Library
-) -> Array:
-    """The formula of a `LinearHead` in any library, from its constants ``c``."""
-    product = f @ c["scores"]
-    scale = inverse_std(f, xp, product[:, -1:])
-    result = product[:, :-1] * scale + c["offsets"]
-    if features is not None:
-        result = result + scale_features(features, c["usual_features"], xp) @ c["features"]
-    return result if evidence is None else result + evidence @ c["evidence"]
-
-
-def scale_features(features: Array, usual: Array, xp: Library) -> Array:
-    """Features less their usual values, with length 1 in each row."""
-    centered = features - usual
-    length = row_norm(centered, xp)
-    return centered / xp.where(length > 0, length, 1.0)
 
 
 def _full_precision(xp: Library) -> AbstractContextManager[object]:
