@@ -77,6 +77,7 @@ test-lowest: $(LOWEST)/.test
 dist: $(VENV)/.dist
 	rm -rf dist
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/python -m build --outdir dist/survey survey
 	$(BIN)/python scripts/check_dist.py $(EXTRAS)
 
 core-alone:
@@ -158,20 +159,20 @@ $(VENV)/.core: $(BIN)/python pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.core
-	$(PIP) --editable '.[cli,report]'
+	$(PIP) --editable '.[cli]'
 	touch $@
 
 # In one call: each takes a while to find out what is there.
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[docs,release,test]'
+$(VENV)/.test: $(BIN)/python pyproject.toml survey/pyproject.toml constraints.txt
+	$(PIP) --editable '.[docs,release,test]' --editable './survey[postgresql]'
 	touch $(VENV)/.core $(VENV)/.docs $(VENV)/.dist $@
 
 $(VENV)/.reproduce: $(VENV)/.core
-	$(PIP) --editable '.[glove,plot]'
+	$(PIP) --editable '.[cli,vectors]'
 	touch $@
 
 $(VENV)/.bench: $(VENV)/.core
-	$(PIP) --editable '.[bench]'
+	$(PIP) --editable '.[bench]' --editable './survey[postgresql]'
 	touch $@
 
 $(VENV)/.docs: $(VENV)/.core

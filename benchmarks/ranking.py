@@ -99,7 +99,7 @@ def leaderboard_of_pairs(rng: np.random.Generator) -> Result:
     votes = rs.Rankings.from_pairs(*pairs, items=range(100))
     model = rs.PlackettLuce(regularization=0)
 
-    def make_board() -> rs.ranking.Leaderboard:
+    def make_board() -> rs.leaderboards.Leaderboard:
         board = rs.leaderboard(votes, model)
         assert board.rank_intervals.shape == (100, 2)
         return board

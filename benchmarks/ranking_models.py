@@ -124,7 +124,7 @@ def from_file(rng: np.random.Generator, n: int, at_least: float) -> Result:
         votes = pd.read_csv(path)
         return evalica.bradley_terry(votes.model_a, votes.model_b, votes.winner.map(winners))
 
-    def board(path: Path) -> rs.ranking.Leaderboard:
+    def board(path: Path) -> rs.leaderboards.Leaderboard:
         return rs.leaderboard(path, rs.PlackettLuce(regularization=1e-6), ties="half")
 
     with TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ example uses EfficientNet-Lite0 as it is and recognises raccoons, rockets and te
 class, it needs a short list of the ImageNet classes that resemble it most. Nothing is trained, and
 no photograph of a new class is needed before the first prediction.
 
-The network comes with ``pip install 'rankshot[images,plot]'``.
+The network comes with ``pip install 'rankshot[cli,onnx]'``.
 """
 
 # %%

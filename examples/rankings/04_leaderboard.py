@@ -48,7 +48,7 @@ rs.pages.WorthsDisplay.from_leaderboard(board)
 # ------------------
 # The intervals in the plot are made for comparisons of two models. The column *better* counts the
 # models that a model is clearly better than, adjusted for all comparisons. For one pair,
-# :meth:`~rankshot.ranking.Leaderboard.compare` gives the numbers.
+# :meth:`~rankshot.leaderboards.Leaderboard.compare` gives the numbers.
 
 for first, second in [board.items[0:2], board.items[2:4]]:
     found = board.compare(first, second)

@@ -84,13 +84,13 @@ plt.show()
 # %%
 # Which judge differs?
 # --------------------
-# :func:`~rankshot.ranking.rater_reliability` compares the votes of each judge with a model of all
-# other votes. *Agreement* is the share of votes for the item that the others prefer, and *expected*
-# is this share for a judge like the others. *Reliability* is 1 for such a judge and 0.5 for random
-# votes:
+# :func:`~rankshot.leaderboards.rater_reliability` compares the votes of each judge with a model of
+# all other votes. *Agreement* is the share of votes for the item that the others prefer, and
+# *expected* is this share for a judge like the others. *Reliability* is 1 for such a judge and 0.5
+# for random votes:
 
 votes = rs.Rankings.from_votes(path)
-reliabilities = rs.ranking.rater_reliability(votes)
+reliabilities = rs.leaderboards.rater_reliability(votes)
 print("judge     agreement  expected  reliability  p-value")
 for one in reliabilities:
     print(f"{one.rater:<9}{one.agreement:10.2f}{one.expected:10.2f}", end="")

@@ -10,8 +10,8 @@ import lazy_loader
 __version__ = "0.3.0"
 
 _MODULES = {
-    *("datasets", "recognition", "jobs", "metrics", "pages", "ranking"),
-    *("sources", "survey", "zeroshot"),
+    *("datasets", "recognition", "jobs", "leaderboards", "metrics", "pages", "ranking"),
+    *("sources", "zeroshot"),
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in __all__ if name not in _MODULES]

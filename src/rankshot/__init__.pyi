@@ -1,19 +1,22 @@
 from . import (
     datasets as datasets,
     jobs as jobs,
+    leaderboards as leaderboards,
     pages as pages,
     ranking as ranking,
     recognition as recognition,
     sources as sources,
-    survey as survey,
     zeroshot as zeroshot,
 )
 from .core import (
     RankshotError as RankshotError,
 )
+from .leaderboards import (
+    DavidsonLuce as DavidsonLuce,
+    leaderboard as leaderboard,
+)
 from .ranking import (
     BabingtonSmith as BabingtonSmith,
-    DavidsonLuce as DavidsonLuce,
     Mallows as Mallows,
     PlackettLuce as PlackettLuce,
     RankingMixture as RankingMixture,
@@ -24,8 +27,6 @@ from .ranking import (
     copeland as copeland,
     kemeny as kemeny,
     kendall_distance as kendall_distance,
-    leaderboard as leaderboard,
-    leaderboards as leaderboards,
     read_rankings as read_rankings,
     schulze as schulze,
     summarize as summarize,

@@ -5,8 +5,8 @@ import pytest
 from html_walker import HOSTILE, Walker, check_accessible, check_self_contained
 
 import rankshot as rs
-from rankshot.pages import render_board
-from rankshot.pages.boards import find_preliminary
+from rankshot.leaderboards import render_board
+from rankshot.leaderboards.page import find_preliminary
 
 pytest.importorskip("jinja2")
 
@@ -26,7 +26,7 @@ def draw(rng, theta, n, **options):
 def test_boards_of_any_size_have_a_page(rng, C, n):
     votes = draw(rng, rng.normal(size=C), n, raters=[f"rater {i % 7}" for i in range(n)])
     board = rs.leaderboard(votes, scale="elo")
-    page = render_board(board, title="A & B", raters=rs.ranking.rater_reliability(votes))
+    page = render_board(board, title="A & B", raters=rs.leaderboards.rater_reliability(votes))
     check_self_contained(page)
     check_accessible(Walker(page))
     assert "<h1>A &amp; B</h1>" in page
@@ -54,7 +54,7 @@ def test_categories_and_covariates_are_side_by_side(rng):
         {"left": left, "right": right, "winner": "left", "length": rng.normal(size=600),
          "topic": ["maths", "poems"] * 300}
     )  # fmt: skip
-    boards = rs.leaderboards(table, category="topic", covariates="length")
+    boards = rs.leaderboards.leaderboards(table, category="topic", covariates="length")
     page = render_board(boards)
     check_self_contained(page)
     check_accessible(Walker(page))

@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 import rankshot as rs
 from rankshot.core.errors import RankshotError
-from rankshot.ranking.models import davidson_luce
-from rankshot.ranking.models.davidson_luce import Likelihood
+from rankshot.leaderboards import davidson_luce
+from rankshot.leaderboards.davidson_luce import Likelihood
 
 
 def contrasts(model, rankings):

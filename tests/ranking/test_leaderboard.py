@@ -8,7 +8,7 @@ from pair_tables import draw_votes
 from scipy.stats import t as student
 
 import rankshot as rs
-from rankshot.ranking.models.board import find_rank_intervals, find_scores
+from rankshot.leaderboards.board import find_rank_intervals, find_scores
 
 TRUTH = rs.PlackettLuce.from_worths({"a": 4.0, "b": 2.0, "c": 1.98, "d": 1.96, "e": 0.5, "f": 0.4})
 MODEL = rs.PlackettLuce(regularization=0.001)
@@ -196,7 +196,7 @@ def test_boards_by_category_say_what_differs(plain):
         model = rs.PlackettLuce.from_worths(dict(zip("abcd", np.exp(theta), strict=True)))
         part = model.sample(300, random_state=rng)
         parts.append(replace(part, targets=np.full(300, name, object)))
-    boards = rs.leaderboards(rs.Rankings.concatenate(parts))
+    boards = rs.leaderboards.leaderboards(rs.Rankings.concatenate(parts))
     assert list(boards) == ["one", "two"]
     assert boards["one"].items[0] == "a"
     found = {(each.category, each.item): each for each in boards.differences()}
@@ -208,13 +208,13 @@ def test_boards_by_category_say_what_differs(plain):
     assert found["two", "a"].difference == pytest.approx((two - one) / 2)
     errors = [boards[name].standard_errors[boards[name].items.index("a")] for name in truth]
     assert found["two", "a"].standard_error == pytest.approx(np.hypot(*errors) / 2)
-    points = rs.leaderboards(rs.Rankings.concatenate(parts), scale="elo").differences()
+    points = rs.leaderboards.leaderboards(rs.Rankings.concatenate(parts), scale="elo").differences()
     for elo, plain_scale in zip(points, boards.differences(), strict=True):
         assert elo[2] == pytest.approx(400 / np.log(10) * plain_scale[2])
         assert elo[3] == pytest.approx(400 / np.log(10) * plain_scale[3])
         assert elo.p_value == pytest.approx(plain_scale.p_value)
     with pytest.raises(rs.RankshotError, match="the votes have no categories"):
-        rs.leaderboards(plain)
+        rs.leaderboards.leaderboards(plain)
     with pytest.raises(rs.RankshotError, match=r"no category 'on' \(did you mean 'one'\?\)"):
         boards["on"]
 

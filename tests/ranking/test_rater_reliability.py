@@ -11,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import binomtest
 
 import rankshot as rs
-from rankshot.ranking.models.rater_reliability import weigh_raters
+from rankshot.leaderboards.raters import weigh_raters
 
 NAMES, THETA = list("abcdef"), np.linspace(1.5, -1.5, 6)
 
@@ -28,7 +28,7 @@ def crowd():
 
 
 def test_spam_is_found(crowd):
-    found = {each.rater: each for each in rs.ranking.rater_reliability(crowd)}
+    found = {each.rater: each for each in rs.leaderboards.rater_reliability(crowd)}
     assert [name for name, each in found.items() if each.p_value < 0.05] == ["p8", "p9"]
     assert all(found[f"p{i}"].reliability > 0.75 for i in range(8))
     assert found["p8"].reliability == pytest.approx(0.5, abs=0.2)
@@ -39,7 +39,7 @@ def test_spam_is_found(crowd):
 
 def test_reliabilities_have_the_largest_likelihood(crowd):
     """EM against a general optimiser of the likelihood of Crowd-BT."""
-    found = {each.rater: each.reliability for each in rs.ranking.rater_reliability(crowd)}
+    found = {each.rater: each.reliability for each in rs.leaderboards.rater_reliability(crowd)}
     winner, loser = crowd.codes.reshape(-1, 2).T
     rater = np.array([int(name[1:]) for name in crowd.raters])
 
@@ -53,7 +53,7 @@ def test_reliabilities_have_the_largest_likelihood(crowd):
 
 def test_agreement_is_with_the_others_alone(crowd):
     """One Newton step is near the board that is fitted without the rater."""
-    found = {each.rater: each for each in rs.ranking.rater_reliability(crowd)}
+    found = {each.rater: each for each in rs.leaderboards.rater_reliability(crowd)}
     for name in ("p0", "p9"):
         own = crowd.raters == name
         theta = rs.PlackettLuce().fit(crowd[~own]).log_worths_
@@ -72,13 +72,13 @@ def test_honest_raters_are_seldom_suspected():
         a, b = draw_pairs(rng, rater.size, 6)
         outcome = draw_outcomes(rng, THETA[a] - THETA[b])
         votes = make_votes(a, b, outcome, NAMES, raters=[f"p{i}" for i in rater])
-        n_suspected += min(each.p_value for each in rs.ranking.rater_reliability(votes)) < 0.05
+        n_suspected += min(each.p_value for each in rs.leaderboards.rater_reliability(votes)) < 0.05
     assert binomtest(n_suspected, 25, 0.05, "greater").pvalue > 0.05
 
 
 def test_a_vote_weighs_as_much_as_it_informs(crowd):
     """Between equal items, by Fisher's information about their difference."""
-    eta = {each.rater: each.reliability for each in rs.ranking.rater_reliability(crowd)}
+    eta = {each.rater: each.reliability for each in rs.leaderboards.rater_reliability(crowd)}
     weights = weigh_raters(crowd)
     for rater in ("p0", "p8"):
         steps = np.array([-1e-4, 0, 1e-4])
@@ -97,9 +97,9 @@ def test_votes_can_count_by_reliability(crowd):
 
     assert miss(weighed) < miss(plain)
     with pytest.raises(rs.RankshotError, match="reliability needs votes of two or more raters"):
-        rs.ranking.rater_reliability(replace(crowd, raters=np.full(len(crowd), None)))
+        rs.leaderboards.rater_reliability(replace(crowd, raters=np.full(len(crowd), None)))
     with pytest.raises(rs.RankshotError, match="reliability needs votes between two items"):
-        rs.ranking.rater_reliability(rs.Rankings.from_orders([["a", "b", "c"]]))
+        rs.leaderboards.rater_reliability(rs.Rankings.from_orders([["a", "b", "c"]]))
 
 
 X = np.nan

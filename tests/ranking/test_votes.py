@@ -339,7 +339,7 @@ def test_tables_need_not_be_files():
         with pytest.raises(RankshotError, match=r"winer= is unknown \(did you mean 'winner'\?\)"):
             rs.leaderboard(votes, winer="x", **more)
     with pytest.raises(RankshotError, match="judge= is unknown"):
-        rs.leaderboards(votes, category="n", judge="x")
+        rs.leaderboards.leaderboards(votes, category="n", judge="x")
 
 
 def test_items_tell_columns_apart(tmp_path):

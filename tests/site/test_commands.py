@@ -29,7 +29,7 @@ PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}
 BOXES = str.maketrans("", "", "┏┳┓┃┡╇┩│└┴┘━─╈╞╡├┼┤")
 PEOPLE = {
-    "docs/guide/run_a_survey.md": [
+    "survey/docs/run_a_survey.md": [
         {"breakfast": morning.split(), "dinner": evening.split()}
         for morning, evening in (
             ("coffee tea juice water beer", "beer water juice tea coffee"),
@@ -164,7 +164,7 @@ def ignore_deprecations():
 
 def read_toml(text):
     """Read a study, or a part of one in place of that of the study of the page."""
-    from rankshot.survey import study_files
+    from rankshot_survey import study_files
 
     path = Path("study.toml")
     given = tomllib.loads(text)

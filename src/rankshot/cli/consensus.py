@@ -61,7 +61,7 @@ def consensus(
 
     The rankings of each target (a question, or a new class) are merged; rankings without a target
     are merged into one. A table shows the consensus and how much the rankings agree. The default
-    is the Kemeny order of all items that somebody ranked, as in `rankshot survey status`. To see
+    is the Kemeny order of all items that somebody ranked, as in `rankshot-survey status`. To see
     how certain the order is, use `rankshot leaderboard`.
 
     Many files are read in parts by local processes or a cluster: they need not fit in memory.

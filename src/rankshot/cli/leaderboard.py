@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal
 
-from rankshot import core, pages, ranking
+from rankshot import core, leaderboards, pages, ranking
 from rankshot.cli.consensus import (
     COLUMNS,
     TABLE_OPTIONS,
@@ -114,7 +114,7 @@ def leaderboard(
         check_page(html)
     if plot is not None:
         # Before anything is computed, and without a window.
-        core.require_module("matplotlib", "plots", "plot").use("Agg")
+        core.require_module("matplotlib", "plots", "cli").use("Agg")
     columns = parse_columns(column or []) | ({"category": category} if category else {})
     reading = {"layout": layout, "kind": kind}
     options = {
@@ -144,7 +144,7 @@ def leaderboard(
         say(f"leaderboard written to {output}")
     if html is not None:
         raters = _find_raters(rankings, next(iter(boards.values())))
-        pages.write_page(pages.render_board(boards, title=votes.stem, raters=raters), html)
+        pages.write_page(leaderboards.render_board(boards, title=votes.stem, raters=raters), html)
         say(f"page written to {html}")
     if plot is not None:
         with replace_file(plot) as stream:
@@ -162,9 +162,9 @@ def _make_boards(
     covariates: str | None,
     cluster: str | None,
     target: str | None,
-) -> tuple[dict[str, ranking.Leaderboard], ranking.Rankings]:
+) -> tuple[dict[str, leaderboards.Leaderboard], ranking.Rankings]:
     """Return the leaderboard of each category, or a single one without a name, and the rankings."""
-    from rankshot.ranking.models.leaderboard import choose_model
+    from rankshot.leaderboards.fit import choose_model
     from rankshot.ranking.ranking_files import read_with_layout
 
     if regularization is not None:
@@ -177,10 +177,10 @@ def _make_boards(
                 "--covariates and --cluster do not use --regularization: leave it out",
             )
             names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
-            make = ranking.leaderboards if "category" in columns else ranking.leaderboard
+            make = leaderboards.leaderboards if "category" in columns else leaderboards.leaderboard
             more = {"covariates": names, "cluster": cluster}
             found = make(path, **{**more, **options, **columns})
-            boards = dict(found) if isinstance(found, ranking.Leaderboards) else {"": found}
+            boards = dict(found) if isinstance(found, leaderboards.Leaderboards) else {"": found}
             say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
             return boards, ranking.Rankings.from_votes(path, **columns)
         rankings, layout = read_with_layout(path, **reading, **columns)
@@ -192,18 +192,22 @@ def _make_boards(
         settings = {} if regularization is None else {"regularization": regularization}
         model, _ = choose_model(rankings, None, options["ties"], **settings)
         if "category" in columns:
-            return dict(ranking.leaderboards(rankings, model, **options)), rankings
+            return dict(leaderboards.leaderboards(rankings, model, **options)), rankings
         several = f"has rankings of several targets ({quote_names(rankings.target_names)})"
         refuse(len(rankings.target_names) > 1, f"{several}; choose one with --target")
-        return {"": ranking.leaderboard(rankings, model, **options)}, rankings
+        return {"": leaderboards.leaderboard(rankings, model, **options)}, rankings
 
 
-def _find_raters(rankings: ranking.Rankings, board: ranking.Leaderboard) -> list[Any]:
+def _find_raters(rankings: ranking.Rankings, board: leaderboards.Leaderboard) -> list[Any]:
     """Return the reliability of raters, if several voted between two items."""
-    return ranking.rater_reliability(rankings) if board.n_raters and board.counted == "vote" else []
+    return (
+        leaderboards.rater_reliability(rankings)
+        if board.n_raters and board.counted == "vote"
+        else []
+    )
 
 
-def _print_board(board: ranking.Leaderboard, title: str) -> None:
+def _print_board(board: leaderboards.Leaderboard, title: str) -> None:
     say(f"{title}: {board.summary}" if title else board.summary)
     names = [f"{'*' if name == 'item' else '>'}{name}" for name in board.header]
     print_table(None, names, board.iterate_rows(ROWS_SHOWN))
@@ -225,8 +229,10 @@ def _print_board(board: ranking.Leaderboard, title: str) -> None:
     )
 
 
-def _print_differences(boards: dict[str, ranking.Leaderboard]) -> None:
-    clear = [found for found in ranking.Leaderboards(boards).differences() if found.p_value < 0.05]
+def _print_differences(boards: dict[str, leaderboards.Leaderboard]) -> None:
+    clear = [
+        found for found in leaderboards.Leaderboards(boards).differences() if found.p_value < 0.05
+    ]
     digits = 0 if next(iter(boards.values())).scale == "elo" else 2
     if not clear:
         say("No item differs clearly between the categories.")
@@ -238,7 +244,7 @@ def _print_differences(boards: dict[str, ranking.Leaderboard]) -> None:
     print_table("What differs", ["category", "*item", ">from the mean", ">p"], rows)
 
 
-def _write_boards(boards: dict[str, ranking.Leaderboard], path: Path) -> None:
+def _write_boards(boards: dict[str, leaderboards.Leaderboard], path: Path) -> None:
     several = list(boards) != [""]
     rows = [
         {**({"category": name} if several else {}), **row._asdict()}

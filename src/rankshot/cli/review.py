@@ -78,7 +78,7 @@ def review(
     open_browser
         Open the page in the browser.
     """
-    require_packages("review", "fastapi jinja2 PIL uvicorn")
+    require_packages("cli", "fastapi jinja2 PIL uvicorn")
     from rankshot.review.app import create_app
     from rankshot.review.inputs import ShownInputs
     from rankshot.review.results import Results

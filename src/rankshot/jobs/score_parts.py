@@ -51,6 +51,7 @@ from rankshot.jobs.storage import (
     read_footer,
     write_text,
 )
+from rankshot.recognition.any_model import open_model
 from rankshot.recognition.images import Preprocessing
 from rankshot.recognition.inputs import (
     JSON_ENDINGS,
@@ -61,7 +62,7 @@ from rankshot.recognition.inputs import (
     fingerprint_entries,
     open_inputs,
 )
-from rankshot.recognition.model import fingerprint, fingerprint_files, open_model
+from rankshot.recognition.model import fingerprint, fingerprint_files
 from rankshot.recognition.scoring import (
     BATCH,
     ON_ERROR,

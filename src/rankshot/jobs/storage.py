@@ -136,7 +136,7 @@ def join_address(folder: str, name: str) -> str:
 
 def _open_place(address: str) -> _Place:
     """Return the file system of an address; a missing one says what to install."""
-    core = require_module("fsspec.core", "datasets of many parts", "parquet")
+    core = require_module("fsspec.core", "datasets of many parts", "cli")
     if not is_address(address):
         address = str(Path(address).absolute())
     try:
@@ -305,7 +305,7 @@ class StoredFile(NamedTuple):
         """Return a context that opens the file, and unpacks it if it is compressed."""
         if self.part is not None:
             require_unchanged(self.part)
-        module = require_module("fsspec", "datasets of many parts", "parquet")
+        module = require_module("fsspec", "datasets of many parts", "cli")
         return module.open(self.address, mode, compression="infer")
 
     def __str__(self) -> str:

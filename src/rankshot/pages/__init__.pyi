@@ -1,4 +1,3 @@
-from .boards import render_board as render_board
 from .contents import Report as Report
 from .page import (
     find_similar_classes as find_similar_classes,

@@ -76,7 +76,7 @@ class Display:
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw on ``ax``, or on a new figure; return the display."""
         if ax is None:
-            pyplot = require_module("matplotlib.pyplot", "plots", "plot")
+            pyplot = require_module("matplotlib.pyplot", "plots", "cli")
             figure, ax = pyplot.subplots()
             self._fit(figure, None)
         self.ax_, self.figure_ = ax, ax.figure.figure
@@ -110,7 +110,7 @@ class Display:
         >>> display.to_svg("Accuracy")[:24]
         '<svg class="chart" role='
         """
-        matplotlib = require_module("matplotlib", "plots", "plot")
+        matplotlib = require_module("matplotlib", "plots", "cli")
         figure = import_module("matplotlib.figure").Figure()
         self._fit(figure, width)
         stream = io.StringIO()

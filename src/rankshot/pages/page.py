@@ -125,8 +125,8 @@ def write_page(page: str, path: str | Path) -> None:
 
 def require_jinja2() -> Any:
     """Return the module Jinja2, or raise an error that says how to install it."""
-    require_module("matplotlib", "reports", "report")
-    return require_module("jinja2", "reports", "report")
+    require_module("matplotlib", "reports", "cli")
+    return require_module("jinja2", "reports", "cli")
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from rankshot.pages.axes import (
     shorten,
 )
 from rankshot.ranking.consensus.precedence import precedence, sort_by_average
-from rankshot.ranking.models.board import Leaderboard
 from rankshot.ranking.parts import AnyRankings, require_any_rankings
 from rankshot.ranking.rankings import Rankings, require_rankings
 
@@ -273,7 +272,7 @@ class WorthsDisplay(Display):
     runs: list[tuple[int, int]] = field(default_factory=list)
 
     @classmethod
-    def from_leaderboard(cls, leaderboard: Leaderboard, *, ax: Axes | None = None) -> WorthsDisplay:
+    def from_leaderboard(cls, leaderboard: Any, *, ax: Axes | None = None) -> WorthsDisplay:
         """Draw the worths of a leaderboard with its comparison intervals.
 
         Parameters

@@ -23,19 +23,6 @@ from .distances import (
     mean_kendall_distance as mean_kendall_distance,
 )
 from .models.babington_smith import BabingtonSmith as BabingtonSmith
-from .models.board import (
-    Comparison as Comparison,
-    Estimate as Estimate,
-    Leaderboard as Leaderboard,
-    Standing as Standing,
-)
-from .models.davidson_luce import DavidsonLuce as DavidsonLuce
-from .models.leaderboard import (
-    Difference as Difference,
-    Leaderboards as Leaderboards,
-    leaderboard as leaderboard,
-    leaderboards as leaderboards,
-)
 from .models.mallows import (
     Mallows as Mallows,
     mallows_log_normalizer as mallows_log_normalizer,
@@ -46,10 +33,6 @@ from .models.mixture import (
     choose_n_groups as choose_n_groups,
 )
 from .models.plackett_luce import PlackettLuce as PlackettLuce
-from .models.rater_reliability import (
-    RaterReliability as RaterReliability,
-    rater_reliability as rater_reliability,
-)
 from .ranking_files import (
     read_rankings as read_rankings,
     write_rankings as write_rankings,

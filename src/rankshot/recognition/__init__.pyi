@@ -1,6 +1,7 @@
+from .any_model import open_model as open_model
 from .images import Preprocessing as Preprocessing
 from .inputs import Skipped as Skipped
-from .model import Model as Model, open_model as open_model
+from .model import Model as Model
 from .recognition import Recognition as Recognition, recognise as recognise
 from .scoring import (
     NetworkCheck as NetworkCheck,
