@@ -54,8 +54,8 @@ def explain(
 ) -> None:
     """Explain why inputs were assigned their classes.
 
-    For each input, the output shows how much the eight most important seen classes, the rest of
-    them, and each source contribute. A contribution of +0.7 doubles the odds of the class.
+    For each input, the output shows how much the eight most important seen classes and the rest of
+    them contribute. A contribution of +0.7 doubles the odds of the class.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
 
@@ -71,11 +71,6 @@ def explain(
     against
         The new class to compare with. The default is the average over all new classes.
     """
-    refuse(
-        options.plan.head.name == "deterministic",
-        "--head deterministic cannot be explained, because it compares whole rankings; the "
-        "other heads can",
-    )
     table = open_table(scores, options)
     model, table = fit_head(table, options)
     ids = id or next(table.inputs())[0][:EXPLAINED]
@@ -104,7 +99,7 @@ def report(
     each class agree on. With --scores as well, it explains some predictions by the seen classes
     that support them, and names the network and the inputs that it skipped. Then give --head,
     --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
-    includes all of these. Only the heads weighted-mean and probabilistic are explained.
+    includes all of these.
 
     Example: rankshot report photos.rankshot-run --truth labels.csv -o report.html
 
@@ -143,8 +138,8 @@ def report(
         run = _read_run(predictions, options, scores)
         predictions, scores, options = run[:3]
         images = images or run[3]
-    has_rankings = options.rankings is not None or options.fitted is not None
-    _check_options(options, scores, has_rankings=has_rankings)
+    has_rankings = options.rankings is not None
+    _check_options(options, scores, has_head=has_rankings or options.fitted is not None)
     predicted = zeroshot.read_predictions(predictions)
     labels, left_out = None, ""
     if truth is not None:
@@ -179,7 +174,7 @@ def report(
     has_seen = has_rankings and len(page.consensuses) < len(outcomes.classes)
     found = cast("Evaluation", page.evaluation or page.overview)
     kind = "seen and new" if has_seen else "new"
-    fitted_to = {} if options.fitted is None else options.fitted.provenance_.get("files", {})
+    fitted_to = {} if options.fitted is None else options.fitted.inner.about.get("files", {})
     known = {"examples": EXAMPLES, "evidence": EVIDENCE}
     if more := [text for what, text in known.items() if what in {**options.files, **fitted_to}]:
         page = replace(page, lead=LEAD_WITH_MORE.format(" and ".join(more)) + left_out)
@@ -202,15 +197,10 @@ def _describe_result(outcomes: Outcomes) -> str:
     return f"{correct:.1%} of {format_count(len(outcomes.truth), 'input')} correct"
 
 
-def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: bool) -> None:
-    refuse(scores and not has_rankings, "--scores needs --rankings as well")
-    refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
+def _check_options(options: HeadOptions, scores: Path | None, *, has_head: bool) -> None:
+    refuse(scores and not has_head, "--scores needs --rankings as well")
+    refuse(options.settings_file and not has_head, "--settings needs --rankings as well")
     refuse(options.reference and not scores, "--reference needs --scores as well")
-    refuse(
-        scores and not options.plan.head.takes_reference,
-        f"a report cannot explain --head {options.plan.head.name}, only weighted-mean and "
-        "probabilistic: leave out --scores",
-    )
 
 
 def _read_run(
@@ -227,7 +217,7 @@ def _read_run(
     return (
         about.predictions,
         None if competes else run / "scores",
-        fitted,
+        replace(fitted, rankings=about.rankings),
         about.inputs if has_images else None,
     )
 
@@ -236,7 +226,7 @@ def _find_examples(options: HeadOptions) -> set[str]:
     """Return the ids of the inputs that the head was fitted to."""
     if options.examples is not None:
         return {*list_example_ids(options.examples)}
-    return set() if options.fitted is None else {*options.fitted.provenance_.get(EXAMPLES, ())}
+    return set() if options.fitted is None else {*options.fitted.inner.about.get(EXAMPLE_IDS, ())}
 
 
 def _read_labels(
@@ -274,12 +264,12 @@ def _read_labels(
 
 def _find_predicted(options: HeadOptions) -> zeroshot.metrics.Interval | None:
     """Return the accuracy that a rehearsal predicted, if the settings say it."""
-    settings: dict[str, Any] = {}
+    notes: Any = {}
     if options.settings_file is not None:
-        settings = json.loads(options.settings_file.read_bytes())
+        notes = json.loads(options.settings_file.read_bytes()).get("notes", {})
     elif options.fitted is not None:
-        settings = options.fitted.provenance_.get("settings", {})
-    found = settings.get("notes", {}).get(PREDICTED)
+        notes = options.fitted.inner.about.get("notes", {})
+    found = notes.get(PREDICTED)
     return None if found is None else zeroshot.metrics.Interval(*found)
 
 
@@ -303,11 +293,11 @@ def _add_rankings(
     options: HeadOptions,
     table: ScoreTable | None,
     outcomes: Outcomes,
-    model: zeroshot.BaseHead | None,
+    model: zeroshot.Predictor | None,
 ) -> pages.Report:
     import numpy as np
 
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+    from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
     path, rankings = _find_rankings(options, table)
     has_seen = bool(set(outcomes.classes) & set(rankings.items))
@@ -324,43 +314,33 @@ def _add_rankings(
         f"{path}: no ranking of {quote_names(missing)}, which are predicted classes{hint}",
     )
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
-    head = options.plan.head
-    k = min(head.k or rankings.n_items, rankings.n_items)
-    consensus: Any = None if model is None else model.consensus_
-    if consensus is None:
-        merging = zeroshot.ProbabilisticRanking(k=k, prior=head.prior, posterior="consensus")
-        with prefix_errors(path):
-            consensus = merging.fit(rankings.top(k)).consensus_
+    k = min(options.settings.k or rankings.n_items, rankings.n_items)
+    merging = zeroshot.ProbabilisticRanking(k=k, posterior="consensus")
+    with prefix_errors(path):
+        consensus: Any = merging.fit(rankings.top(k)).consensus_
     compared = min(k, MAX_PLACES)
-    # Without scores, it is not known how the predictions were made.
-    described = [] if model is None else [("method", model.innermost.name)]
     return replace(
         page,
         consensuses=pages.summarize_rankings(rankings, consensus, compared),
         similar=pages.find_similar_classes(
             consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
         ),
-        settings=(*described, ("places of each ranking", f"the first {k}")),
+        settings=(("places of each ranking", f"the first {k}"),),
     )
 
 
 def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, ranking.Rankings]:
-    """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
-    from rankshot.zeroshot.heads.base import require_targets
+    """Return the rankings of a file, and its name."""
+    from rankshot.zeroshot.class_rankings import only_new, require_targets
 
-    if options.fitted is not None:
-        path, inner = cast("Path", options.saved), options.fitted.innermost
-        found = inner.consensus_ if inner.rankings_ is None else inner.rankings_
-        text = f"{path}: {type(inner).__name__} has no rankings to show; leave out --head"
-        refuse(found is None, text)
-        return path, cast("ranking.Rankings", found)
     path = cast("Path", options.rankings)
     # `fit_head` has read the same rankings, and printed what was matched.
     rankings = (
         ranking.read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
     )
     with prefix_errors(path):
-        return path, require_targets(rankings)
+        # Rankings of a run are of seen classes as well, for its rehearsal.
+        return path, only_new(require_targets(rankings))
 
 
 def _read_images(

@@ -93,7 +93,6 @@ def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:
 
     refuse(
         {*options.files} - {"examples"}
-        or options.plan.head.name != DEFAULT_HEAD
         or options.score_type != "auto",
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",

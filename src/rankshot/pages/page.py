@@ -39,7 +39,6 @@ from rankshot.pages.predictions import (
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
-from rankshot.zeroshot.explanation import MAX_SHOWN
 from rankshot.zeroshot.metrics import find_lowest_pairs
 
 
@@ -175,7 +174,7 @@ def _format_alternatives(one: ExplainedInput) -> list[Bar]:
 
 
 def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
-    """Return the contributions of seen classes, with one scale, of the sources, and of others."""
+    """Contributions of seen classes, with one scale, and of others."""
     why = one.explanation
     groups = why.group_items()
     longest = max((abs(value) for group in groups for _, value in group.shown), default=0.0)
@@ -188,17 +187,9 @@ def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
         note = f"{others}, together {format_factor(total)}." if group.rest else ""
         bars = make_bars(sort_largest_first(group.shown), format_factor, longest)
         tables.append({"caption": caption, "bars": bars, "note": note})
-    if why.sources:
-        by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
-        bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_factor)
-        rest = len(by_size) - len(bars)
-        note = f"{rest:,} others would give less." if rest else ""
-        caption = "What each source or rater alone would give"
-        tables.append({"caption": caption, "bars": bars, "note": note})
-    if why.additions:
-        bars = make_bars(sort_largest_first(why.additions), format_factor)
-        note = shorten(f"{_capitalise(why.without_additions)}.", 160)
-        tables.append({"caption": "Besides the rankings", "bars": bars, "note": note})
+    if why.others:
+        bars = make_bars(sort_largest_first(why.others), format_factor)
+        tables.append({"caption": "Besides the scores", "bars": bars, "note": ""})
     return tables
 
 

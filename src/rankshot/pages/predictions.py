@@ -26,8 +26,8 @@ from rankshot.pages.formatting import (
 )
 from rankshot.pages.images import Outcomes, Thumbnail
 from rankshot.pages.result_plots import ConfusionDisplay, ReliabilityDisplay
+from rankshot.zeroshot.decide import Predictor
 from rankshot.zeroshot.explanation import Explanation, explain
-from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
     Interval,
@@ -134,7 +134,7 @@ def count_predictions(
 
 
 def explain_outcomes(
-    head: BaseHead,
+    head: Predictor,
     outcomes: Outcomes,
     names: Sequence[str],
     thumbnails: Mapping[int, Thumbnail],

@@ -333,7 +333,7 @@ class ComparisonDisplay(Display):
         best = rehearsal.accuracy_
         tried = {
             f"{trial.what}{' (chosen)' if trial.accuracy is best else ''}": trial.accuracy
-            for trial in rehearsal.trials_
+            for trial in rehearsal.forecast_.trials
         }
         return cls.from_results(tried, chance=chance, ax=ax)
 

@@ -16,7 +16,7 @@ from rankshot.pages.predictions import count_predictions, write_verdict
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
 from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 from rankshot.zeroshot.metrics import Interval
 
 LABELS, HEAD, PREDICTIONS, REPORT = "labels.csv", "head.rankshot", "predictions.csv", "report.html"

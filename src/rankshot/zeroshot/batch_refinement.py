@@ -184,9 +184,7 @@ class BatchRefinement(Predictor, BaseEstimator):
         if self.temperature is not None:
             require_number("temperature", self.temperature, above=0, below=np.inf)
         require_choice("class_prior", self.class_prior, get_args(ClassPrior))
-        if isinstance(self.head, WeightedMean):
-            check_is_fitted(self.head, "head_")
-        head = self.head if isinstance(self.head, LinearHead) else self.head.head_
+        head = self.head.inner
         self.classes_ = head.classes_
         table = head.require(as_scores(scores, head.seen))
         n, L = len(table), len(head.classes)
@@ -261,17 +259,21 @@ class BatchRefinement(Predictor, BaseEstimator):
             mixtures.append((1 - equality, run_em(data, prior="estimated")))
         return equality, mixtures
 
+    @property
+    def inner(self) -> LinearHead:
+        """The fitted head, as a value."""
+        check_is_fitted(self, "head_")
+        return self.head_
+
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
         """As `LinearHead.log_proba`."""
-        check_is_fitted(self, "head_")
-        return self.head_.log_proba(scores)
+        return self.inner.log_proba(scores)
 
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
     ) -> None:
         """Write the refined head to one file (.rankshot): see `LinearHead.save`."""
-        check_is_fitted(self, "head_")
-        self.head_.save(path, note=note, provenance=provenance)
+        self.inner.save(path, note=note, provenance=provenance)
 
 
 class Components(NamedTuple):
@@ -411,7 +413,7 @@ def refine_batch(
     ``about`` of the head: the number of inputs, of those whose label changes, and the classes that
     no input seems to be of; or why inputs are classified one at a time.
     """
-    fitted = head if isinstance(head, LinearHead) else head.head_
+    fitted = head.inner
     n, L = len(scores), len(fitted.classes)
     if batch is False or L < 2:
         return fitted

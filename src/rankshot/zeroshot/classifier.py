@@ -166,7 +166,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
         self._known, self._settings = known, settings
         self._alone = known.fit_alone(settings)
-        self.head_ = known.fit(settings)
+        self.head_ = known.complete(self._alone, settings)
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)

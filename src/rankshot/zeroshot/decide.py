@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,9 @@ from rankshot.core.arrays import Array, numpy_dtype, other_library, to_numpy
 from rankshot.core.errors import RowError
 from rankshot.core.validation import require_whole_number
 from rankshot.zeroshot.scores import Scores
+
+if TYPE_CHECKING:
+    from rankshot.zeroshot.linear_head import LinearHead
 
 Floats = NDArray[np.floating]
 REJECTED = "rejected"
@@ -55,6 +58,11 @@ class Predictor(ABC):
     """
 
     classes_: NDArray[np.str_]
+
+    @property
+    @abstractmethod
+    def inner(self) -> LinearHead:
+        """The head over the new classes: itself, or the one that an estimator has inside."""
 
     @abstractmethod
     def log_proba(self, scores: Scores | ArrayLike) -> Array:

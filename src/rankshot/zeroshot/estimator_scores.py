@@ -65,7 +65,7 @@ def scores_of(estimator: Estimator, X: object, *, features: bool = False) -> Sco
     >>> scores = scores_of(model, [[9.0]])
     >>> scores.items, scores.kind
     (('bus', 'leopard', 'tiger'), 'one-vs-one')
-    >>> scores.values.round(2)              # bus-leopard, bus-tiger, leopard-tiger
+    >>> scores.pairs.round(2)               # bus-leopard, bus-tiger, leopard-tiger
     array([[1. , 1. , 3.5]])
     """
     classifier, X = _unwrap(estimator, X)

@@ -184,10 +184,10 @@ def explain(
         tram  +1.47
         bus   +0.64
     """
-    # New classes are compared among themselves; the gate is between them and seen classes.
-    inner = getattr(head, "head_", head)
-    if not isinstance(inner, LinearHead) or not isinstance(head, Predictor):
+    if not isinstance(head, Predictor):
         raise InputError("head", head, "must be a fitted head")
+    # New classes are compared among themselves; the gate is between them and seen classes.
+    inner = head.inner
     table = as_scores(scores, inner.seen)
     log_proba = head.log_proba(table)
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))

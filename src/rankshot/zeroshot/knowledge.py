@@ -104,7 +104,12 @@ class Knowledge:
         settings : Settings, optional
             By default, new classes are predicted, and a batch is used if it is large enough.
         """
-        fitted = self.fit_alone(settings)
+        return self.complete(self.fit_alone(settings), settings)
+
+    def complete(
+        self, fitted: WeightedMean, settings: Settings = DEFAULTS
+    ) -> LinearHead | SeenAndNew:
+        """The head that `fit` returns, from what `fit_alone` returned with the same settings."""
         if settings.has_gate:
             # If seen classes may not be predicted, they are "none of these".
             both = SeenAndNew(fitted, none=settings.none, seen=settings.classes == "all")
@@ -119,9 +124,11 @@ class Knowledge:
         if evidence is not None and evidence.evidence is None:
             evidence = None
         reference = self.reference if settings.use_reference else None
-        return settings.make_estimator().fit(
+        fitted = settings.make_estimator().fit(
             only_new(self.rankings), reference=reference, examples=self.examples, evidence=evidence
         )
+        fitted.head_ = fitted.head_.with_about(settings=settings.to_json())
+        return fitted
 
     def rehearse(
         self,

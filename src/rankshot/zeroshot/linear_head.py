@@ -135,6 +135,11 @@ class LinearHead(Predictor):
         return np.array(self.classes)
 
     @property
+    def inner(self) -> LinearHead:
+        """The head itself."""
+        return self
+
+    @property
     def n_features(self) -> int:
         """The number of features that inputs need; 0 for none."""
         return self.usual_features.size
@@ -249,7 +254,7 @@ class LinearHead(Predictor):
             from rankshot.zeroshot.torch_head import TorchHead  # noqa: PLC0415
         except ImportError as error:
             raise RankshotError(
-                f"to_torch needs {error.name}: pip install 'rankshot[transformers]'"
+                f"to_torch needs {error.name}: pip install torch array-api-compat"
             ) from None
         return TorchHead(self.seen, self.classes, self.constants(), self.temperature)
 

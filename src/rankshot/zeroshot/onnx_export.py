@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice
-from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
+from rankshot.zeroshot.decide import EQUAL_LOG_PROBA, Predictor
 from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.onnx_networks import (
     CLASS_KEYS,
@@ -40,6 +40,7 @@ from rankshot.zeroshot.scores import (
     n_columns,
     pair_columns,
 )
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -84,7 +85,7 @@ class Exported(NamedTuple):
 
 
 def export_onnx(
-    head: LinearHead,
+    head: Predictor,
     path: str | Path,
     *,
     kind: Kind = "multiclass",
@@ -139,9 +140,9 @@ def export_onnx(
     >>> head.classes_[label]
     array(['cat'], dtype='<U5')
     """
-    head = getattr(head, "head_", head)
-    if not isinstance(head, LinearHead):
+    if not isinstance(head, Predictor) or isinstance(head, SeenAndNew):
         raise InputError("head", head, "must be a fitted LinearHead", hint="as WeightedMean makes")
+    head = head.inner
     require_choice("kind", kind, KINDS)
     require_ending(Path(path), (".onnx",))
     graph = _Graph(head, kind)

@@ -29,7 +29,7 @@ def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
 
     ``reference`` is the one that it was fitted with.
     """
-    inner: LinearHead = getattr(head, "head_", head)
+    inner = head.inner
     about = inner.about
     lines = describe_sources(about.get("source_weights", {}))
     lines += [

@@ -212,7 +212,18 @@ class Scores:
 
     def with_blocks(self, *, features: Array = None, evidence: object = None) -> Scores:
         """The same scores with these features and this evidence; without them by default."""
-        return Scores(self.columns, self.items, self.kind, features, evidence)
+        more = (
+            None if features is None else _as_features(features, len(self)),
+            None if evidence is None else _as_evidence(evidence, len(self)),
+        )
+        return self.from_validated(self.columns, self.items, self.kind, *more)
+
+    def rename(self, items: Sequence[str]) -> Scores:
+        """The same scores with other names of their classes, in the same order."""
+        names = as_names(items)
+        return self.from_validated(
+            self.columns, names, self.kind, self.features, self.evidence
+        )
 
     def with_items(self, items: Iterable[object]) -> Scores:
         """The same scores with the classes in another order."""
@@ -469,7 +480,16 @@ def sum_pairs(pairs: Array, n_items: int) -> Array:
     return sums.astype(pairs.dtype, copy=False)
 
 
-# ---- Standardised scores
+# ---- What follows from scores
+
+
+def log_class_probabilities(table: Scores) -> Doubles:
+    """log P(y|x), one row per input: the log-softmax, or the log-sigmoid for one-vs-rest."""
+    f = np.asarray(table.values, np.float64)
+    if table.kind == "one-vs-rest":
+        # log σ(f) = -log(1 + e^-f)
+        return -np.logaddexp(0.0, -f)
+    return f - np.logaddexp.reduce(f, axis=1, keepdims=True)
 
 
 def inverse_std(f: Array, xp: Library = np, mean: Array = None) -> Array:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from copy import copy
+from dataclasses import asdict, dataclass, replace
 from math import log
 from pathlib import Path
 from typing import NamedTuple
@@ -244,10 +245,9 @@ class SeenAndNew(Predictor, BaseEstimator):
         """
         if not isinstance(self.head, WeightedMean):
             raise InputError("head", self.head, "must be a fitted WeightedMean")
-        check_is_fitted(self.head, "head_")
         if self.seen_temperature is not None:
             require_number("seen_temperature", self.seen_temperature, above=0, below=np.inf)
-        self.head_, self.rankings_ = self.head.head_, self.head.rankings_
+        self.head_, self.rankings_ = self.head.inner, self.head.rankings_
         if reference is None and (labels is not None or "reference" in self.head_.about):
             raise InputError(
                 "reference", reference, "must be the reference of the head, or that of the labels"
@@ -350,6 +350,12 @@ class SeenAndNew(Predictor, BaseEstimator):
         scale = 1 / np.array([of_z, -of_s]) / self._rankings.temperature_
         return np.asarray(features * scale + np.array([0.0, -constant / of_s]))
 
+    @property
+    def inner(self) -> LinearHead:
+        """The fitted head, as a value."""
+        check_is_fitted(self, "head_")
+        return self.head_
+
     def log_proba(self, scores: Scores | ArrayLike) -> Floats:
         """Log-probabilities: one row per input, one column per class as in ``classes_``.
 
@@ -374,6 +380,14 @@ class SeenAndNew(Predictor, BaseEstimator):
         new = log_softmax(values / self.head_.temperature, axis=1)
         groups = [log_gate[:, :1] + seen, log_gate[:, 1:2] + new, log_gate[:, 2:]]
         return np.concatenate(groups, axis=1)[:, self._columns]
+
+    def rename_seen(self, names: Mapping[str, str]) -> SeenAndNew:
+        """The same head with other names of some seen classes."""
+        renamed = copy(self)
+        renamed.head_ = self.head_.rename_seen(names)
+        renamed.rankings_ = replace(self.rankings_, items=renamed.head_.seen)
+        renamed._prepare()
+        return renamed
 
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None

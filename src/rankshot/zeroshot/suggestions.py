@@ -79,7 +79,7 @@ def suggest(
     >>> next_ones.rows, next_ones.labels
     (array([0, 4]), array(['cat', 'truck'], dtype='<U5'))
     """
-    table = as_scores(scores, getattr(head, "head_", head).seen)
+    table = as_scores(scores, head.inner.seen)
     left = np.delete(np.arange(len(table)), np.asarray(labelled, np.intp))
     if not left.size:
         raise InputError("labelled", NO_VALUE, "are all inputs")

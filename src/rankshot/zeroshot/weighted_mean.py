@@ -412,22 +412,25 @@ class WeightedMean(Predictor, BaseEstimator):
 
     # ---- Predictions, by the head
 
+    @property
+    def inner(self) -> LinearHead:
+        """The fitted head, as a value."""
+        check_is_fitted(self, "head_")
+        return self.head_
+
     def log_proba(self, scores: Scores | ArrayLike) -> Array:
         """As `LinearHead.log_proba`."""
-        check_is_fitted(self, "head_")
-        return self.head_.log_proba(scores)
+        return self.inner.log_proba(scores)
 
     def decision_function(self, scores: Scores | ArrayLike) -> Array:
         """As `LinearHead.decision_function`."""
-        check_is_fitted(self, "head_")
-        return self.head_.decision_function(scores)
+        return self.inner.decision_function(scores)
 
     def save(
         self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
     ) -> None:
         """Write the fitted head to one file (.rankshot): see `LinearHead.save`."""
-        check_is_fitted(self, "head_")
-        self.head_.save(path, note=note, provenance=provenance)
+        self.inner.save(path, note=note, provenance=provenance)
 
 
 # ---- The reference

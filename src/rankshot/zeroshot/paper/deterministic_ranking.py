@@ -13,14 +13,14 @@ from rankshot.ranking.matrices import listed_orders, restrict_items, rows_with_t
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K
 from rankshot.zeroshot.class_rankings import as_rankings
-from rankshot.zeroshot.paper.method import Doubles, Floats, Method
+from rankshot.zeroshot.paper.method import Method
 from rankshot.zeroshot.paper.probabilistic_ranking import (
     RankingModel,
     consensus_rankings,
     fit_priors,
     require_prior,
 )
-from rankshot.zeroshot.scores import Scores, sum_pairs
+from rankshot.zeroshot.scores import Doubles, Floats, Scores, sum_pairs
 
 
 class DeterministicRanking(Method):

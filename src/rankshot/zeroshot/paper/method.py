@@ -12,9 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankshot.core.arrays import row_blocks
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.scores import Floats, Scores, as_scores
-
-Doubles = NDArray[np.float64]
+from rankshot.zeroshot.scores import Doubles, Scores, as_scores
 
 
 class Method(BaseEstimator, ABC):
@@ -65,15 +63,3 @@ class Method(BaseEstimator, ABC):
         values = self.log_posterior(scores)
         values[np.isneginf(values).all(axis=1)] = 0.0
         return self.classes_[most_probable(values)]
-
-
-def log_class_probabilities(table: Scores) -> Doubles:
-    """log P(y|x), one row per input: the log-softmax, or the log-sigmoid for one-vs-rest."""
-    f = np.asarray(table.values, np.float64)
-    if table.kind == "one-vs-rest":
-        # log σ(f) = -log(1 + e^-f)
-        return -np.logaddexp(0.0, -f)
-    return f - np.logaddexp.reduce(f, axis=1, keepdims=True)
-
-
-__all__ = ["Doubles", "Floats", "Method", "log_class_probabilities"]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError, quote_names
 from rankshot.core.validation import require_number, require_whole_number
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.paper.method import Doubles, Method, log_class_probabilities
-from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.paper.method import Method
+from rankshot.zeroshot.scores import Doubles, Scores, log_class_probabilities
 
 
 class DirectSimilarity(Method):
