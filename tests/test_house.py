@@ -170,7 +170,7 @@ DISPLAY, SHARES = rs.pages.ComparisonDisplay, {"head": (0.4, 0.3, 0.5)}
     [
         ("openai", "llm", lambda path: rs.LanguageModel("m", "http://a/v1").rankings(["x"], ["a"])),
         ("pyarrow", "cli", lambda path: rs.read_similarity(path.with_suffix(".parquet"))),
-        ("matplotlib.pyplot", "cli", lambda path: DISPLAY.from_results(SHARES).to_svg("")),
+        ("matplotlib.pyplot", "cli", lambda path: DISPLAY.from_results(SHARES)),
     ],
 )
 def test_a_missing_extra_is_named(tmp_path, monkeypatch, module, extra, call):

@@ -238,10 +238,8 @@ def check_output(path: Path | None, endings: Sequence[str], *inputs: Path | None
 
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
-    from rankshot.pages.page import require_jinja2
-
     check_output(path, (".html", ".htm"))
-    require_jinja2()
+    core.require_module("jinja2", "reports", "cli")
 
 
 def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None:

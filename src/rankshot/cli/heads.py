@@ -49,7 +49,7 @@ WORDS = Path("words")
 """In place of a file of evidence: the words of texts and of the names of classes are compared."""
 GUESS, PROBABILITY = "guess", "probability"
 """Columns of a table of examples, as `rankshot suggest` writes it, besides id and label."""
-EXAMPLES = "examples"
+EXAMPLE_IDS = "example_ids"
 """The entry of what a saved head is from that has the ids of its examples."""
 PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
 """The note in a file of settings, or in a saved head, that `rankshot report` reads."""
@@ -331,7 +331,7 @@ def save_head(
     }
     if options.examples is not None:
         # A report does not test a head with what it was fitted to.
-        provenance[EXAMPLES] = list_example_ids(options.examples)
+        provenance[EXAMPLE_IDS] = list_example_ids(options.examples)
     if score_type != "auto":
         provenance["score_type"] = score_type
     if options.settings_file is not None:

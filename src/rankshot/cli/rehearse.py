@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from rankshot import core, ranking, recognition, zeroshot
 from rankshot.cli.console import check_output, print_table, say
 from rankshot.cli.heads import (
-    DEFAULT_HEAD,
     PREDICTED,
     ScoreType,
     add_evidence,

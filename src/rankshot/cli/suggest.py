@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rankshot import core, zeroshot
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.heads import (
-    DEFAULT_HEAD,
     GUESS,
     PROBABILITY,
     HeadOptions,

@@ -9,10 +9,10 @@ import numpy as np
 
 from rankshot.core.files import replace_file
 from rankshot.core.tables import ID, LABEL, open_csv_writer
-from rankshot.pages.contents import EXAMPLES, LEAD_WITH_MORE, Report
-from rankshot.pages.images import Outcomes, build_gallery, read_images
+from rankshot.pages.build import build_report
+from rankshot.pages.contents import EXAMPLES, LEAD_WITH_MORE, Card
+from rankshot.pages.images import Outcomes, Thumbnail, read_images
 from rankshot.pages.page import render_report, write_page
-from rankshot.pages.predictions import count_predictions, write_verdict
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
 from rankshot.zeroshot.files.predictions import open_predictions
@@ -84,25 +84,28 @@ class Results:
         review, predicted = self._review, self._review.predicted
         classes = tuple(predicted.head.classes_.tolist())
         proba = predicted.head.predict_proba(review.learner.scores)
-        outcomes = Outcomes(predicted.labels, proba, None, classes)
-        overview = count_predictions(predicted.labels, proba, classes)
-        facts = [("labelled by people", f"{len(review.labels):,}")]
-        if (audit := review.last_audit) and audit["n_checked"]:
-            share = audit["n_correct"] / audit["n_checked"]
-            overview = overview._replace(audited=Interval(share, audit["low"], audit["high"]))
-            facts.append(("checked in the last audit", f"{audit['n_checked']:,}"))
-        page = Report(
+        outcomes = Outcomes(review.ids, predicted.labels, proba, None, classes)
+        cards = [Card("Labelled by people", f"{len(review.labels):,}")]
+        images: dict[int, Thumbnail] = {}
+        notes: list[str] = []
+        files = {
+            row: file for row, file in enumerate(self._inputs.values) if isinstance(file, Path)
+        }
+        files = {row: file for row, file in files.items() if self._inputs.find_kind(row) == "image"}
+        if self._inputs.folder is not None and files:
+            images, notes = read_images(self._inputs.folder, files, outcomes)
+        page = build_report(
             "Reviewed predictions",
-            verdict=write_verdict(overview),
+            outcomes,
+            images=images,
             lead=LEAD_WITH_MORE.format(EXAMPLES),
-            facts=tuple(facts),
-            overview=overview,
+            cards=tuple(cards),
+            notes=tuple(notes),
         )
-        folder, values = self._inputs.folder, self._inputs.values
-        files = {row: file for row, file in enumerate(values) if isinstance(file, Path)}
-        images = {row: files[row] for row in files if self._inputs.find_kind(row) == "image"}
-        if folder is not None and images:
-            thumbnails, choice, notes = read_images(folder, images, outcomes, review.ids)
-            gallery = build_gallery(outcomes, review.ids, thumbnails, {})
-            page = replace(page, gallery=gallery, gallery_choice=choice, notes=tuple(notes))
+        if page.overview is not None and (audit := review.last_audit) and audit["n_checked"]:
+            share = audit["n_correct"] / audit["n_checked"]
+            audited = Interval(share, audit["low"], audit["high"])
+            cards.append(Card("Checked in the last audit", f"{audit['n_checked']:,}"))
+            overview = page.overview._replace(audited=audited)
+            page = replace(page, overview=overview, cards=tuple(cards))
         write_page(render_report(page), path)
