@@ -274,9 +274,9 @@ def _propose_batch(
     from rankshot.zeroshot.batch_refinement import refine_batch
 
     # By default, `recognise` decides so itself.
-    if (again and "--batch" not in again) or "changed" not in refine_batch(
-        head, inputs
-    ).about.get("batch", {}):
+    if (again and "--batch" not in again) or "changed" not in refine_batch(head, inputs).about.get(
+        "batch", {}
+    ):
         return []
     words = ["classify", *using, "--batch", "yes", "-o", "predictions.csv"]
     if again:

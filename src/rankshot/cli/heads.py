@@ -22,7 +22,6 @@ from rankshot.core.errors import (
     prefix_errors,
     quote_names,
     short_repr,
-    suggest_name,
 )
 from rankshot.core.files import require_ending
 

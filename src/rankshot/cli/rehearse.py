@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankshot import core, ranking, recognition, zeroshot
 from rankshot.cli.console import check_output, print_table, say

@@ -166,15 +166,7 @@ def report(
     # Not the whole paths: a page is made to be given away.
     given = {**files, **options.files}.items()
     shown = [(what, path.resolve().name) for what, path in given if path is not None]
-<<<<<<< HEAD
-    # All new classes have rankings, and seen classes have none.
-    has_seen = has_rankings and len(page.consensuses) < len(outcomes.classes)
-    found = cast("Evaluation", page.evaluation or page.overview)
-    kind = "seen and new" if has_seen else "new"
     fitted_to = {} if options.fitted is None else options.fitted.inner.about.get("files", {})
-=======
-    fitted_to = {} if options.fitted is None else options.fitted.provenance_.get("files", {})
->>>>>>> main
     known = {"examples": EXAMPLES, "evidence": EVIDENCE}
     more = [text for what, text in known.items() if what in {**options.files, **fitted_to}]
     with prefix_errors(predictions):
@@ -282,16 +274,10 @@ def _find_predicted(options: HeadOptions) -> zeroshot.metrics.Interval | None:
 def _find_consensus(
     options: HeadOptions,
     table: ScoreTable | None,
-<<<<<<< HEAD
-    outcomes: Outcomes,
-    model: zeroshot.Predictor | None,
-) -> pages.Report:
-=======
     outcomes: pages.Outcomes,
-    model: zeroshot.BaseHead | None,
+    model: zeroshot.Predictor | None,
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the rankings of the classes with their consensus, and settings to show."""
->>>>>>> main
     import numpy as np
 
     from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
@@ -311,36 +297,15 @@ def _find_consensus(
         f"{path}: no ranking of {quote_names(missing)}, which are predicted classes{hint}",
     )
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
-<<<<<<< HEAD
     k = min(options.settings.k or rankings.n_items, rankings.n_items)
     merging = zeroshot.ProbabilisticRanking(k=k, posterior="consensus")
     with prefix_errors(path):
         consensus: Any = merging.fit(rankings.top(k)).consensus_
-    compared = min(k, MAX_PLACES)
-    return replace(
-        page,
-        consensuses=pages.summarize_rankings(rankings, consensus, compared),
-        similar=pages.find_similar_classes(
-            consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
-        ),
-        settings=(("places of each ranking", f"the first {k}"),),
-    )
-=======
-    head = options.plan.head
-    k = min(head.k or rankings.n_items, rankings.n_items)
-    consensus: Any = None if model is None else model.consensus_
-    if consensus is None:
-        merging = zeroshot.ProbabilisticRanking(k=k, prior=head.prior, posterior="consensus")
-        with prefix_errors(path):
-            consensus = merging.fit(rankings.top(k)).consensus_
-    # Without scores, it is not known how the predictions were made.
-    described = [] if model is None else [("method", model.innermost.name)]
     return {
         "rankings": rankings,
         "consensus": consensus[np.isin(consensus.targets.astype(str), outcomes.classes)],
         "n_places": min(k, MAX_PLACES),
-    }, [*described, ("places of each ranking", f"the first {k}")]
->>>>>>> main
+    }, [("places of each ranking", f"the first {k}")]
 
 
 def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, ranking.Rankings]:
@@ -353,36 +318,5 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
         ranking.read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
     )
     with prefix_errors(path):
-<<<<<<< HEAD
         # Rankings of a run are of seen classes as well, for its rehearsal.
         return path, only_new(require_targets(rankings))
-
-
-def _read_images(
-    images: Path | None, outcomes: Outcomes, ids: list[str]
-) -> tuple[dict[int, Thumbnail], str, list[str]]:
-    """Choose inputs that have an image, and read these only; say how, and what is missing."""
-    from rankshot.pages.images import ImageFolder, read_images
-
-    if images is None:
-        return {}, "", []
-    folder = ImageFolder(images)
-    # Of inputs with one id, the first is explained, so the first is shown.
-    rows = {name: row for row, name in reversed(list(enumerate(ids)))}
-    files = {row: file for name, row in rows.items() if (file := folder.find(name)) is not None}
-    missing = [name for name, row in rows.items() if row not in files][::-1]
-    refuse(
-        not files,
-        f"{images}: no input has an image there; ids must be paths below this folder, "
-        f"with or without extensions such as .jpg, but the first are {quote_names(missing[:3])}",
-    )
-    thumbnails, choice, notes = read_images(folder, files, outcomes, ids)
-    if missing:
-        some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
-        notes.insert(0, f"Images are missing for {some}: {quote_names(missing, 3)}.")
-    for note in notes:
-        say(f"{images}: {note}")
-    return thumbnails, choice, notes
-=======
-        return path, require_targets(rankings)
->>>>>>> main

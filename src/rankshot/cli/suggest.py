@@ -91,8 +91,7 @@ def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:
     from rankshot.zeroshot.decide import most_probable
 
     refuse(
-        {*options.files} - {"examples"}
-        or options.score_type != "auto",
+        {*options.files} - {"examples"} or options.score_type != "auto",
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",
     )

@@ -30,8 +30,8 @@ from rankshot.zeroshot.files.score_tables import (
     open_scores,
     require_score_type,
 )
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.plan import load_head
+from rankshot.zeroshot.decide import Predictor
+from rankshot.zeroshot.knowledge import load_head
 
 MAX_BAD_PARTS = 5
 """If this many parts cannot be read before one that can, the job does not begin."""
@@ -192,14 +192,14 @@ class _ClassifyJob(PartJob):
             "top": self.top,
         }
 
-    def load(self, content: bytes) -> BaseHead:
+    def load(self, content: bytes) -> Predictor:
         with TemporaryDirectory(prefix="rankshot-") as folder:
             path = Path(folder, "copy.rankshot")
             path.write_bytes(content)
             return load_head(path)
 
     def run(
-        self, loaded: BaseHead, part: Part, source: Any, target: Path, metadata: dict[str, str]
+        self, loaded: Predictor, part: Part, source: Any, target: Path, metadata: dict[str, str]
     ) -> Work:
         table = replace(open_scores(source, allow_empty=True), score_type=self.score_type)
         head, _ = name_by_columns(loaded, table, self.head_name)
@@ -227,13 +227,13 @@ class _ClassifyJob(PartJob):
         return Work(counts.total(), counts)
 
 
-def _find_score_type(parts: Sequence[Part], head: BaseHead, origin: str, given: str) -> str:
+def _find_score_type(parts: Sequence[Part], head: Predictor, origin: str, given: str) -> str:
     """Return the type of the scores: from the first part with rows, which must also fit the head.
 
     Bad parts are passed over, since the job names them; but not many, since a wrong head or
     dataset should be told at once.
     """
-    fitted = head.provenance_.get("score_type")
+    fitted = head.inner.about.get("score_type")
     problems: list[RankshotError] = []
     for part in parts:
         try:

@@ -169,9 +169,7 @@ class BatchRefinement(Predictor, BaseEstimator):
         self.class_prior = class_prior
         self.temperature = temperature
 
-    def fit(
-        self, scores: Scores | ArrayLike, examples: Examples | None = None
-    ) -> BatchRefinement:
+    def fit(self, scores: Scores | ArrayLike, examples: Examples | None = None) -> BatchRefinement:
         """Estimate the distribution of the scores of each class.
 
         Parameters
@@ -419,7 +417,9 @@ def refine_batch(
         return fitted
     reason = describe_small_batch(n, L)
     if batch == "auto" and n < LEAST_PER_CLASS * L:
-        reason = f"{LEAST_PER_CLASS * L} or more are classified jointly ({LEAST_PER_CLASS} per class)"
+        reason = (
+            f"{LEAST_PER_CLASS * L} or more are classified jointly ({LEAST_PER_CLASS} per class)"
+        )
     if reason:
         return fitted.with_about(batch={"n": n, "reason": reason})
     refined = BatchRefinement(head).fit(scores, examples)

@@ -206,7 +206,7 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return refine_batch(self._alone, scores, self._known.examples, batch=True)
 
     def predict_log_proba(self, X: object) -> Floats:
-        """log P(class|x), in the order of ``classes_``.
+        """Log P(class|x), in the order of ``classes_``.
 
         Parameters
         ----------

@@ -130,9 +130,7 @@ def _multiclass(estimator: Estimator, X: object, items: Items) -> Scores:
 
 def _from_probabilities(estimator: Estimator, X: object, items: Items) -> Scores:
     if not hasattr(estimator, "predict_proba"):
-        raise InputError(
-            "estimator", estimator, "has neither decision_function nor predict_proba"
-        )
+        raise InputError("estimator", estimator, "has neither decision_function nor predict_proba")
     return Scores.from_probabilities(estimator.predict_proba(X), items)
 
 

@@ -548,7 +548,7 @@ def balance_classes(values: Floats, labels: Codes) -> Floats:
 
 
 def as_dense(features: Any) -> Floats:
-    """features as an array."""
+    """Features as an array."""
     return np.asarray(features.toarray() if issparse(features) else features, np.float64)
 
 

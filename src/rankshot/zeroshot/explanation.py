@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.zeroshot.decide import Predictor, take_top
-from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.scores import Scores, as_scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 

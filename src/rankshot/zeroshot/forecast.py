@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,13 +181,13 @@ class Forecast:
             find_strengths(np.array([tried.by_class[z] for z in classes]), correlations)
             for classes, correlations in tried.correlations
         ]
-        rehearsed = self.known.rankings[np.isin(self.known.rankings.targets.astype(str), self.classes)]
+        rehearsed = self.known.rankings[
+            np.isin(self.known.rankings.targets.astype(str), self.classes)
+        ]
         # As targets of both kinds: a head for rankings of seen and of new classes alike.
         items = table.items
         some = restrict_items(rehearsed, [name for name in rehearsed.items if name in set(items)])
-        everything = Rankings.concatenate(
-            [some.change_items(items), only_new(new.rankings)]
-        )
+        everything = Rankings.concatenate([some.change_items(items), only_new(new.rankings)])
         used = table if tried.settings.use_reference else None
         both = tried.settings.make_estimator().fit(everything, reference=used)
         names = np.concatenate([*(classes for classes, _ in tried.correlations), head.classes_])
@@ -387,9 +387,7 @@ class _Trials:
             weight = metrics.class_weights(one.labels)
             parts.append(Weighed(one.values, evidence / scale, one.columns, weight))
         temperature, weight = fit_evidence(parts)
-        settings = replace(
-            self.chosen.settings, temperature=temperature, evidence_weight=weight
-        )
+        settings = replace(self.chosen.settings, temperature=temperature, evidence_weight=weight)
         # Accuracies are predicted from rankings and a reference, which has no such evidence.
         tried = self._evaluate("with evidence", settings, self.chosen.correlations)
         self._keep_if_better([tried])
@@ -495,13 +493,14 @@ def make_folds(known: Known, n_folds: int | None = None) -> list[Fold]:
     if scores is None or labels is None:
         raise InputError("reference", NO_VALUE, "must have labels for a rehearsal")
     rankings = require_rehearsed(known.rankings, labels)
-    unknown = [z for z in dict.fromkeys(labels.tolist()) if z not in {*scores.items, *rankings.targets}]
+    unknown = [
+        z for z in dict.fromkeys(labels.tolist()) if z not in {*scores.items, *rankings.targets}
+    ]
     if unknown:
         raise InputError(
             "labels",
             unknown[0],
-            "is neither a class of the scores nor ranked"
-            f"{suggest_name(unknown[0], scores.items)}",
+            f"is neither a class of the scores nor ranked{suggest_name(unknown[0], scores.items)}",
         )
     groups = choose_groups(rankings, n_folds)
     return [hold_out(type(known), scores, labels, rankings, group) for group in groups]

@@ -262,7 +262,7 @@ class _Graph:
         self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **options))
 
     def _log_positive(self, p: str) -> str:
-        """log p; zeros are replaced by a value below all others of the row."""
+        """Log p; zeros are replaced by a value below all others of the row."""
         is_positive = self.add("Greater", p, 0.0)
         negative = self.add("Neg", self.add("Where", is_positive, p, 1.0))
         half = self.add("Mul", self.add("TopK", negative, np.array([1]), axis=1), -0.5)

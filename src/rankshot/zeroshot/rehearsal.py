@@ -150,9 +150,7 @@ class Rehearsal(BaseEstimator):
         self.settings_, self.accuracy_ = self.forecast_.settings, self.forecast_.accuracy
         return self
 
-    def _train_folds(
-        self, X: object, labels: NDArray[np.str_], rankings: Rankings
-    ) -> list[Fold]:
+    def _train_folds(self, X: object, labels: NDArray[np.str_], rankings: Rankings) -> list[Fold]:
         """Train the classifier again without each group of classes, and hold the group out."""
         folds, rehearsed = [], require_rehearsed(rankings, labels)
         for group in choose_groups(rehearsed, self.n_folds):

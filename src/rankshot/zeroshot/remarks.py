@@ -67,7 +67,8 @@ def describe_batch(batch: Mapping[str, Any] | None) -> list[str]:
     return [
         f"batch: the {n:,} inputs are classified jointly: this changes "
         f"{format_count(changed, 'label')} ({changed / n:.0%})"
-        + f". No input seems to be of {quote_names(absent)}" * bool(absent)
+        + f". No input seems to be of {quote_names(absent)}"
+        * bool(absent)
     ]
 
 

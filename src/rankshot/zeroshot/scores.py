@@ -221,9 +221,7 @@ class Scores:
     def rename(self, items: Sequence[str]) -> Scores:
         """The same scores with other names of their classes, in the same order."""
         names = as_names(items)
-        return self.from_validated(
-            self.columns, names, self.kind, self.features, self.evidence
-        )
+        return self.from_validated(self.columns, names, self.kind, self.features, self.evidence)
 
     def with_items(self, items: Iterable[object]) -> Scores:
         """The same scores with the classes in another order."""
@@ -443,7 +441,7 @@ def _as_evidence(evidence: object, n: int) -> Scores:
 
 
 def _log_positive(p: Array, xp: Library) -> Array:
-    """log p; zeros are replaced by a value below all others of the row."""
+    """Log p; zeros are replaced by a value below all others of the row."""
     smallest = xp.min(xp.where(p > 0, p, 1.0), axis=1, keepdims=True)
     # The smallest number that there is has no half.
     half = xp.where(smallest / 2 > 0, smallest / 2, smallest)
@@ -484,7 +482,7 @@ def sum_pairs(pairs: Array, n_items: int) -> Array:
 
 
 def log_class_probabilities(table: Scores) -> Doubles:
-    """log P(y|x), one row per input: the log-softmax, or the log-sigmoid for one-vs-rest."""
+    """Log P(y|x), one row per input: the log-softmax, or the log-sigmoid for one-vs-rest."""
     f = np.asarray(table.values, np.float64)
     if table.kind == "one-vs-rest":
         # log σ(f) = -log(1 + e^-f)

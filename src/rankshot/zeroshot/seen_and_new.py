@@ -18,10 +18,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import NO_VALUE, InputError, quote_names
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_number
 from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
-from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.decide import Predictor
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
@@ -30,7 +29,6 @@ from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import (
     ROUNDING_UNITS,
     Floats,
-    Kind,
     Scores,
     as_scores,
     count_predictions,

@@ -1,4 +1,4 @@
-"""`WeightedMean`: a `LinearHead` from rankings, and from a reference and examples if there are any."""
+"""`WeightedMean`: fits a `LinearHead` to rankings, a reference and examples."""
 
 from __future__ import annotations
 
@@ -382,9 +382,7 @@ class WeightedMean(Predictor, BaseEstimator):
             log_proba = np.asarray(head.log_proba(table), np.float64)
             weight = weigh_evidence(log_proba, evidence / scale)
         slopes = head.temperature * weight / scale * (np.eye(L) - 1 / L)
-        self.head_ = replace(
-            head, slopes=np.hstack([head.slopes, slopes]), evidence=head.classes
-        )
+        self.head_ = replace(head, slopes=np.hstack([head.slopes, slopes]), evidence=head.classes)
         self.evidence_weight_ = float(weight)
 
     def _describe(self, table: Scores | None) -> None:

@@ -36,7 +36,7 @@ class Method(BaseEstimator, ABC):
 
     @abstractmethod
     def _log_posterior(self, table: Scores) -> Doubles:
-        """log P(z|x) plus a constant per input; -inf for impossible classes."""
+        """Log P(z|x) plus a constant per input; -inf for impossible classes."""
 
     def _cells_per_input(self) -> int:
         return len(self.items_) + len(self.classes_)

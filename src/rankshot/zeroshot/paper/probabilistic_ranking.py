@@ -58,9 +58,7 @@ def fit_priors(
     }
 
 
-def consensus_rankings(
-    rankings: Rankings, priors: Mapping[Any, RankingModel], k: int
-) -> Rankings:
+def consensus_rankings(rankings: Rankings, priors: Mapping[Any, RankingModel], k: int) -> Rankings:
     """One ranking per new class, π_0^z: the mode of its prior, cut to k.
 
     ``priors`` are those of `fit_priors` for the same k. See `merge_rankings`. Rankings without a

@@ -71,7 +71,7 @@ class SumOverRankings:
         return self._log_uniform.size
 
     def log_proba(self, table: Scores) -> tuple[Floats, Floats]:
-        """log P(z|x) and the standard error of P(z|x), with one row per class."""
+        """Log P(z|x) and the standard error of P(z|x), with one row per class."""
         if self._log_uniform is None:
             log_prob = log_softmax(self._scorers.log_prob(table), axis=1)
             log_proba = multiply_logs(self._log_posteriors, log_prob.T)
@@ -92,7 +92,7 @@ class SumOverRankings:
         return log_proba, np.sqrt(variance / n_samples)
 
     def _log_target_given(self, lists: Ints) -> Floats:
-        """log P(z|π), with one row per new class and one column per list of items."""
+        """Log P(z|π), with one row per new class and one column per list of items."""
         rankings = Rankings.from_item_numbers(lists, items=self._items, trusted=True)
         worths = [model.log_worths_ for model in self._models if isinstance(model, PlackettLuce)]
         if len(worths) == len(self._models):
@@ -160,7 +160,7 @@ def draw_lists(scores: Floats, log_uniform: Floats) -> NDArray[np.intp]:
 
 
 def _log_left(log_tail: Floats, gone: NDArray[np.intp]) -> Floats:
-    """log M, added up over the stretches between the sorted items that are gone.
+    """Log M, added up over the stretches between the sorted items that are gone.
 
     A stretch is T_a - T_b. Its items are worth at least as much as item b, so few digits cancel.
     """
