@@ -30,11 +30,11 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot import Predictor
+from rankshot.zeroshot.batch_refinement import BatchRefinement
+from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.predicted_accuracy import (
     correlate_classes,
@@ -126,13 +126,13 @@ def _by_class(labels: Labels, values: Any) -> Floats:
     return np.asarray(np.bincount(z, values) / np.bincount(z))
 
 
-def _accuracy(head: BaseHead, scores: Scores, labels: Labels) -> Floats:
+def _accuracy(head: Predictor, scores: Scores, labels: Labels) -> Floats:
     return _by_class(labels, head.predict(scores) == labels)
 
 
-def _likelihood(head: BaseHead, scores: Scores, labels: Labels) -> Floats:
+def _likelihood(head: Predictor, scores: Scores, labels: Labels) -> Floats:
     """Return the mean log-probability of the label, for each class."""
-    log_proba = np.asarray(head.predict_log_proba(scores), np.float64)
+    log_proba = np.asarray(head.log_proba(scores), np.float64)
     column = np.searchsorted(np.asarray(head.classes_), labels)
     return _by_class(labels, log_proba[np.arange(len(labels)), column])
 
@@ -174,7 +174,7 @@ def log_loss_by_likelihood(task: ScoredTask) -> Floats:
 
 
 def _with_examples(
-    by: Callable[[BaseHead, Scores, Labels], Floats], *, tables: bool = False
+    by: Callable[[Predictor, Scores, Labels], Floats], *, tables: bool = False
 ) -> Measure:
     """Measure the panel's rankings, or those of a table, with 1, 2 and 5 examples.
 
@@ -240,7 +240,7 @@ def by_the_gate(task: ScoredTask) -> Floats:
         is_known = np.isin(task.labels, known)
         rankings = panel[np.isin(panel.targets.astype(str), known)]
         for reference in (few, usual) if third else (None, few, usual):
-            head = SeenAndNew(WeightedMean().fit(rankings, reference), none=third).fit(reference)
+            head = SeenAndNew(WeightedMean().fit(rankings, reference=reference), none=third).fit(reference)
             shares = (0.45, 0.45, 0.1) if third else (0.5, 0.5)
 
             def by_class(
@@ -272,7 +272,7 @@ def by_seen_scores(kind: str) -> Measure:
         if task.reference.kind != kind:
             return np.zeros(0)
         head = SeenAndNew(_fit(task)).fit()
-        log_proba = np.asarray(head.predict_log_proba(_without_features(task.reference)))
+        log_proba = np.asarray(head.log_proba(_without_features(task.reference)))
         log_proba = log_proba[:, head.seen_]
         log_proba = log_proba - np.logaddexp.reduce(log_proba, axis=1, keepdims=True)
         column = np.searchsorted(np.asarray(head.classes_)[head.seen_], task.reference_labels)
@@ -290,13 +290,13 @@ def with_evidence(task: ScoredTask) -> Floats:
     """
     scores, reference = _without_features(task.scores), _without_features(task.reference)
     (table,) = (one for one in task.rankings.values() if not one.rater_names)
-    similar = WeightedMean().fit(table, reference)
+    similar = WeightedMean().fit(table, reference=reference)
     noise = np.random.default_rng(0).normal(size=(len(scores), len(similar.classes_)))
     is_own = task.labels[:, None] == np.asarray(similar.classes_)
     found = []
     for values in (noise, noise + 1.5 * is_own, similar.decision_function(scores)):
         given = replace(scores, evidence=Scores(values, tuple(similar.classes_.tolist())))
-        head = WeightedMean().fit(task.rankings["panel"], reference, evidence=given)
+        head = WeightedMean().fit(task.rankings["panel"], reference=reference, evidence=given)
         found.append(_accuracy(head, given, task.labels))
     return np.mean(found, axis=0)
 
@@ -339,14 +339,14 @@ def predict_accuracies(task: ScoredTask) -> Iterator[Prediction]:
     reference, scores = _without_features(task.reference[rows]), _without_features(task.scores)
     names = np.unique(task.labels)
     for rankings in task.rankings.values():
-        K = correlate_classes(WeightedMean().fit(rankings, reference), reference)
+        K = correlate_classes(WeightedMean().fit(rankings, reference=reference), reference)
         for design, seed in product(DESIGNS, range(N_SPLITS)):
             found = []
             known, new = split_classes(design, K, seed)
             for group in (names[known], names[new]):
                 tested = np.isin(task.labels, group)
                 about = rankings[np.isin(rankings.targets.astype(str), group)]
-                head = WeightedMean().fit(about, reference)
+                head = WeightedMean().fit(about, reference=reference)
                 by_class = _accuracy(head, scores[tested], task.labels[tested])
                 found.append((by_class, correlate_classes(head, reference)))
             (of_known, correlations), (of_new, among_new) = found

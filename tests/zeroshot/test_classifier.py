@@ -142,7 +142,9 @@ def test_seen_and_new_classes_compete(estimator):
 def test_the_inputs_are_the_reference_of_the_gate_and_of_the_head(none):
     reference, held_out = rs.scores_of(TRAINED, X), rs.scores_of(TRAINED, X_NEW)
     for head in (rs.WeightedMean(), pr()):
-        by_hand = rs.SeenAndNew(clone(head).fit(RANKINGS, reference), none=none).fit(reference)
+        by_hand = rs.SeenAndNew(clone(head).fit(RANKINGS, reference=reference), none=none).fit(
+            reference
+        )
         zs = zero_shot(head=head, classes="all", none=none).fit(X, Y)
         assert zs.classes_.tolist() == sorted([*ALL, *(["none of these"] if none else [])])
         assert zs.classes_[zs.seen_].tolist() == ITEMS
@@ -208,8 +210,10 @@ EXPLAINED = {
     "one-vs-one": zero_shot(SVC(), head=pr(k=3, **PAPER)),
     "mean": zero_shot(SVC(), head=pr(k=2), rankings=VOTES),
     "weighted": zero_shot(SVC(), head=rs.WeightedMean(), rankings=VOTES),
-    "direct similarity": zero_shot(head=rs.DirectSimilarity(n_similar=3), rankings=TABLE),
-    "ConSE": zero_shot(head=rs.ConSE(n_classes=4), rankings=HOLED),
+    "direct similarity": zero_shot(
+        head=rs.zeroshot.paper.DirectSimilarity(n_similar=3), rankings=TABLE
+    ),
+    "ConSE": zero_shot(head=rs.zeroshot.paper.ConSE(n_classes=4), rankings=HOLED),
 }
 
 

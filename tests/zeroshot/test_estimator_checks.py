@@ -82,11 +82,11 @@ def test_names_of_features_are_those_of_the_estimator():
 # `fit` of these takes rankings, similarities, scores or class vectors; other checks pass X and y.
 ESTIMATORS = [
     rs.BabingtonSmith(),
-    rs.BatchRefinement(rs.ConSE()),
-    rs.ConSE(),
+    rs.BatchRefinement(rs.zeroshot.paper.ConSE()),
+    rs.zeroshot.paper.ConSE(),
     DAP(),
-    rs.DeterministicRanking(),
-    rs.DirectSimilarity(),
+    rs.zeroshot.paper.DeterministicRanking(),
+    rs.zeroshot.paper.DirectSimilarity(),
     ESZSL(),
     IAP(),
     rs.Mallows(),

@@ -115,7 +115,8 @@ class HeadOptions:
             label, as `rankshot suggest` writes it, with ids that occur in the scores; or scores of
             other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
-            Another model's scores for the new classes: one column per new class, with log-probabilities, probabilities, cosines or other scores, and the same ids
+            Another model's scores for the new classes: one column per new class, with
+            log-probabilities, probabilities, cosines or other scores, and the same ids
             as the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
             evidence needs it for each input.
         score_type

@@ -18,7 +18,7 @@ from rankshot.jobs.executors import WORKER_SECONDS, Notify, Progress, Rules, Wor
 from rankshot.jobs.part_jobs import PartJob, PartsRun, Work, format_work, require_output
 from rankshot.jobs.storage import Part, as_address, fetch_part, list_parts
 from rankshot.recognition.scoring import ON_ERROR
-from rankshot.zeroshot.decide import REJECTED
+from rankshot.zeroshot.decide import REJECTED, Predictor
 from rankshot.zeroshot.files.predictions import classify_to_file
 from rankshot.zeroshot.files.score_tables import (
     AUTO,
@@ -30,7 +30,6 @@ from rankshot.zeroshot.files.score_tables import (
     open_scores,
     require_score_type,
 )
-from rankshot.zeroshot.decide import Predictor
 from rankshot.zeroshot.knowledge import load_head
 
 MAX_BAD_PARTS = 5

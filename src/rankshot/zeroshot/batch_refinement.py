@@ -403,7 +403,7 @@ def refine_batch(
     head: WeightedMean | LinearHead,
     scores: Scores,
     examples: Examples | None = None,
-    batch: bool | Literal["auto"] = "auto",
+    batch: bool | Literal["auto"] = "auto",  # noqa: FBT001 (a choice of three)
 ) -> LinearHead:
     """A head that a batch has refined, or the head as it was.
 

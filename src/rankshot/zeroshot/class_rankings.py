@@ -1,4 +1,4 @@
-"""Rankings of classes: what is accepted, which are of new classes, and how much each source counts."""
+"""Rankings of classes: what is accepted, which are of new ones, and the weights of sources."""
 
 from __future__ import annotations
 

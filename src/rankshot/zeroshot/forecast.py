@@ -208,9 +208,11 @@ class Forecast:
         before, after = map(format_share, self.calibration_error)
         with_reference = "with" if self.settings.use_reference else "without"
         lines = [
-            f"rehearsal: {self.accuracy} of the inputs of {len(self.classes)} held-out seen classes "
-            f"are recognised ({with_reference} a reference; calibration error {before} before, "
-            f"{after} after)"
+            (
+                f"rehearsal: {self.accuracy} of the inputs of {len(self.classes)} held-out seen "
+                f"classes are recognised ({with_reference} a reference; calibration error {before} "
+                f"before, {after} after)"
+            )
         ]
         if new is not None:
             lines += self._describe_new(new)
@@ -228,16 +230,18 @@ class Forecast:
         classes = format_count(n_new, "new class")
         predicted = self.predict_accuracy(new)
         if predicted is None:
-            return [
+            why = (
                 f"no accuracy is predicted for the {classes}: tables without raters, such as "
                 "WordNet, rank some kinds of classes well and others badly, so held-out classes "
                 "cannot predict the accuracy on new ones. If people or language models made these "
                 "rankings, name the raters"
-            ]
-        lines = [
+            )
+            return [why]
+        text = (
             f"predicted mean accuracy of the {classes}, each input alone, with 95% interval: "
             f"{predicted} (random guessing: {format_share(1 / n_new)})"
-        ]
+        )
+        lines = [text]
         for trial in self.trials:
             weights = trial.settings.source_weights or {}
             used = [source for source, weight in weights.items() if weight > 0]

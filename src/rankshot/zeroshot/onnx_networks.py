@@ -85,12 +85,14 @@ def find_maker(network: ModelProto, output: str) -> str | None:
 
 
 def is_float(value: ValueInfoProto) -> bool:
+    """Whether an input or output has floating-point numbers."""
     tensor = import_onnx("onnx").TensorProto
     floats = {tensor.FLOAT, tensor.DOUBLE, tensor.FLOAT16, tensor.BFLOAT16}
     return value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in floats
 
 
 def shape_of(value: ValueInfoProto) -> tuple[int | None, ...] | None:
+    """The shape of an input or output; None where it is not known."""
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None
@@ -108,12 +110,14 @@ def describe_value(value: ValueInfoProto) -> str:
 
 
 def open_session(model: ModelProto) -> Any:
+    """A session of onnxruntime, on the CPU."""
     return import_onnx("onnxruntime").InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
 
 
 def import_onnx(name: str) -> Any:
+    """A module of the extra ``onnx``."""
     return require_module(name, "exported heads", "onnx")
 
 

@@ -79,7 +79,8 @@ class Settings:
         if not isinstance(self.batch, bool | np.bool_) and self.batch != "auto":
             raise InputError("batch", self.batch, 'must be True, False or "auto"')
         if self.batch is True and self.has_gate:
-            raise InputError("batch", self.batch, "cannot be combined with classes='all' or none=True")
+            rule = "cannot be combined with classes='all' or none=True"
+            raise InputError("batch", self.batch, rule)
         self.make_estimator().require_parameters()
 
     @property

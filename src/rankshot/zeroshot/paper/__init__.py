@@ -1,6 +1,7 @@
 """The methods of Hamm and Belkin (2015) and ConSE, as printed, on NumPy arrays.
 
-They take rankings or similarities, and scores; they have ``fit``, ``predict`` and ``predict_proba``.
+They take rankings or similarities, and scores, and have ``fit``, ``predict`` and
+``predict_proba``.
 """
 
 import lazy_loader

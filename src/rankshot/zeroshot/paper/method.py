@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -50,16 +51,17 @@ class Method(BaseEstimator, ABC):
             result[rows] = self._log_posterior(table[rows])
         return result
 
-    def predict_proba(self, scores: Scores | ArrayLike) -> Doubles:
-        """Probabilities: one row per input, one column per class as in ``classes_``."""
+    def log_proba(self, scores: Scores | ArrayLike) -> Doubles:
+        """Log-probabilities: one row per input, one column per class as in ``classes_``."""
         values = self.log_posterior(scores) / self.temperature_
         # If all classes are impossible, all are equally probable.
         values[np.isneginf(values).all(axis=1)] = 0.0
-        proba = np.exp(values - values.max(axis=1, keepdims=True))
-        return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+        return np.asarray(log_softmax(values, axis=1))
+
+    def predict_proba(self, scores: Scores | ArrayLike) -> Doubles:
+        """Probabilities: one row per input, one column per class as in ``classes_``."""
+        return np.asarray(np.exp(self.log_proba(scores)))
 
     def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
         """The most probable class of each input; among equals, the first by name."""
-        values = self.log_posterior(scores)
-        values[np.isneginf(values).all(axis=1)] = 0.0
-        return self.classes_[most_probable(values)]
+        return self.classes_[most_probable(self.log_proba(scores))]

@@ -175,7 +175,8 @@ class ConSE(Method):
     >>> import rankshot as rs
     >>> cosines = rs.Similarity(
     ...     [[.9, .8, .1], [.1, .2, .9]], ["cat", "truck"], ["leopard", "tiger", "bus"])
-    >>> rs.zeroshot.paper.ConSE(n_classes=2).fit(cosines).predict([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
+    >>> conse = rs.zeroshot.paper.ConSE(n_classes=2).fit(cosines)
+    >>> conse.predict([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]])
     array(['cat', 'truck'], dtype='<U5')
     """
 
