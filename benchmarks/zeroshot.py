@@ -136,9 +136,7 @@ def several_rankings(rng: np.random.Generator) -> bool:
         head.fit(rankings, **({} if reference is None else {"reference": reference}))
         if reference is None:
             check(head, scores)
-        ours, theirs = best_of(
-            lambda h=head: h.log_proba(scores), lambda: softmax(scores, axis=1)
-        )
+        ours, theirs = best_of(lambda h=head: h.log_proba(scores), lambda: softmax(scores, axis=1))
         ratio = ours / theirs
         right &= ratio <= AT_MOST[name]
         print(
@@ -197,9 +195,7 @@ def ties(rng: np.random.Generator) -> None:
     orders = [rng.permutation(data.scores.items)[:10].tolist() for _ in names]
     lists = rs.Rankings.from_orders(orders, items=data.scores.items, targets=names)
     strict = rs.ProbabilisticRanking().fit(lists)
-    seconds = best_of(
-        lambda: tied.log_proba(scores), lambda: strict.log_proba(scores), repeat=3
-    )
+    seconds = best_of(lambda: tied.log_proba(scores), lambda: strict.log_proba(scores), repeat=3)
     print(
         f"Ties, ProbabilisticRanking: WordNet's rankings of {len(names)} targets, 1,000 items, "
         f"{len(scores):,} inputs: "

@@ -22,9 +22,9 @@ from rankshot.core.errors import RankshotError, format_share
 from rankshot.core.files import replace_file
 from rankshot.zeroshot import Predictor
 from rankshot.zeroshot.batch_refinement import BatchRefinement
-from rankshot.zeroshot.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import expected_calibration_error
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.result_tables import ResultTable, Value, format_markdown
 from reproduction.scored_tasks import TABLES, Labels, ScoredTask, load_scored_tasks

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.evidence import word_evidence
 from rankshot.zeroshot.batch_refinement import BatchRefinement
-from rankshot.zeroshot.weighted_mean import WeightedMean
-from sklearn.metrics import balanced_accuracy_score
+from rankshot.zeroshot.evidence import word_evidence
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.benchmark import TextTask, load_benchmark
 from reproduction.classifiers import AnnounceStep
 from reproduction.data import load_data
@@ -126,7 +126,9 @@ def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) ->
     panel, table = task.rankings.values()
     reference, labels = task.reference, task.labels
     head = WeightedMean().fit(panel, reference=reference)
-    learnt = WeightedMean().fit(panel, reference=reference, examples=(task.scores[examples], labels[examples]))
+    learnt = WeightedMean().fit(
+        panel, reference=reference, examples=(task.scores[examples], labels[examples])
+    )
     alone = learn_examples(task, examples)
 
     def accuracy(predict: Callable[[Any], Any], tested: Rows = rows) -> float:

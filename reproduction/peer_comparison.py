@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-
 from sklearn.metrics import balanced_accuracy_score
 
 from rankshot.core.errors import RankshotError
 from rankshot.sources.vectors import ClassVectors, unit_vectors
-from rankshot.zeroshot.paper.similarity_methods import ConSE
 from rankshot.zeroshot.metrics import Bootstrap, class_weights
+from rankshot.zeroshot.paper.similarity_methods import ConSE
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark, Task
 from reproduction.classifiers import AnnounceStep, LinearClassifier

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.zeroshot.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (
     Bootstrap,
     class_interval,
     expected_calibration_error,
 )
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.classifiers import AnnounceStep
 from reproduction.paper_methods import paper_head
 from reproduction.result_tables import ResultTable, Value

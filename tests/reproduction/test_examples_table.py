@@ -12,10 +12,10 @@ from reproduction.examples_table import (
     format_cells,
 )
 from reproduction.scored_tasks import load_scored_tasks
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.neighbors import NearestCentroid
 
 import rankshot as rs
-from sklearn.metrics import balanced_accuracy_score
 
 
 @pytest.fixture(scope="module")

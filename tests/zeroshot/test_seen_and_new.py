@@ -8,8 +8,8 @@ from scipy.special import log_softmax, softmax
 from test_weighted_mean import by_class, rows_of
 
 import rankshot as rs
-from rankshot.zeroshot.seen_and_new import DEFAULT_GATE
 from rankshot.zeroshot.scores import KINDS
+from rankshot.zeroshot.seen_and_new import DEFAULT_GATE
 
 GATE = rs.zeroshot.Gate(new=(0.7, -1.3, 0.4), none=(0.2, -0.9, -0.1))
 each_kind = pytest.mark.parametrize("kind", KINDS)

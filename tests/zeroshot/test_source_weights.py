@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.zeroshot.remarks import describe_sources
 from rankshot.zeroshot.weighted_mean import (
     choose_source_weights,
     measure_coherence,
     weigh_sources,
 )
-from rankshot.zeroshot.remarks import describe_sources
 
 ITEMS = [f"c{i}" for i in range(8)]
 

@@ -1,13 +1,13 @@
 """WeightedMean with and without a reference, against plain loops and an explicit inverse."""
 
-import exact
 import numpy as np
 import pytest
 from head_cases import ITEMS, PAIRS, RANKINGS, VOTES
 
+import exact
 import rankshot as rs
-from rankshot.zeroshot.weighted_mean import measure_trust
 from rankshot.zeroshot.scores import KINDS, count_predictions
+from rankshot.zeroshot.weighted_mean import measure_trust
 
 C = len(ITEMS)
 

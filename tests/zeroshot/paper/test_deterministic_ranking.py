@@ -4,10 +4,10 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from exact import by_pair, mean_distance, top_k_distance
 from scipy.special import softmax
 
 import rankshot as rs
+from exact import by_pair, mean_distance, top_k_distance
 from peak_memory import peak_of
 from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
 

@@ -3,18 +3,18 @@
 from functools import cache
 from itertools import permutations
 
-import exact
 import numpy as np
 import pytest
 
+import exact
 import rankshot as rs
-from refusals import refuses
 from rankshot.zeroshot.paper.likelihoods import (
     BabingtonSmithScorer,
     PlackettLuceScorer,
     log_chance,
     stage_weights,
 )
+from refusals import refuses
 
 ITEMS = list("abcde")
 C = len(ITEMS)

@@ -2,12 +2,12 @@
 
 from itertools import combinations
 
-import exact
 import numpy as np
 import pytest
-from exact import mp, mpf
 
+import exact
 import rankshot as rs
+from exact import mp, mpf
 from refusals import refuses
 
 ITEMS = list("abcde")

@@ -2,11 +2,11 @@
 
 from itertools import permutations
 
-import exact
 import numpy as np
 import pytest
 from scipy.special import log_softmax, logsumexp
 
+import exact
 import rankshot as rs
 from rankshot.zeroshot.paper.sum_over_rankings import SumOverRankings, draw_lists, multiply_logs
 
