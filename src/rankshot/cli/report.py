@@ -124,8 +124,8 @@ def report(
         The id of an input is the path of its image below this folder, with or without the
         extension.
     """
-    from rankshot.jobs.score_parts import read_origin
     from rankshot.pages.contents import EVIDENCE, EXAMPLES, LEAD, LEAD_WITH_MORE
+    from rankshot.recognition.score_parts import read_origin
 
     check_page(output)
     # A missing folder has an ending as well, which is not what is wrong with it.
