@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rankshot.zeroshot.heads import seen_and_new, weighted_mean
 from reproduction.defaults import (
     FIXED,
     UNMEASURED,
@@ -28,7 +27,7 @@ from reproduction.defaults import (
 from sklearn.base import BaseEstimator
 
 import rankshot as rs
-from rankshot.zeroshot import evidence
+from rankshot.zeroshot import evidence, seen_and_new, weighted_mean
 from rankshot.zeroshot.metrics import Interval
 
 PACKAGE = Path(rs.__file__).parent

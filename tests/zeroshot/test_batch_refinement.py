@@ -6,7 +6,6 @@ from math import comb
 import numpy as np
 import pytest
 from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
-from rankshot.zeroshot.heads import batch_refinement
 from scipy.linalg import sqrtm
 from scipy.special import digamma, log_softmax, softmax
 from scipy.stats import dirichlet_multinomial, multivariate_normal, zscore
@@ -14,6 +13,7 @@ from sklearn.covariance import OAS
 
 import rankshot as rs
 from exact import by_pair
+from rankshot.zeroshot import batch_refinement
 from rankshot.zeroshot.batch_refinement import (
     BatchRefinement,
     balance,

@@ -25,7 +25,7 @@ from rankshot.pages.formatting import format_percent, format_range
 from rankshot.pages.images import Outcomes, Thumbnail, choose_images
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.decide import Predictor
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.metrics import Interval, wilson_interval
 from rankshot.zeroshot.paper.deterministic_ranking import DeterministicRanking
 from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking

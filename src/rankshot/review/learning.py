@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.decide import Predictor
 from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 from rankshot.zeroshot.settings import Settings

@@ -1,7 +1,7 @@
 from . import metrics as metrics, paper as paper
 from .batch_refinement import BatchRefinement as BatchRefinement
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
-from .decide import Predictor as Predictor, Top as Top
+from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
 from .evidence import word_evidence as word_evidence
 from .examples import ExampleFacts as ExampleFacts
@@ -14,7 +14,7 @@ from .files.predictions import (
 from .files.score_tables import open_scores as open_scores
 from .forecast import Forecast as Forecast, Trial as Trial
 from .knowledge import Knowledge as Knowledge, load_head as load_head
-from .linear_head import LinearHead as LinearHead
+from .linear_head import LinearHead as LinearHead, Predictor as Predictor
 from .metrics import Bootstrap as Bootstrap
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
 from .paper import ProbabilisticRanking as ProbabilisticRanking

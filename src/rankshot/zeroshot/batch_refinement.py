@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import Array
 from rankshot.core.validation import require_choice, require_number
-from rankshot.zeroshot.decide import Predictor, most_probable
+from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.evidence import find_log_factor
 from rankshot.zeroshot.examples import as_examples
-from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import (
     ROUNDING_UNITS,
     Scores,

@@ -20,10 +20,11 @@ from rankshot.core.validation import as_names, require_number
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.batch_refinement import refine_batch
 from rankshot.zeroshot.class_rankings import Orders
-from rankshot.zeroshot.decide import REJECTED, Predictor, Top, label_or_reject, take_top
+from rankshot.zeroshot.decide import REJECTED, Top, label_or_reject, take_top
 from rankshot.zeroshot.estimator_scores import require_same_length, scores_of
 from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.remarks import describe_indistinguishable
 from rankshot.zeroshot.scores import Scores
 from rankshot.zeroshot.settings import Settings

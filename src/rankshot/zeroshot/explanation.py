@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.errors import InputError, quote_names, suggest_name
-from rankshot.zeroshot.decide import Predictor, take_top
+from rankshot.zeroshot.decide import take_top
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores, as_scores
 from rankshot.zeroshot.seen_and_new import SeenAndNew
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -23,10 +24,11 @@ from rankshot.core.arrays import (
     other_library,
     row_blocks,
     to_library,
+    to_numpy,
 )
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.core.validation import as_names, require_number
-from rankshot.zeroshot.decide import Predictor
+from rankshot.zeroshot.decide import Top, most_probable, take_top
 from rankshot.zeroshot.formula import evaluate, scale_features
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
 from rankshot.zeroshot.scores import Kind, Scores, as_scores, inverse_std
@@ -36,6 +38,66 @@ if TYPE_CHECKING:
 
 Doubles = NDArray[np.float64]
 Block = Literal["scores", "features", "evidence"]
+
+
+class Predictor(ABC):
+    """What everything that predicts new classes from scores has in common.
+
+    ``classes_`` are the classes that may be predicted, sorted by name.
+    """
+
+    classes_: NDArray[np.str_]
+
+    @property
+    @abstractmethod
+    def inner(self) -> LinearHead:
+        """The head over the new classes: itself, or the one that an estimator has inside."""
+
+    @abstractmethod
+    def log_proba(self, scores: Scores | ArrayLike) -> Array:
+        """Log-probabilities: one row per input, one column per class as in ``classes_``.
+
+        Parameters
+        ----------
+        scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
+            Scores of the classifier. The columns of a plain array are in the order of the seen
+            classes. The result is float32 if the scores are.
+        """
+
+    @abstractmethod
+    def save(
+        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
+    ) -> None:
+        """Write what was fitted to one file (.rankshot), which `load_head` reads.
+
+        The file is a ZIP archive of JSON and .npy files, without pickles. It is written under
+        another name and then renamed, so that it is never incomplete.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .rankshot.
+        note : str
+            A note for users of the file.
+        provenance : mapping, optional
+            Further information on how the head was made, as plain values (text, numbers, lists).
+        """
+
+    def predict_proba(self, scores: Scores | ArrayLike) -> Array:
+        """Probabilities: one row per input, one column per class as in ``classes_``."""
+        log_proba = self.log_proba(scores)
+        return (other_library(log_proba) or np).exp(log_proba)
+
+    def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
+        """The most probable class of each input; among equals, the first by name.
+
+        The names are a NumPy array even if the scores are on another device.
+        """
+        return self.classes_[most_probable(self.log_proba(scores))]
+
+    def top(self, scores: Scores | ArrayLike, k: int) -> Top:
+        """The ``k`` most probable classes of each input, and their probabilities."""
+        return take_top(to_numpy(self.log_proba(scores)), self.classes_, k)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.validation import require_choice
-from rankshot.zeroshot.decide import EQUAL_LOG_PROBA, Predictor
-from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.onnx_networks import (
     CLASS_KEYS,
     ZIPMAP_HINT,

@@ -12,8 +12,7 @@ from rankshot.core.errors import format_count, quote_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.registry import TABLES
 from rankshot.zeroshot.class_rankings import source_names
-from rankshot.zeroshot.decide import Predictor
-from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
 
 EXPECTED = (

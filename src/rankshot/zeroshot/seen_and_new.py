@@ -21,10 +21,9 @@ from rankshot.core.arrays import row_blocks
 from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_number
 from rankshot.ranking.ranking_files import parse_jsonl, write_jsonl
-from rankshot.zeroshot.decide import Predictor
 from rankshot.zeroshot.evidence import fit_temperature
 from rankshot.zeroshot.head_files import HeadFile, write_head_file
-from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.scores import (
     ROUNDING_UNITS,

@@ -31,7 +31,6 @@ from rankshot.zeroshot.class_rankings import (
     require_targets,
     weigh_sources,
 )
-from rankshot.zeroshot.decide import Predictor
 from rankshot.zeroshot.evidence import center_evidence, weigh_evidence
 from rankshot.zeroshot.examples import (
     EXPLAINED_BY_RATERS,
@@ -47,7 +46,7 @@ from rankshot.zeroshot.examples import (
     learn_examples,
     measure_reference,
 )
-from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import (
     Scores,
     as_scores,

@@ -30,8 +30,9 @@ from rankshot.core.tables import (
     read_table,
 )
 from rankshot.core.validation import as_names, require_whole_number
-from rankshot.zeroshot.decide import REJECTED, Predictor, label_or_reject, most_probable
+from rankshot.zeroshot.decide import REJECTED, label_or_reject, most_probable
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 
 PROBABILITY = "probability"
