@@ -28,23 +28,23 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
-def require(holds: object, problem: str) -> None:
-    """Refuse a value; a problem that begins with "it" follows the key and the value."""
+def require(holds: object, rule: str) -> None:
+    """Refuse a value by a rule that it breaks."""
     if not holds:
-        raise ValueError(problem)
+        raise ValueError(rule)
 
 
 def _check_line(text: str) -> str:
-    require(text == text.strip(), "it begins or ends with a space: remove it")
+    require(text == text.strip(), "must not begin or end with a space")
     found = _UNPRINTABLE.search(text)
-    require(not found, f"it has the control character {found and found.group()!r}: remove it")
+    require(not found, f"must not have the control character {found and found.group()!r}")
     return text
 
 
 def _check_text(text: str) -> str:
-    require(text.strip(), "it is empty: write some text")
+    require(text.strip(), "must not be empty")
     found = UNPRINTABLE_IN_TEXT.search(text)
-    require(not found, f"it has the control character {found and found.group()!r}: remove it")
+    require(not found, f"must not have the control character {found and found.group()!r}")
     return text
 
 
@@ -55,32 +55,31 @@ def _check_url(text: str) -> str:
     except ValueError:
         is_safe = False
     is_safe = is_safe and not re.search(r"[\s\\\"'<>]", text)
-    require(is_safe, "it must be a URL that begins with https:// and a host")
+    require(is_safe, "must be a URL that begins with https:// and a host")
     return text
 
 
 def check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse a name that occurs twice."""
     double = next((name for name, n in Counter(names).items() if n > 1), None)
-    require(double is None, f"it has {double!r} more than once: remove the others")
+    require(double is None, f"must not have {double!r} more than once")
     return names
 
 
 def _check_limit(value: object) -> object:
     is_number = isinstance(value, (int, float)) and not math.isnan(value)
-    require(is_number and not isinstance(value, bool), "it must be a number")
+    require(is_number and not isinstance(value, bool), "must be a number")
     return value
 
 
 def _check_rank(value: object) -> object:
     is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
-    named = '"any", "all", "best-worst" or a number of items from 1'
-    require(is_number or value in ("any", "all", "best-worst"), f"it must be {named}")
+    require(is_number or value in ("any", "all"), 'must be "any", "all" or a number from 1')
     return value
 
 
 def _check_tag(tag: str) -> str:
-    require(LANGUAGE.fullmatch(tag), "it must be a language such as de")
+    require(LANGUAGE.fullmatch(tag), "must be a language such as de")
     return tag
 
 
@@ -90,7 +89,7 @@ def _find_beside(value: object, info: ValidationInfo) -> object:
         return value
     path = info.context["folder"] / value
     is_file = "\0" not in value and path.is_file()
-    require(is_file, "it must be a file next to the study: there is no such file")
+    require(is_file, "must be a file next to the study")
     return path
 
 
