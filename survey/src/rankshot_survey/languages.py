@@ -13,9 +13,9 @@ from string import Formatter
 from typing import Any, Literal, NamedTuple
 
 from rankshot.core.errors import NO_VALUE, InputError, RankshotError, prefix_errors
-from rankshot_survey.study import DEFAULT_PROMPT, ExtraQuestion, Study, Translation, validated
+from rankshot_survey.study import DEFAULT_PROMPT, ExtraQuestion, Study, Translation
 from rankshot_survey.study_files import parse_toml
-from rankshot_survey.study_values import Name, Tag, Text
+from rankshot_survey.study_values import Name, Tag, Text, validated
 
 # The language of the catalogue that has all keys.
 ENGLISH = "en"

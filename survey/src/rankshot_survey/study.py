@@ -6,20 +6,12 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, fields, replace
-from functools import cached_property, wraps
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import field, replace
+from functools import cached_property
+from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
-from pydantic.dataclasses import dataclass
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from rankshot.core.errors import NO_VALUE, InputError, suggest_name
 from rankshot_survey.study_values import (
@@ -38,7 +30,9 @@ from rankshot_survey.study_values import (
     Truth,
     Url,
     check_unique,
+    describe_table,
     read_allowed,
+    validated,
 )
 
 Platform = Literal["none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"]
@@ -62,90 +56,6 @@ DEFAULT_PROMPT = "Which of these are most like “{target}”?"
 # What a new study has until somebody writes it.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 TITLE_PLACEHOLDER = "A survey"
-# For each table of study.toml ("" is the top of the file): its keys, and the field of each key if
-# it has another name. The other tables have the names of their fields.
-TABLES: dict[str, dict[str, str]] = {
-    table: {key: field or key for key, _, field in (word.partition(":") for word in keys.split())}
-    for table, keys in {
-        "": "title prompt consent contact instructions debriefing",
-        "plan": "answers_per_question questions_per_participant repeats rank return_after_minutes "
-        "spare_answers",
-        "items": "names:items unshown hide_names",
-        "platform": "name:platform ids completion_url full_url refusal_url screening_url",
-        "access": "allowed starts_per_hour",
-        "language": "of_texts:language offered:languages catalogues",
-    }.items()
-}
-_PLACES = {
-    field: f"{table}.{key}" if table else key
-    for table, keys in TABLES.items()
-    for key, field in keys.items()
-}
-# The lists of tables.
-LISTED = ("questions", "gold", "images", "extra")
-_Made = TypeVar("_Made", bound=type)
-
-
-# ---- Errors
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def validated(cls: _Made) -> _Made:
-    """Make a frozen dataclass that checks its values; what is wrong is an `InputError`."""
-    made = dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
-    check, names = made.__init__, [part.name for part in fields(made)]
-
-    @wraps(check)
-    def init(self: Any, *values: Any, **named: Any) -> None:
-        try:
-            check(self, **dict(zip(names, values, strict=False)), **named)
-        except ValidationError as error:
-            raise find_problem(error) from None
-
-    made.__init__ = init  # type: ignore[method-assign]
-    return made  # type: ignore[return-value]
-
-
-def find_problem(error: ValidationError) -> InputError:
-    """First problem that pydantic has found, with the key as in study.toml."""
-    # Of a misspelt key, the key is named, and not that the right one is missing.
-    unexpected = "unexpected_keyword_argument"
-    first = min(error.errors(include_url=False), key=lambda one: one["type"] != unexpected)
-    kind, inner = first["type"], first.get("ctx", {}).get("error")
-    places = _PLACES if error.title == Study.__name__ else {}
-    where, key = _describe_place(list(first["loc"]), places)
-    if isinstance(inner, InputError):
-        parameter = inner.parameter
-        if not key:
-            is_own = not where and not inner.where
-            key = places.get(parameter, parameter) if is_own else parameter
-        return InputError(key, inner.value, inner.rule, where or inner.where, inner.hint)
-    if kind == unexpected:
-        return InputError(key, NO_VALUE, "is not a key that exists", where)
-    if kind in ("missing", "missing_argument"):
-        return InputError(key, NO_VALUE, "is missing", where)
-    rule = re.sub(r"^[A-Z]\w+ should", "must", first["msg"].removeprefix("Value error, "))
-    return InputError(key, first["input"], rule, where)
-
-
-def _describe_place(keys: list[int | str], places: Mapping[str, str]) -> tuple[str, str]:
-    """Return the table of a list where a value is, if it is in one, and its key."""
-    if len(keys) > 1 and keys[0] in LISTED:
-        return describe_table(str(keys[0]), int(keys[1])), _join_keys(keys[2:])
-    first, *rest = keys or [""]
-    return "", _join_keys([places.get(str(first), first), *rest])
-
-
-def _join_keys(keys: Iterable[int | str]) -> str:
-    names = [key if isinstance(key, str) else f"[{key}]" for key in keys]
-    return ".".join(names).replace(".[", "[")
-
-
-def describe_table(table: str, index: int) -> str:
-    """Describe a table of a list: they are counted from 1."""
-    return f"[[{table}]] number {index + 1}"
-
-
 # ---- Parts of a study
 
 

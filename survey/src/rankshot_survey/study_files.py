@@ -16,7 +16,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from rankshot.core.errors import NO_VALUE, InputError, prefix_errors, suggest_name
 from rankshot.core.files import decode_lines
-from rankshot_survey.study import DEFAULT_PROMPT, LISTED, TABLES, Study, find_problem
+from rankshot_survey.study import DEFAULT_PROMPT, Study
+from rankshot_survey.study_values import LISTED, TABLES, find_problem
 
 # A list that is longer than this is written on several lines.
 LIST_WIDTH = 100

@@ -1,22 +1,29 @@
-"""The values of a study: texts, names, numbers and files, each with its check."""
+"""The values of a study, each with its check, and what is wrong with a file of them."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import field, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, dataclass_transform
 from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    ConfigDict,
     Field,
     StringConstraints,
+    ValidationError,
     ValidationInfo,
 )
+from pydantic.dataclasses import dataclass
 
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.files import read_names
 
 # The largest count that a study may have, such as its answers per question.
@@ -26,6 +33,30 @@ LANGUAGE = re.compile("[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 # A name is one line of a page. Lone surrogates cannot be written to a file.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 UNPRINTABLE_IN_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+# For each table of study.toml ("" is the top of the file): its keys, and the field of each key if
+# it has another name. The other tables have the names of their fields.
+TABLES: dict[str, dict[str, str]] = {
+    table: {key: field or key for key, _, field in (word.partition(":") for word in keys.split())}
+    for table, keys in {
+        "": "title prompt consent contact instructions debriefing",
+        "plan": "answers_per_question questions_per_participant repeats rank return_after_minutes "
+        "spare_answers",
+        "items": "names:items unshown hide_names",
+        "platform": "name:platform ids completion_url full_url refusal_url screening_url",
+        "access": "allowed starts_per_hour",
+        "language": "of_texts:language offered:languages catalogues",
+    }.items()
+}
+_PLACES = {
+    field: f"{table}.{key}" if table else key
+    for table, keys in TABLES.items()
+    for key, field in keys.items()
+}
+# The lists of tables.
+LISTED = ("questions", "gold", "images", "extra")
+_Made = TypeVar("_Made", bound=type)
 
 
 def require(holds: object, rule: str) -> None:
@@ -117,3 +148,63 @@ Rank = Annotated[Any, AfterValidator(_check_rank)]
 IdName = Annotated[str, StringConstraints(strict=True, pattern="^[A-Za-z_][A-Za-z0-9_]{0,49}$")]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Truth = Annotated[bool, Field(strict=True)]
+
+
+# ---- Errors
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def validated(cls: _Made) -> _Made:
+    """Make a frozen dataclass that checks its values; what is wrong is an `InputError`."""
+    made = dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
+    check, names = made.__init__, [part.name for part in fields(made)]
+
+    @wraps(check)
+    def init(self: Any, *values: Any, **named: Any) -> None:
+        try:
+            check(self, **dict(zip(names, values, strict=False)), **named)
+        except ValidationError as error:
+            raise find_problem(error) from None
+
+    made.__init__ = init  # type: ignore[method-assign]
+    return made  # type: ignore[return-value]
+
+
+def find_problem(error: ValidationError) -> InputError:
+    """First problem that pydantic has found, with the key as in study.toml."""
+    # Of a misspelt key, the key is named, and not that the right one is missing.
+    unexpected = "unexpected_keyword_argument"
+    first = min(error.errors(include_url=False), key=lambda one: one["type"] != unexpected)
+    kind, inner = first["type"], first.get("ctx", {}).get("error")
+    places = _PLACES if error.title == "Study" else {}
+    where, key = _describe_place(list(first["loc"]), places)
+    if isinstance(inner, InputError):
+        parameter = inner.parameter
+        if not key:
+            is_own = not where and not inner.where
+            key = places.get(parameter, parameter) if is_own else parameter
+        return InputError(key, inner.value, inner.rule, where or inner.where, inner.hint)
+    if kind == unexpected:
+        return InputError(key, NO_VALUE, "is not a key that exists", where)
+    if kind in ("missing", "missing_argument"):
+        return InputError(key, NO_VALUE, "is missing", where)
+    rule = re.sub(r"^[A-Z]\w+ should", "must", first["msg"].removeprefix("Value error, "))
+    return InputError(key, first["input"], rule, where)
+
+
+def _describe_place(keys: list[int | str], places: Mapping[str, str]) -> tuple[str, str]:
+    """Return the table of a list where a value is, if it is in one, and its key."""
+    if len(keys) > 1 and keys[0] in LISTED:
+        return describe_table(str(keys[0]), int(keys[1])), _join_keys(keys[2:])
+    first, *rest = keys or [""]
+    return "", _join_keys([places.get(str(first), first), *rest])
+
+
+def _join_keys(keys: Iterable[int | str]) -> str:
+    names = [key if isinstance(key, str) else f"[{key}]" for key in keys]
+    return ".".join(names).replace(".[", "[")
+
+
+def describe_table(table: str, index: int) -> str:
+    """Describe a table of a list: they are counted from 1."""
+    return f"[[{table}]] number {index + 1}"

@@ -233,7 +233,7 @@ class Database:
         else:
             self._use(_create_sqlite_engine(path, lambda: open_to_read(path), poolclass=NullPool))
             with self.begin_read() as reader:
-                check_file(reader.connection.driver_connection, path)
+                check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
                 read_version(reader, path)
             # SQLite lets writers sleep and try again; so the waiting ones come in turn.
             self._turn = Lock()
