@@ -76,7 +76,7 @@ def test_what_people_type_is_on_the_first_page():
         ("rankshot rank --k 5", "api/generated/commands/rank"),
         # In two packages, a plain word, or unknown.
         ("score", None),
-        ("jobs.score", "rankshot.jobs.score"),
+        ("jobs.classify", "rankshot.jobs.classify"),
         ("accuracy", None),
         ("metrics.accuracy", "rankshot.zeroshot.metrics.accuracy"),
         ("rankshot COMMAND", None),

@@ -7,6 +7,7 @@ import rankshot as rs
 from axe import check
 from chromium import launch_chromium, opening_pages
 from rankshot.pages.contents import ExplainedInput, Report
+from rankshot.pages.explanations import find_supporters
 from rankshot.pages.images import Outcomes, Thumbnail, build_gallery, choose_images
 from rankshot.pages.page import find_similar_classes, render_report, summarize_rankings
 from rankshot.pages.predictions import count_predictions, evaluate_predictions
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.slow
 OPEN = "() => document.querySelectorAll('details').forEach(fold => { fold.open = true; })"
 CLIPPED = """() => [...document.querySelectorAll('.scroll')]
   .filter(box => box.scrollWidth > box.clientWidth)
-  .map(box => box.querySelector('table, svg').getAttribute('class'))"""
+  .map(box => box.querySelector('table').getAttribute('class'))"""
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +63,16 @@ def build_pages(n_new):
     # The first of three sources stands for the consensus, to save the time of merging.
     consensus = rankings.select(source="source 0")
     why = rs.explain(head, scores[:3], against=new[0])
-    outcomes = Outcomes(predicted, proba, labels, head.classes_.tolist())
+    ids = [f"input {i}" for i in range(n)]
+    outcomes = Outcomes(ids, predicted, proba, labels, head.classes_.tolist())
     pixels = rng.integers(0, 256, size=(60, 32, 32, 3), dtype=np.uint8)
     rows = choose_images(outcomes, np.arange(n))
     thumbnails = dict(zip(rows, map(Thumbnail.from_pixels, pixels), strict=False))
-    whys = dict(enumerate(rs.explain(head, scores)))
+    supporters = {row: find_supporters(one) for row, one in enumerate(rs.explain(head, scores))}
     known = Report(
         "Forty classes",
         evaluation=evaluate_predictions(labels, predicted, proba, head.classes_.tolist()),
-        gallery=build_gallery(outcomes, [f"input {i}" for i in range(n)], thumbnails, whys),
+        gallery=build_gallery(outcomes, thumbnails, supporters),
         consensuses=summarize_rankings(rankings, consensus, 5),
         similar=find_similar_classes(consensus, 5),
         explanations=tuple(
@@ -101,7 +103,7 @@ def test_the_page_does_not_scroll_sideways_and_on_a_phone_only_matrices_do(open_
     page.evaluate(OPEN)
     clipped = {kind.split()[0] for kind in page.evaluate(CLIPPED)}
     if width == 360:
-        assert clipped == {"chart"}
+        assert clipped == {"matrix"}
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     shown = page.evaluate("() => [...document.images].map(i => [i.naturalWidth, i.width])")
     assert len(shown) > 50
