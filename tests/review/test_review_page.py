@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 from small_review import RANKINGS, make_scores, serve_review
 
+import rankshot as rs
 from axe import check, load_axe
 from chromium import launch_chromium
 from rankshot.review.learning import Learner
-from rankshot.zeroshot import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def served(tmp_path):
     images.mkdir()
     for i, name in enumerate(ids):
         Image.new("RGB", (64, 48), COLOURS[i % 3]).save(images / name)
-    learner = Learner(make_scores(130)[0], Settings(), RANKINGS)
+    learner = Learner(rs.Knowledge(RANKINGS, batch=make_scores(130)[0]))
     with serve_review(tmp_path, learner, ids, images, path="/teams/one/") as found:
         yield found
 
