@@ -12,6 +12,7 @@ from .corpus import (
     read_hit_counts as read_hit_counts,
 )
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
+from .look_alikes import LookAlikes as LookAlikes, LookedUp as LookedUp
 from .names import (
     ClassLabels as ClassLabels,
     choose_rehearsed as choose_rehearsed,
