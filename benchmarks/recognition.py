@@ -54,7 +54,7 @@ def compare(model: str, folder: Path) -> float:
     # They take turns, so that a busy machine slows down all; the quickest runs count.
     runs = [
         (
-            measure(lambda: rs.jobs.score(plan, photos, output, again=True)),
+            measure(lambda: rs.recognition.write_scores(plan, photos, output, overwrite=True)),
             measure(lambda: [plan.model.run(batch) for batch in batches]),
             measure(decode),
         )

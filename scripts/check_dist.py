@@ -124,7 +124,7 @@ EXAMPLES = {
         >>> score("i.skops", ["which song"]).scores.items
         ('music', 'weather')
         """,
-    "cluster": "rankshot.jobs.partitioned_rankings",
+    "cluster": "rankshot.jobs",
 }
 """For each extra: modules whose doctests need it, or an example where there is no such module."""
 

@@ -15,8 +15,8 @@ import pytest
 import rankshot as rs
 
 SOURCE = Path(rs.__file__).parent
-FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "recognition"]
-FLOORS += ["datasets", "jobs", "leaderboards", "review", "cli"]
+FLOORS = ["core", "web", "ranking", "sources", "zeroshot", "pages", "jobs", "recognition"]
+FLOORS += ["datasets", "leaderboards", "review", "cli"]
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -112,7 +112,17 @@ def test_reading_rankings_needs_numpy_alone():
 
 CORE = {
     *sys.stdlib_module_names,
-    *("lazy_loader", "narwhals", "numpy", "scipy", "sklearn", "threadpoolctl", "rankshot"),
+    *(
+        "lazy_loader",
+        "narwhals",
+        "numpy",
+        "scipy",
+        "sklearn",
+        "threadpoolctl",
+        "tqdm",
+        "joblib",
+        "rankshot",
+    ),
 }
 
 

@@ -31,8 +31,7 @@ def test_the_help_shows_the_two_parts_with_whole_lines(monkeypatch):
 
 def test_no_command_has_more_than_sixteen_options():
     """Besides those that all jobs over many parts share."""
-    of_jobs = {"workers", "scheduler", "wait_for_workers", "progress"}
-    of_jobs |= {"update", "verify", "on_error"}
+    of_jobs = {"workers", "scheduler", "progress", "overwrite", "on_error"}
     groups = {name: _build_command(name) for name in (each.__name__ for each in COMMANDS)}
     counts = {
         name: sum(

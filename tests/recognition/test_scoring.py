@@ -87,7 +87,7 @@ def test_no_input_at_all(tmp_path):
         with refuses("inputs"):
             rs.recognition.score(plan.model, folder, CLASSES, on_error="skip")
         with refuses("inputs"):
-            rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
+            rs.recognition.write_scores(plan, folder, tmp_path / "s.csv", on_error="skip")
 
 
 def test_outputs_of_another_shape():
@@ -159,7 +159,9 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
     plan = plan_scoring(mean_colors, CLASSES, Preprocessing(64, 0, 1))
 
     def run(folder="links"):
-        return rs.jobs.score(plan, tmp_path / folder, tmp_path / "s.csv", batch_size=8)
+        return rs.recognition.write_scores(
+            plan, tmp_path / folder, tmp_path / "s.csv", batch_size=8
+        )
 
     run("real")  # imports modules
     peak, done = peak_of(run)

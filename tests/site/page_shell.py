@@ -42,19 +42,13 @@ SIX_PEOPLE = ({},) * 6
 class Shell:
     """Remembers the folder and the variables from one command to the next.
 
-    Parameters
-    ----------
-    find_scheduler : callable
-        Returns the address of a Dask scheduler, which stands for all workers on the pages.
-
     Attributes
     ----------
     people : sequence of dict
         The participants of surveys: what each says to some targets.
     """
 
-    def __init__(self, find_scheduler):
-        self._find_scheduler = find_scheduler
+    def __init__(self):
         self.people = SIX_PEOPLE
 
     def run(self, command):
@@ -83,14 +77,14 @@ class Shell:
             people_who_answer(self.people),
         ):
             # A page leaves out that the reader says yes.
-            return PROGRAMS[program](self._take_workers(words.split("\0")[:-1]), typed="y\n")
+            return PROGRAMS[program](one_process(words.split("\0")[:-1]), typed="y\n")
 
-    def _take_workers(self, words):
-        """Give all commands the same workers: processes of their own would take seconds each."""
-        for option in {"--workers", "--scheduler"} & set(words):
-            place = words.index(option)
-            words[place : place + 2] = ["--scheduler", self._find_scheduler()]
-        return words
+
+def one_process(words):
+    """Let a command use this process: others would take seconds to start."""
+    if "--workers" in words:
+        words[words.index("--workers") + 1] = "1"
+    return words
 
 
 @cache
@@ -178,7 +172,7 @@ def people_who_answer(people=SIX_PEOPLE):
     clock = count(1_800_000_000, 7).__next__
 
     def participate(study, database):
-        return participation(study, database, clock, ticks=clock)
+        return participation(study, database, clock)
 
     with (
         patch.object(app_module, "Participation", participate),
