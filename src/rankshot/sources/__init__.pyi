@@ -22,6 +22,13 @@ from .names import (
     read_look_up as read_look_up,
 )
 from .prompts import make_prompts as make_prompts
+from .rank_names import (
+    DefaultSource as DefaultSource,
+    NamedRankings as NamedRankings,
+    choose_source as choose_source,
+    open_source as open_source,
+    rank_names as rank_names,
+)
 from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,

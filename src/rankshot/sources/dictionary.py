@@ -31,8 +31,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 FILES = {"images": "look_alikes.npz", "sounds": "sound_alikes.npz"}
 """The dictionaries, by what a classifier gets."""
-THINGS = ("animal", "artifact", "body", "food", "group", "object", "person", "phenomenon")
-THINGS += ("plant", "possession", "substance")
+THINGS = (
+    *("animal", "artifact", "body", "food", "group", "object", "person", "phenomenon", "plant"),
+    *("possession", "substance"),
+)
 """WordNet's categories of what can be photographed."""
 USUAL_SENSE = 0.5
 """A thing is what a noun usually means if this sense was tagged at least half as often as any other
@@ -61,6 +63,8 @@ VARIANTS = (
     *(("doughnut", "donut"), ("yoghurt", "yogurt"), ("omelette", "omelet"), ("odour", "odor")),
 )
 """British and American spellings."""
+FEWEST_LETTERS = 5
+"""Letters of a name whose spelling is corrected: with fewer, most strings are near a noun."""
 ENDINGS = ("ing", "ers", "er", "es", "ed", "s")
 FILLERS = {"a", "an", "and", "etc", "in", "of", "on", "or", "the", "with"}
 _WORD = re.compile(r"[^\W_]+")
@@ -151,14 +155,19 @@ class Dictionary:
 
     def match_classes(self, names: Sequence[str]) -> dict[str, int]:
         """Return the numbers of the listed classes that some names mean."""
-        if self.kind == "images":
-            labels = load_imagenet_labels()
-            number = {name: i for i, name in enumerate(labels.names)}
-            return {name: number[label] for name, label in labels.match_all(names).items()}
         number = {name: i for i, name in enumerate(self.classes)}
         matcher = NameMatcher(self.classes)
-        matches = {name: matcher.match(name) for name in names}
-        return {name: number[found[0]] for name, found in matches.items() if len(found) == 1}
+        if self.kind == "images":
+            # They are ImageNet's, in its order, and people call them by its synonyms and ids.
+            labels = load_imagenet_labels()
+            number = {name: i for i, name in enumerate(labels.names)} | number
+            matcher = labels.matcher
+        found: dict[int, str] = {}
+        for name in names:
+            matches = [name] if name in number else matcher.match(name)
+            if len(matches) == 1:
+                found.setdefault(number[matches[0]], name)
+        return {name: row for row, name in found.items()}
 
     # ---- Names
 
@@ -177,15 +186,14 @@ class Dictionary:
     def find_certain(self, name: str, synset: int | None = None) -> Entry | None:
         """Return the entry of a name, as it is written, or by a synonym or a correction."""
         row, note = self._find_noun(name, synset)
-        if row is None and (other := suggest_noun(load_nouns(), name)) is not None:
-            other = other.replace("_", " ")
+        if row is None and len(name) >= FEWEST_LETTERS and (other := _correct(name)) is not None:
             row, _ = self._find_noun(other)
             note = f"{name!r} is read as {other!r}"
         return None if row is None else Entry(self.weights[row], note)
 
     def _find_noun(self, name: str, synset: int | None = None) -> tuple[int | None, str]:
         """Return the number of the noun that a name means, and what was used instead of it."""
-        words = [name, *parse_label(name).words]
+        words = [name, *parse_label(name).words, *name.split("/")]
         for word in words:
             for form in [word, *load_nouns().singulars(word.lower())]:
                 if found := self._by_letters.get(reduce_letters(form)):
@@ -341,6 +349,11 @@ def _index(keys_of_rows: Iterable[Iterable[Key]]) -> dict[Key, list[int]]:
         for key in keys:
             found[key].append(row)
     return dict(found)
+
+
+def _correct(name: str) -> str | None:
+    noun = suggest_noun(load_nouns(), name)
+    return None if noun is None else noun.replace("_", " ")
 
 
 def _unit_lists(weights: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +21,6 @@ Floats = NDArray[np.float64]
 DIRECT_SHARE = 0.5
 """The share of the listed classes that must be seen for the lists to be used as they are."""
 REMEDY = "give another word for what the inputs show, or the list of a language model"
-FEWEST_KNOWN = 0.6
-"""The share of the seen classes that must be in the dictionary."""
 UNCERTAIN_WEIGHT = 0.5
 """The weight of rankings for nouns that are not in the dictionary, beside those that are."""
 
@@ -42,6 +41,14 @@ class LookedUp:
         The dictionary that was used, ``"images"`` or ``"sounds"``.
     notes : tuple of str
         What was used in place of each name that was not found as it is written.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> found = rs.LookAlikes().look_up(["gerenouk", "justice"], ["gazelle", "bus", "zebra"])
+    >>> print(*found.notes, sep="; ")
+    'gerenouk' is read as 'gerenuk'; 'justice' is not in the dictionary, and usually is not a
+    thing: give another word for what the inputs show, or the list of a language model
     """
 
     rankings: Rankings | None
@@ -52,8 +59,16 @@ class LookedUp:
     notes: tuple[str, ...]
 
 
+class KnownShare(NamedTuple):
+    """The dictionary that fits some seen classes, the share of them that it has, and the others."""
+
+    kind: str
+    known_share: float
+    unknown: tuple[str, ...]
+
+
 class LookAlikes:
-    r"""Rankings from a dictionary: which classes look, or sound, like 7,248 things or 1,445 sounds.
+    """Rankings from a dictionary: which classes look, or sound, like 7,248 things or 1,445 sounds.
 
     For each noun of the dictionary, two raters (language models that saw only names) wrote down
     which of ImageNet's 1,000 classes, or of AudioSet's 521, a classifier of these would predict
@@ -77,7 +92,9 @@ class LookAlikes:
     >>> source.rankings(["okapi"], ["zebra", "bus", "tiger", "gazelle"]).select(rater="1")
     Rankings: 1 ranking of 4 items, 1 target, 1 source, 1 rater
       okapi: zebra > gazelle > tiger > bus
-    >>> print(*source.look_up(["okapi", "zzyzx"], ["zebra", "grey wolf"]).notes, sep="\\n")
+    >>> found = source.look_up(["okapi", "seamonkey"], ["zebra", "bus", "tiger", "gazelle"])
+    >>> found.unknown_targets, found.kind, found.known_share
+    (('seamonkey',), 'images', 1.0)
     """
 
     def __init__(self, kind: str = "auto") -> None:
@@ -99,11 +116,34 @@ class LookAlikes:
             )
         return found.rankings
 
+    def find_share(
+        self,
+        items: Iterable[object],
+        senses: Mapping[str, str] | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> KnownShare:
+        """Return how many of the seen classes are in the dictionary, and in which one."""
+        chosen = self._choose(as_names(items), senses, words)
+        return KnownShare(chosen.dictionary.kind, chosen.known_share, chosen.uncertain)
+
+    def _choose(
+        self,
+        items: tuple[str, ...],
+        senses: Mapping[str, str] | None,
+        words: Mapping[str, str] | None,
+    ) -> _ItemNames:
+        synsets = {name: load_nouns().synset(sense) for name, sense in (senses or {}).items()}
+        kinds = list(FILES) if self.kind == "auto" else [self.kind]
+        options = [_ItemNames(load_dictionary(kind), items, synsets, words or {}) for kind in kinds]
+        # The first of equals: images.
+        return max(options, key=lambda option: option.known_share)
+
     def look_up(
         self,
         targets: Iterable[object],
         items: Iterable[object],
         senses: Mapping[str, str] | None = None,
+        words: Mapping[str, str] | None = None,
     ) -> LookedUp:
         """Rank the items, and report how all names were found.
 
@@ -113,15 +153,13 @@ class LookAlikes:
             The new classes, and the seen classes.
         senses : mapping of name to sense, optional
             Known WordNet senses or ids of some names, as for `WordNet`.
+        words : mapping of name to words, optional
+            What is looked up instead of some names.
         """
         target_names, item_names = as_names(targets, "targets"), as_names(items)
-        synsets = {name: load_nouns().synset(sense) for name, sense in (senses or {}).items()}
-        kinds = list(FILES) if self.kind == "auto" else [self.kind]
-        options = [_ItemNames(load_dictionary(kind), item_names, synsets) for kind in kinds]
-        # The first of equals: images.
-        chosen = max(options, key=lambda option: option.known_share)
+        chosen = self._choose(item_names, senses, words)
         dictionary = chosen.dictionary
-        entries = dictionary.find(target_names, synsets)
+        entries = chosen.find(target_names)
         found = {name: entry for name, entry in entries.items() if entry is not None}
         scores = chosen.score([entry.weights for entry in found.values()])
         orders, owners = [], []
@@ -164,23 +202,36 @@ class _ItemNames:
     """The seen classes in a dictionary: as listed classes, or else as nouns with entries."""
 
     def __init__(
-        self, dictionary: Dictionary, items: Sequence[str], synsets: Mapping[str, int]
+        self,
+        dictionary: Dictionary,
+        items: Sequence[str],
+        synsets: Mapping[str, int],
+        words: Mapping[str, str],
     ) -> None:
         self.dictionary = dictionary
         self.items = items
         self.listed = dictionary.match_classes(items)
         self.is_direct = len(self.listed) >= DIRECT_SHARE * len(dictionary.classes)
-        self._synsets = synsets
-        known = [
-            name in self.listed or dictionary.find_certain(name, synsets.get(name)) is not None
+        self._synsets, self._words = synsets, words
+        self.uncertain = tuple(
+            name
             for name in items
-        ]
-        self.known_share = sum(known) / len(items)
+            if name not in self.listed
+            and dictionary.find_certain(words.get(name, name), synsets.get(name)) is None
+        )
+        self.known_share = 1 - len(self.uncertain) / len(items)
 
     @cached_property
     def entries(self) -> dict[str, Entry | None]:
         """The entries of the seen classes, where these are compared by them."""
-        return {} if self.is_direct else self.dictionary.find(self.items, self._synsets)
+        return {} if self.is_direct else self.find(self.items)
+
+    def find(self, names: Sequence[str]) -> dict[str, Entry | None]:
+        """Return the entries of names, or of the words for them."""
+        text_of = {name: self._words.get(name, name) for name in names}
+        known = {text: self._synsets[n] for n, text in text_of.items() if n in self._synsets}
+        found = self.dictionary.find(dict.fromkeys(text_of.values()), known)
+        return {name: found[text] for name, text in text_of.items()}
 
     @property
     def unknown(self) -> tuple[str, ...]:
