@@ -13,6 +13,13 @@ from .corpus import (
 )
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
 from .look_alikes import LookAlikes as LookAlikes, LookedUp as LookedUp
+from .named_rankings import (
+    DefaultSource as DefaultSource,
+    NamedRankings as NamedRankings,
+    choose_source as choose_source,
+    open_source as open_source,
+    rank_names as rank_names,
+)
 from .names import (
     ClassLabels as ClassLabels,
     choose_rehearsed as choose_rehearsed,
@@ -22,13 +29,6 @@ from .names import (
     read_look_up as read_look_up,
 )
 from .prompts import make_prompts as make_prompts
-from .rank_names import (
-    DefaultSource as DefaultSource,
-    NamedRankings as NamedRankings,
-    choose_source as choose_source,
-    open_source as open_source,
-    rank_names as rank_names,
-)
 from .similarity import (
     Similarity as Similarity,
     arithmetic_mean as arithmetic_mean,
