@@ -78,7 +78,7 @@ def test_what_people_type_is_on_the_first_page():
         ("score", None),
         ("jobs.classify", "rankshot.jobs.classify"),
         ("accuracy", None),
-        ("metrics.accuracy", "rankshot.zeroshot.metrics.accuracy"),
+        ("metrics.reliability", "rankshot.zeroshot.metrics.reliability"),
         ("rankshot COMMAND", None),
         ("rankings.jsonl", None),
         ("k", None),

@@ -4,12 +4,12 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from exact import by_pair, mean_distance, top_k_distance
 from scipy.special import softmax
 
 import rankshot as rs
+from exact import by_pair, mean_distance, top_k_distance
 from peak_memory import peak_of
-from rankshot.zeroshot.scores import score_by_pair_wins
+from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
 
 ITEMS = list("abcd")
 
@@ -25,7 +25,7 @@ def test_distances_by_enumeration(rng, k):
     """Tied scores, tied rankings and ties that k cuts."""
     consensus = {"u": [["a"], ["b", "c"]], "v": [["d"], ["c"], ["a"]], "w": [["a", "b", "d"]]}
     rankings = rs.Rankings.from_orders(consensus.values(), items=ITEMS, targets=list(consensus))
-    head = rs.DeterministicRanking(k=k, temperature=2.0).fit(rankings)
+    head = rs.zeroshot.paper.DeterministicRanking(k=k, temperature=2.0).fit(rankings)
     for row in rng.integers(0, 3, (15, 4)).astype(float):
         mine = groups_of(row.tolist())
         d = np.array([float(mean_distance(order, mine, ITEMS, k)) for order in consensus.values()])
@@ -45,7 +45,7 @@ def test_classes_with_the_same_pairwise_scores_tie(columns):
     rankings = rs.Rankings.from_orders(
         [["g", "b", "e", "c", "d"], ["g", "b", "e", "d", "c"]], items=items, targets=["p", "q"]
     )
-    head = rs.DeterministicRanking(k=None).fit(rankings)
+    head = rs.zeroshot.paper.DeterministicRanking(k=None).fit(rankings)
     proba = head.predict_proba(rs.Scores([row], items, "one-vs-one"))
     np.testing.assert_allclose(proba, [[0.5, 0.5]])
 
@@ -58,14 +58,14 @@ def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):
         targets=["u", "v", "w"],
         kind=["subset", "subset", "top"],
     )
-    head = rs.DeterministicRanking(k=3).fit(rankings)
+    head = rs.zeroshot.paper.DeterministicRanking(k=3).fit(rankings)
     for row in rng.permuted(np.tile([1.0, 2.0, 3.0, 4.0], (20, 1)), axis=1):
         order = sorted(ITEMS, key=lambda i: -row[ITEMS.index(i)])
         inverted = sum(order.index(i) > order.index(j) for i, j in combinations("bdc", 2))
         d = [2 * inverted, 6 * (order.index("c") > order.index("a"))]
         d.append(float(mean_distance(["d", "c", "a"], order, ITEMS, 3)))
         np.testing.assert_allclose(
-            -head.predict_log_proba([row])[0] + head.predict_log_proba([row])[0, 2],
+            -head.log_proba([row])[0] + head.log_proba([row])[0, 2],
             np.array(d) - d[2],
             atol=1e-12,
         )
@@ -80,8 +80,8 @@ def test_no_class_is_closer_on_average_because_fewer_items_were_compared(k):
         targets=list("uvwx"),
         kind=["subset", "subset", "top", "top"],
     )
-    head = rs.DeterministicRanking(k=k).fit(rankings)
-    mean = -head.decision_function(list(permutations(range(4)))).mean(axis=0)
+    head = rs.zeroshot.paper.DeterministicRanking(k=k).fit(rankings)
+    mean = -head.log_posterior(list(permutations(range(4)))).mean(axis=0)
     lists = list(permutations(ITEMS, k))
     expected = np.mean([top_k_distance(lists[0], other, ITEMS) for other in lists])
     np.testing.assert_allclose(mean, expected)
@@ -91,7 +91,7 @@ def test_many_items_need_no_table_of_pairs(rng):
     """2,000 items: a table of their pairs would have 32 MB for each input."""
     similarity = rng.integers(0, 50, (5, 2000)).astype(float)
     rankings = rs.Rankings.from_scores(similarity, items=range(2000), targets=list("uvwxy"))
-    head = rs.DeterministicRanking().fit(rankings)
+    head = rs.zeroshot.paper.DeterministicRanking().fit(rankings)
     scores = rng.normal(size=(40, 2000)).astype(np.float32)
     peak, proba = peak_of(lambda: head.predict_proba(scores))
     assert peak < 20e6

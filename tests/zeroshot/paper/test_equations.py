@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.likelihoods import BabingtonSmithScorer, PlackettLuceScorer
+from rankshot.zeroshot.paper.likelihoods import BabingtonSmithScorer, PlackettLuceScorer
 
 ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
@@ -80,7 +80,9 @@ def kendall(first, second):
 def test_equation_03_deterministic_ranking(rng):
     """z(x) = argmin_z d(π(x), π_z)."""
     semantic = {z: rng.permutation(ITEMS).tolist() for z in ("u", "v", "w")}
-    head = rs.DeterministicRanking(k=None).fit(rankings(semantic.values(), targets=list(semantic)))
+    head = rs.zeroshot.paper.DeterministicRanking(k=None).fit(
+        rankings(semantic.values(), targets=list(semantic))
+    )
     for _ in range(20):
         f = scores_by_name(rng)
         pi_x = sorted(ITEMS, key=f.get, reverse=True)
@@ -278,7 +280,7 @@ def test_equation_14_plackett_luce_scorer(rng, K):
     f = scores_by_name(rng)
     v = {item: exp(f[item]) for item in ITEMS}
     # Divided by that of equal scores, which is the same for all lists of a length.
-    ratio = np.exp(PlackettLuceScorer(rankings(top_lists(K))).log_prob(as_row(f)))
+    ratio = np.exp(PlackettLuceScorer(rankings(top_lists(K))).log_prob_of(as_row(f)))
     prob = ratio / ratio.sum()
     np.testing.assert_allclose(prob, [[plackett_luce(pi, v) for pi in top_lists(K)]])
 
@@ -286,7 +288,9 @@ def test_equation_14_plackett_luce_scorer(rng, K):
 @LENGTHS
 def test_equation_15_babington_smith_scorer(rng, K):
     f, row = pairs_by_name(rng)
-    weight = np.exp(BabingtonSmithScorer(rankings(top_lists(K))).log_prob(row))[0]
+    weight = np.exp(
+        BabingtonSmithScorer(rankings(top_lists(K))).log_prob(rs.Scores(row, ITEMS, "one-vs-one"))
+    )[0]
     truth = np.array([babington_smith(pi, f) for pi in top_lists(K)])
     np.testing.assert_allclose(weight / weight.sum(), truth / truth.sum())
 
@@ -328,7 +332,7 @@ def test_equation_18_direct_similarity(rng):
     w = {z: dict(zip(ITEMS, rng.random(C).tolist(), strict=True)) for z in "uvw"}
     prior = dict(zip(ITEMS, rng.dirichlet(np.ones(C)).tolist(), strict=True))
     table = rs.Similarity([list(w[z].values()) for z in "uvw"], list("uvw"), ITEMS)
-    head = rs.DirectSimilarity(n_similar=3, class_prior=prior).fit(table)
+    head = rs.zeroshot.paper.DirectSimilarity(n_similar=3, class_prior=prior).fit(table)
     f = scores_by_name(rng)
     platt = {item: 1 / (1 + exp(-f[item])) for item in ITEMS}
 

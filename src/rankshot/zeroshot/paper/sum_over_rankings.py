@@ -15,8 +15,8 @@ from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.likelihoods import PlackettLuceScorer, Scorers
-from rankshot.zeroshot.scores import Kind
+from rankshot.zeroshot.paper.likelihoods import PlackettLuceScorer, Scorers
+from rankshot.zeroshot.scores import Scores
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -70,23 +70,21 @@ class SumOverRankings:
             return perm(len(self._items), self._k)
         return self._log_uniform.size
 
-    def log_proba_by_target(
-        self, values: NDArray[np.floating], kind: Kind
-    ) -> tuple[Floats, Floats]:
-        """Return log P(z|x) and the standard error of P(z|x), with one row per class."""
-        scores = np.asarray(values, np.float64)
+    def log_proba(self, table: Scores) -> tuple[Floats, Floats]:
+        """Log P(z|x) and the standard error of P(z|x), with one row per class."""
         if self._log_uniform is None:
-            log_prob = log_softmax(self._scorers.get_scorer(kind).log_prob(scores), axis=1)
+            log_prob = log_softmax(self._scorers.log_prob(table), axis=1)
             log_proba = multiply_logs(self._log_posteriors, log_prob.T)
             return log_proba, np.zeros(log_proba.shape)
-        if kind == "one-vs-one":
-            lists = [self._sample_by_pairs(row) for row in scores]
+        if table.pairs is not None:
+            lists = [self._sample_by_pairs(row) for row in np.asarray(table.pairs, np.float64)]
         else:
+            scores = np.asarray(table.values, np.float64)
             lists = [draw_lists(row, self._log_uniform) for row in scores]
         return self._average(np.stack(lists))
 
     def _average(self, lists: Ints) -> tuple[Floats, Floats]:
-        """Return the mean and its error of P(z|π) over rankings of shape (inputs, samples, k)."""
+        """The mean and its error of P(z|π) over rankings of shape (inputs, samples, k)."""
         n, n_samples, k = lists.shape
         log_posteriors = self._log_target_given(lists.reshape(-1, k)).reshape(-1, n, n_samples)
         log_proba = logsumexp(log_posteriors, axis=2) - np.log(n_samples)
@@ -94,12 +92,12 @@ class SumOverRankings:
         return log_proba, np.sqrt(variance / n_samples)
 
     def _log_target_given(self, lists: Ints) -> Floats:
-        """Return log P(z|π), with one row per new class and one column per list of items."""
+        """Log P(z|π), with one row per new class and one column per list of items."""
         rankings = Rankings.from_item_numbers(lists, items=self._items, trusted=True)
         worths = [model.log_worths_ for model in self._models if isinstance(model, PlackettLuce)]
         if len(worths) == len(self._models):
             # All models at once, up to a constant of each list.
-            log_prob = PlackettLuceScorer(rankings).log_prob(np.array(worths))
+            log_prob = PlackettLuceScorer(rankings).log_prob_of(np.array(worths))
         else:
             log_prob = np.array([model.log_prob(rankings) for model in self._models])
         # A ranking that has probability 0 for all classes is evidence for none of them.
@@ -162,7 +160,7 @@ def draw_lists(scores: Floats, log_uniform: Floats) -> NDArray[np.intp]:
 
 
 def _log_left(log_tail: Floats, gone: NDArray[np.intp]) -> Floats:
-    """Return log M, added up over the stretches between the sorted items that are gone.
+    """Log M, added up over the stretches between the sorted items that are gone.
 
     A stretch is T_a - T_b. Its items are worth at least as much as item b, so few digits cancel.
     """

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.heads.probabilistic_ranking import MeanOverSources
-from rankshot.zeroshot.remarks import describe_missing
+from rankshot.zeroshot.paper.probabilistic_ranking import MeanOverSources
 
 ITEMS = list("abcdef")
 
@@ -69,9 +68,9 @@ def test_the_definition(rng, rows):
         votes.orders(), items=ITEMS, targets=[f"{i:02}" for i in range(len(votes))]
     )
     # One class for each ranking: its log-posterior is log P(π|x), minus that of equal scores.
-    log_prob = rs.ProbabilisticRanking(k=3).fit(each).decision_function(values).T
+    log_prob = rs.ProbabilisticRanking(k=3).fit(each).log_posterior(values).T
     np.testing.assert_allclose(
-        head.decision_function(values).T, by_loops(votes, head, log_prob), atol=1e-12
+        head.log_posterior(values).T, by_loops(votes, head, log_prob), atol=1e-12
     )
 
 
@@ -79,11 +78,8 @@ def test_a_source_that_ranks_one_class_changes_nothing(rng):
     values = rng.normal(scale=2, size=(50, len(ITEMS)))
     plain = rs.ProbabilisticRanking().fit(rankings(COMPLETE))
     more = rs.ProbabilisticRanking().fit(rankings([*COMPLETE, ("q", "poor", "fed")]))
-    np.testing.assert_allclose(
-        more.predict_log_proba(values), plain.predict_log_proba(values), atol=1e-12
-    )
-    (remark,) = describe_missing(more)
-    assert remark == "the source 'poor' ranks only 'q', so it is not used"
+    np.testing.assert_allclose(more.log_proba(values), plain.log_proba(values), atol=1e-12)
+    assert more.unused_ == ("poor",)
 
 
 def test_sources_without_a_common_class_are_compared_as_they_are(rng):
@@ -92,8 +88,8 @@ def test_sources_without_a_common_class_are_compared_as_they_are(rng):
     own = rankings([(z, f"expert of {z}", order) for z, order in zip("pqr", orders, strict=True)])
     one = rankings([(z, "one", order) for z, order in zip("pqr", orders, strict=True)])
     np.testing.assert_allclose(
-        rs.ProbabilisticRanking().fit(own).predict_log_proba(values),
-        rs.ProbabilisticRanking().fit(one).predict_log_proba(values),
+        rs.ProbabilisticRanking().fit(own).log_proba(values),
+        rs.ProbabilisticRanking().fit(one).log_proba(values),
         atol=1e-12,
     )
     assert MeanOverSources(own, np.array(["p", "q", "r"])).missing == {}
@@ -108,21 +104,21 @@ def test_a_table_that_lacks_a_class_changes_nothing_in_the_default_head(rng, rat
     people = rankings(one, raters=rater)
     both = rs.Rankings.concatenate([people, rankings([("q", "two", "dfe"), ("p", "two", "bad")])])
     values = rng.normal(size=(50, len(ITEMS)))
-    plain, more = (rs.WeightedMean().fit(each, usual) for each in (people, both))
+    plain, more = (rs.WeightedMean().fit(each, reference=usual) for each in (people, both))
     np.testing.assert_array_equal(more.predict_proba(values), plain.predict_proba(values))
     assert more.source_weights_ == {"one": 1.0, "two": 0.0}
     assert more.missing_ == {}
     # A class that nobody else ranks is added, and the odds of the others stay.
     extra = rs.Rankings.concatenate([people, rankings([("s", "two", "fce")])])
-    log_proba = rs.WeightedMean().fit(extra, usual).predict_log_proba(values)[:, :3]
+    log_proba = rs.WeightedMean().fit(extra, reference=usual).log_proba(values)[:, :3]
     odds = log_proba - log_proba[:, :1]
-    expected = plain.predict_log_proba(values)
+    expected = plain.log_proba(values)
     np.testing.assert_allclose(odds, expected - expected[:, :1], atol=1e-12)
 
 
 PR = rs.ProbabilisticRanking
 HEADS = [
-    *(rs.WeightedMean(), rs.DeterministicRanking(k=5), PR(k=5)),
+    *(rs.WeightedMean(), rs.zeroshot.paper.DeterministicRanking(k=5), PR(k=5)),
     PR(k=2, posterior="sum", n_samples=100, random_state=0),
 ]
 
@@ -157,15 +153,6 @@ def test_a_class_that_a_source_lacks_is_not_a_magnet(head, has_raters):
 def test_what_a_source_lacks_is_known():
     head = rs.ProbabilisticRanking().fit(rankings(COMPLETE[:-1]))
     assert head.missing_ == {"two": ["r"]}
-    assert describe_missing(head) == [
-        "the source 'two' has no ranking of 'r': for these, the other sources are used"
-    ]
-    nameless = [(z, None if source == "two" else source, o) for z, source, o in COMPLETE[:-1]]
-    (remark,) = describe_missing(rs.ProbabilisticRanking().fit(rankings(nameless)))
-    assert (
-        remark
-        == "the part without a source has no ranking of 'r': for these, the other sources are used"
-    )
     assert rs.ProbabilisticRanking().fit(rankings(COMPLETE)).missing_ == {}
     by_people = rankings(COMPLETE[:-1], raters="somebody")
     assert rs.WeightedMean().fit(by_people).missing_ == {"two": ["r"]}

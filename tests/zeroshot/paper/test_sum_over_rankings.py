@@ -2,16 +2,17 @@
 
 from itertools import permutations
 
-import exact
 import numpy as np
 import pytest
-from head_cases import ITEMS, PAIRS
 from scipy.special import log_softmax, logsumexp
 
+import exact
 import rankshot as rs
-from rankshot.zeroshot.heads.sum_over_rankings import SumOverRankings, draw_lists, multiply_logs
+from rankshot.zeroshot.paper.sum_over_rankings import SumOverRankings, draw_lists, multiply_logs
 
+ITEMS = ("a", "b", "c", "d", "e")
 C = len(ITEMS)
+PAIRS = C * (C - 1) // 2
 PRIORS = {
     "plackett-luce": rs.PlackettLuce(),
     "mallows": rs.Mallows(),
@@ -30,7 +31,7 @@ each_kind = pytest.mark.parametrize("kind", ["multiclass", "one-vs-one"])
 @pytest.fixture
 def sampling(monkeypatch):
     """Nothing is small enough to be enumerated."""
-    monkeypatch.setattr("rankshot.zeroshot.heads.probabilistic_ranking.MAX_RANKINGS", 0)
+    monkeypatch.setattr("rankshot.zeroshot.paper.probabilistic_ranking.MAX_RANKINGS", 0)
 
 
 def head_of(prior, k=2, **options):
@@ -58,7 +59,7 @@ def enumerated(head, scores):
     lists = rs.Rankings.from_orders(permutations(ITEMS, head.k), items=ITEMS)
     p_of_pi = np.exp([head.priors_[z].log_prob(lists) for z in head.classes_])
     p_of_z = p_of_pi / p_of_pi.sum(axis=0)
-    return np.array([p_of_z @ ranker_prob(row, scores.kind, head.k) for row in scores.values])
+    return np.array([p_of_z @ ranker_prob(row, scores.kind, head.k) for row in scores.columns])
 
 
 @each_kind
