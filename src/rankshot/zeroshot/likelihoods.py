@@ -31,6 +31,7 @@ from rankshot.core.arrays import (
     row_blocks,
 )
 from rankshot.core.errors import RankshotError, format_count
+from rankshot.ranking.checks import refuse_partial
 from rankshot.ranking.matrices import (
     iterate_choices,
     listed_orders,
@@ -43,7 +44,6 @@ from rankshot.ranking.models.babington_smith import (
     require_affordable,
 )
 from rankshot.ranking.models.tie_integral import tie_nodes, tied_log_prob
-from rankshot.ranking.parts import refuse_partial
 from rankshot.ranking.rankings import Rankings
 from rankshot.zeroshot.scores import Kind, pair_columns
 

@@ -28,10 +28,10 @@ from rankshot.core.arrays import (
 )
 from rankshot.core.errors import RankshotError, short_repr
 from rankshot.core.validation import Seed, require_choice, require_number, require_whole_number
+from rankshot.ranking.checks import keep_counted
 from rankshot.ranking.models.babington_smith import BabingtonSmith
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.parts import AnyRankings, keep_counted
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import DEFAULT_K, merge_rankings
 from rankshot.sources.prompts import LIST_LENGTH
@@ -81,16 +81,14 @@ def fit_priors(
     }
 
 
-def consensus_rankings(
-    rankings: AnyRankings, priors: Mapping[Any, RankingModel], k: int
-) -> Rankings:
+def consensus_rankings(rankings: Rankings, priors: Mapping[Any, RankingModel], k: int) -> Rankings:
     """Return one ranking per new class, π_0^z: the mode of its prior, cut to k.
 
     ``priors`` are those of `fit_priors` for the same k. See `merge_rankings`. Rankings without a
     target are those of one class, None.
     """
     first = keep_counted(rankings).top(k)
-    named = first.by_target() or {None: first}
+    named: Mapping[Any, Rankings] = first.by_target() or {None: first}
     return Rankings.concatenate(
         [merge_rankings(theirs, priors.get(target)) for target, theirs in named.items()]
     )
