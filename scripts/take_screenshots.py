@@ -120,7 +120,7 @@ def take_review(browser):
     model = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
     scores = rankshot.scores_of(model, data.new[rows])
     learner = Learner(
-        replace(scores, features=data.new[rows]), rankshot.zeroshot.Plan(), load_panel()
+        replace(scores, features=data.new[rows]), rankshot.zeroshot.Settings(), load_panel()
     )
     ids = [f"{row:04}.png" for row in rows]
     with TemporaryDirectory() as folder:

@@ -36,7 +36,7 @@ scores = rs.Scores(logits.values, logits.items, kind=logits.kind, features=data.
 truth = data.new_label.astype(str)
 folder = tempfile.TemporaryDirectory()
 journal = Journal(Path(folder.name, "review.jsonl"))
-learner = Learner(scores, rs.zeroshot.Plan(), load_panel())
+learner = Learner(scores, rs.zeroshot.Settings(), load_panel())
 review = Review(learner, [f"image {i}" for i in range(len(truth))], journal)
 
 # %%

@@ -46,9 +46,8 @@ from .sources import (
 )
 from .zeroshot import (
     BatchRefinement as BatchRefinement,
-    ConSE as ConSE,
-    DeterministicRanking as DeterministicRanking,
-    DirectSimilarity as DirectSimilarity,
+    Knowledge as Knowledge,
+    LinearHead as LinearHead,
     ProbabilisticRanking as ProbabilisticRanking,
     Rehearsal as Rehearsal,
     Scores as Scores,

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import rankshot as rs
 from rankshot.ranking.matrices import restrict_items
-from rankshot.zeroshot.heads.base import only_new
+from rankshot.zeroshot.class_rankings import only_new
 from rankshot.zeroshot.remarks import EXPECTED
 
 NAMES = [f"s{i:02}" for i in range(24)]
@@ -39,7 +39,7 @@ def test_rankings_alone(task):
     head = rs.WeightedMean().fit(only_new(rankings))
     np.testing.assert_array_equal(found.labels, head.predict(scores))
     np.testing.assert_allclose(found.proba, head.predict_proba(scores))
-    assert found.predicted is found.rehearsal is None
+    assert found.predicted is found.forecast is None
     assert np.mean(found.labels == truth) > 0.9
 
 
@@ -158,7 +158,7 @@ def test_most_seen_classes_are_left_in_a_rehearsal(rng):
     rankings = rankings[np.isin(rankings.targets, ["x", "y", *names])]
     rankings = restrict_items(rankings, names)
     found = rs.recognise(scores, rankings, rehearse=(scores, np.repeat(names, 10)))
-    assert [len(classes) for classes, _ in found.rehearsal.trials_[0].correlations] == [4] * 3
+    assert [len(classes) for classes, _ in found.forecast.trials[0].correlations] == [4] * 3
 
 
 def test_what_cannot_be_told_apart_is_noted():

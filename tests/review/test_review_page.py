@@ -8,7 +8,7 @@ from small_review import RANKINGS, make_scores, serve_review
 from axe import check, load_axe
 from chromium import launch_chromium
 from rankshot.review.learning import Learner
-from rankshot.zeroshot import Plan
+from rankshot.zeroshot import Settings
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def served(tmp_path):
     images.mkdir()
     for i, name in enumerate(ids):
         Image.new("RGB", (64, 48), COLOURS[i % 3]).save(images / name)
-    learner = Learner(make_scores(130)[0], Plan(), RANKINGS)
+    learner = Learner(make_scores(130)[0], Settings(), RANKINGS)
     with serve_review(tmp_path, learner, ids, images, path="/teams/one/") as found:
         yield found
 

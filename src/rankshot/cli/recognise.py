@@ -178,8 +178,8 @@ def recognise(
             rankings,
             rehearse=seen_inputs,
             examples=examples,
-            classes=options.plan.classes,
-            none=options.plan.none,
+            classes=options.settings.classes,
+            none=options.settings.none,
             batch=batch,
         )
         for note in found.notes:
@@ -311,7 +311,7 @@ def _rank(
     import numpy as np
 
     from rankshot.recognition.model import fingerprint, fingerprint_files
-    from rankshot.zeroshot.heads.base import only_new, source_names
+    from rankshot.zeroshot.class_rankings import only_new, source_names
 
     held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
     question = {"texts": "text", "images": "images"}.get(plan.model.takes, "any")

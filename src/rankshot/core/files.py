@@ -212,7 +212,7 @@ def hash_file(path: Path) -> str:
         return file_digest(stream, "sha256").hexdigest()
 
 
-def read_hashes(manifest: Path | None) -> dict[str, str]:
+def read_hashes(manifest: Path | None, key: str = "files") -> dict[str, str]:
     """The hash of each file that a manifest lists; empty if there is no manifest.
 
     A manifest is a JSON file: ``files`` has the paths relative to its folder.
@@ -220,7 +220,7 @@ def read_hashes(manifest: Path | None) -> dict[str, str]:
     if manifest is None or not manifest.is_file():
         return {}
     try:
-        files = json.loads(manifest.read_bytes()).get("files", {})
+        files = json.loads(manifest.read_bytes()).get(key, {})
     except (ValueError, AttributeError, RecursionError):
         files = None
     if not isinstance(files, dict):

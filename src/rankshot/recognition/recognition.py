@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, format_share, quote_names
+from rankshot.core.errors import RankshotError, format_count, quote_names
 from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.images import Preprocessing
@@ -19,25 +19,16 @@ from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, sc
 from rankshot.sources.names import ClassLabels, describe_unknown
 from rankshot.sources.registry import RankingSource, Source, compare_classes
 from rankshot.sources.wordnet import WordNet
-from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.heads.base import (
-    LEAST_INPUTS,
-    BaseHead,
-    align_to,
-    only_new,
-)
-from rankshot.zeroshot.heads.batch_refinement import refine_batch
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.class_rankings import as_rankings, only_new
+from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
+from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.plan import Plan
-from rankshot.zeroshot.rehearsal import (
-    LEAST_CLASSES,
-    USUAL_FOLDS,
-    Rehearsal,
-    describe_prediction,
-)
 from rankshot.zeroshot.remarks import describe_fit, describe_origin
 from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.settings import Settings
+from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
@@ -58,13 +49,10 @@ class Recognition:
         The probabilities of all classes, in the order of ``head.classes_``.
     alone : array of str
         The class of each input, predicted without the other inputs of the batch.
-    head : head
-        The fitted head, which can be saved; a `BatchRefinement` if the batch was used.
-    rehearsal : Rehearsal or None
-        The rehearsal on labelled inputs of seen classes.
-    predicted : Interval or None
-        The mean accuracy on the new classes that the rehearsal predicts, for inputs classified
-        independently.
+    head : LinearHead or SeenAndNew
+        The fitted head, which can be saved.
+    forecast : Forecast or None
+        What a rehearsal on labelled inputs of seen classes found.
     notes : tuple of str
         Sentences that describe what was done, and why.
 
@@ -76,7 +64,7 @@ class Recognition:
     >>> found = rs.recognise(rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), rankings)
     >>> found
     Recognition: 1 input, 2 classes
-    >>> found.ids.tolist(), found.head.classes_.tolist(), found.rehearsal
+    >>> found.ids.tolist(), found.head.classes_.tolist(), found.forecast
     (['0'], ['cat', 'truck'], None)
     """
 
@@ -84,10 +72,14 @@ class Recognition:
     labels: NDArray[np.str_]
     proba: NDArray[np.floating]
     alone: NDArray[np.str_]
-    head: BaseHead
-    rehearsal: Rehearsal | None
-    predicted: Interval | None
+    head: LinearHead | SeenAndNew
+    forecast: Forecast | None
     notes: tuple[str, ...]
+
+    @property
+    def predicted(self) -> Interval | None:
+        """The mean accuracy on the new classes that is forecast, for inputs classified alone."""
+        return None if self.forecast is None else self.forecast.predicted
 
     def __repr__(self) -> str:
         n, classes = format_count(len(self.ids), "input"), len(self.head.classes_)
@@ -107,7 +99,7 @@ def recognise(
     examples: tuple[object, ArrayLike] | None = None,
     classes: Literal["new", "all"] = "new",
     none: bool = False,
-    batch: str = "auto",
+    batch: bool | Literal["auto"] = "auto",
 ) -> Recognition:
     """Predict new classes, using whatever data are passed.
 
@@ -145,7 +137,7 @@ def recognise(
         Whether "none of these" may be predicted. Some inputs of new classes are then rejected as
         well: on photographs, 77% of the inputs of other classes were rejected, and 30% of those
         of new classes. The mean AUROC on three data sets is .75.
-    batch : {"auto", "yes", "no"}
+    batch : {"auto", True, False}
         Whether all inputs are classified jointly. Most new classes should occur among them, several
         times each. With "auto", this is done if there are at least five inputs per class.
 
@@ -184,40 +176,26 @@ def recognise(
     scores, reference, labels = scored.scores, None, np.array([], str)
     if rehearse is not None:
         reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
-    known = None if examples is None else (read(examples[0]).scores, examples[1])
+    few = None if examples is None else (read(examples[0]).scores, examples[1])
     if not isinstance(new, Rankings | Mapping):
-        new = _rank(source, as_names(new, "new"), labels, scored.classes, known)
-    rankings = align_to(new, scores.items)
+        new = _rank(source, as_names(new, "new"), labels, scored.classes, few)
+    rankings = as_rankings(new, scores.items)
     new_rankings = only_new(rankings)
     notes = [describe_origin(new_rankings), *_list_unused(rankings, labels)]
-    rehearsal, predicted = _rehearse(rankings, new_rankings, reference, labels, notes)
+    forecast = _rehearse(rankings, new_rankings, reference, labels, notes)
     if reference is not None and len(reference) < LEAST_INPUTS:
         reference = None
-    evidence = None if scores.evidence is None else scores
-    plan = _make_plan(rehearsal, classes, none=none)
-    head = plan.fit(new_rankings, reference, known, evidence)
+    settings = Settings() if forecast is None else forecast.settings
+    settings = replace(settings, classes=classes, none=none, batch=batch)
+    known = Knowledge(new_rankings, reference, few, scores)
+    fitted = known.fit_alone(settings)
+    head = known.complete(fitted, settings)
     notes += [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
     notes += describe_fit(head, reference)
-    log_proba = head.predict_log_proba(scores)
-    alone = head.classes_[most_probable(log_proba)]
-    refined, why = refine_batch(head, scores, known, batch)
-    notes += [why] * bool(why)
-    if refined is not head:
-        log_proba = refined.predict_log_proba(scores)
-        notes += _list_other_inputs(rehearsal, head, reference, scores)
-    labels, proba = refined.classes_[most_probable(log_proba)], np.exp(log_proba)
-    return Recognition(
-        scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
-    )
-
-
-def _make_plan(rehearsal: Rehearsal | None, classes: Literal["new", "all"], *, none: bool) -> Plan:
-    """Return the rehearsed plan, or the default one, for the classes that are wanted."""
-    plan = Plan() if rehearsal is None else rehearsal.plan_
-    if none and classes == "all" and plan.gate and plan.gate.none is None:
-        # Too few classes were held out to rehearse "none of these".
-        plan = replace(plan, gate=None)
-    return replace(plan, classes=classes, none=none)
+    labels = head.predict(scores)
+    alone = labels if settings.has_gate else fitted.predict(scores)
+    proba = head.predict_proba(scores)
+    return Recognition(scored.ids, labels, proba, alone, head, forecast, tuple(notes))
 
 
 def _list_unused(rankings: Any, labels: NDArray[np.str_]) -> list[str]:
@@ -229,25 +207,12 @@ def _list_unused(rankings: Any, labels: NDArray[np.str_]) -> list[str]:
     return [f"rankings of {quote_names(unused)} are left out: {why}"]
 
 
-def _list_other_inputs(
-    rehearsal: Rehearsal | None, head: BaseHead, reference: Scores | None, scores: Scores
-) -> list[str]:
-    """Return a sentence if more inputs seem to be of no new class than in the rehearsal."""
-    if rehearsal is None or rehearsal.plan_.gate is None:
-        return []
-    both = SeenAndNew(head, gate=rehearsal.plan_.gate).fit(reference)
-    share = both.gate_.estimate_other_share(both.gate_features(scores))
-    if share <= rehearsal.other_share_:
-        return []
-    return [f"batch: about {share:.0%} of the inputs seem to be of none of the new classes"]
-
-
 def _rehearse(
     rankings: Any, new: Any, reference: Scores | None, labels: NDArray[np.str_], notes: list[str]
-) -> tuple[Rehearsal | None, Interval | None]:
+) -> Forecast | None:
     """Rehearse, if that is possible, and predict the accuracy; write down what was done."""
     if reference is None:
-        return None, None
+        return None
     held_out = _select_rehearsed(rankings, new, labels)
     n = len(held_out.target_names)
     if n < LEAST_CLASSES:
@@ -256,14 +221,13 @@ def _rehearse(
             f"the sources that rank the new classes, and {n} are ranked by these; the labelled "
             "inputs are only used as the reference"
         )
-        return None, None
+        return None
     least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
-    # Groups of enough classes for two halves, of which one stands for no class at all.
     n_folds = min(max(n // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
-    rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
-    predicted = rehearsal.predict_accuracy(new)
-    notes += _describe_rehearsal(rehearsal, predicted, new)
-    return rehearsal, predicted
+    known = Knowledge(Rankings.concatenate([held_out, new]), (reference, labels))
+    forecast = known.rehearse(n_folds=n_folds)
+    notes += forecast.describe(new)
+    return forecast
 
 
 def _rank(
@@ -303,18 +267,3 @@ def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) ->
     counts |= np.array([bool(rater) for rater in rankings.raters])
     ranked = np.intersect1d(labels, rankings.targets[counts].astype(str))
     return rankings[np.isin(rankings.targets.astype(str), ranked)]
-
-
-def _describe_rehearsal(
-    rehearsal: Rehearsal, predicted: Interval | None, new: Rankings
-) -> list[str]:
-    """Return sentences on what a rehearsal found, and what to think of it."""
-    n = len(rehearsal.classes_)
-    before, after = map(format_share, rehearsal.calibration_error_)
-    with_reference = "with" if rehearsal.plan_.reference else "without"
-    recognised = (
-        f"rehearsal: {rehearsal.accuracy_} of the inputs of {n} held-out seen classes are "
-        f"recognised ({with_reference} a reference; calibration error {before} before, {after} "
-        "after)"
-    )
-    return [recognised, *describe_prediction(rehearsal, new, predicted)]

@@ -45,7 +45,6 @@ from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Scores,
     are_probabilities,
-    class_scores,
     column_name,
     log_class_probabilities,
     n_columns,
@@ -309,7 +308,7 @@ class ScoringPlan:
             self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
             try:
-                values = Scores.from_probabilities(values, self.classes.names).values
+                values = Scores.from_probabilities(values, self.classes.names).columns
             except RowError as error:
                 problem = f"returns probabilities first, but a later row is not{error.problem}"
                 hint = "let it return logits"
@@ -674,13 +673,13 @@ def check_scores(
     probability, n_unequal, right = 0.0, 0, []
     for ids, batch in _small_batches(batches):
         items = batch.items
-        values = np.asarray(class_scores(batch.values, batch.kind, len(items), {}, np), float)
+        values = np.asarray(batch.values, float)
         first = most_probable(values)
         counts = counts + np.bincount(first, minlength=len(items))
         if batch.kind == "one-vs-one":
             probability = np.nan
         else:
-            log_proba = log_class_probabilities(values, batch.kind, "check_scores")
+            log_proba = log_class_probabilities(batch)
             probability += float(np.exp(log_proba.max(axis=1)).sum())
         centred = values - values.mean(axis=1, keepdims=True)
         norms = np.linalg.norm(centred, axis=1)

@@ -37,7 +37,7 @@ from rankshot.web.server import (
     load_static_files,
 )
 from rankshot.zeroshot.explanation import explain
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
 PACKAGE = "rankshot.review"
 COOKIE = "rankshot_review_"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import refine_batch
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
-from rankshot.zeroshot.plan import Plan
+from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.suggestions import suggest
 
 SOURCE = "review"
@@ -33,7 +33,7 @@ class Predicted(NamedTuple):
     ``order`` has the rows by class, most certain first.
     """
 
-    head: BaseHead
+    head: Predictor
     labels: NDArray[np.str_]
     proba: NDArray[np.floating]
     second: NDArray[np.str_]
@@ -57,8 +57,7 @@ class Learner:
     ----------
     scores : Scores
         Of all inputs that are reviewed, with features if there are any.
-    plan : Plan
-        With a `WeightedMean`.
+    settings : Settings
     rankings : Rankings
         Of the new classes.
     reference : Scores, optional
@@ -70,7 +69,7 @@ class Learner:
     """
 
     scores: Scores
-    plan: Plan
+    settings: Settings
     rankings: Rankings
     reference: Scores | None = None
     as_batch: bool = False
@@ -99,10 +98,9 @@ class Learner:
                 found = Scores.concatenate([found, examples[0]])
                 names = np.concatenate([names, examples[1]])
             examples = found, names
-        evidence = None if self.scores.evidence is None else self._sample()
-        head = self.plan.fit(Rankings.concatenate(parts), self.reference, examples, evidence)
-        if self.as_batch:
-            head, _ = refine_batch(head, self._sample(), examples, "yes")
+        batch = self._sample() if self.as_batch or self.scores.evidence is not None else None
+        known = Knowledge(Rankings.concatenate(parts), self.reference, examples, batch)
+        head = known.fit(replace(self.settings, batch=self.as_batch))
         names, proba = head.top(self.scores, min(2, len(head.classes_)))
         order = np.lexsort((-proba[:, 0], names[:, 0]))
         return Predicted(head, names[:, 0], proba[:, 0], names[:, -1], proba[:, -1], order)
@@ -111,7 +109,9 @@ class Learner:
         n = len(self.scores)
         return self.scores[np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int)]
 
-    def find_useful(self, head: BaseHead, unlabelled: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    def find_useful(
+        self, head: Predictor, unlabelled: NDArray[np.intp], n: int
+    ) -> NDArray[np.intp]:
         """Return the rows without a label whose labels help most."""
         some = np.linspace(0, len(unlabelled) - 1, min(len(unlabelled), MOST_COMPARED)).astype(int)
         rows: NDArray[np.intp] = unlabelled[some]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from rankshot.core.files import replace_file
+from rankshot.core.files import hash_file, read_hashes, replace_file, replace_own, require_own
 from rankshot.core.tables import ID, LABEL, open_csv_writer
 from rankshot.pages.build import build_report
 from rankshot.pages.contents import EXAMPLES, LEAD_WITH_MORE, Card
@@ -16,40 +18,78 @@ from rankshot.pages.page import render_report, write_page
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
 from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
 LABELS, HEAD, PREDICTIONS, REPORT = "labels.csv", "head.rankshot", "predictions.csv", "report.html"
+MANIFEST = "review.json"
+"""The hashes of the files that a review has written."""
 BLOCK = 10_000
 """Rows that are written at a time."""
 
 
 class Results:
-    """Writes the files of a review."""
+    """Writes the files of a review: never over a file that a person has written or changed.
 
-    def __init__(self, review: Review, inputs: ShownInputs, folder: Path, score_type: str) -> None:
+    The manifest in the folder has the hash of each file that was written here. With ``overwrite``,
+    files that are not in it are replaced as well.
+    """
+
+    def __init__(
+        self,
+        review: Review,
+        inputs: ShownInputs,
+        folder: Path,
+        score_type: str,
+        *,
+        overwrite: bool = False,
+    ) -> None:
         self._review = review
         self._inputs = inputs
         self._folder = folder
         self._score_type = score_type
-        self._writers = {
+        self._manifest = folder / MANIFEST
+        self._writers: dict[str, Callable[[Path], None]] = {
             PREDICTIONS: self._write_predictions,
             LABELS: self._write_labels,
             HEAD: self._write_head,
             REPORT: self._write_report,
         }
         self.names = list(self._writers)
+        self._hashes = read_hashes(self._manifest)
+        self._settle()
+        for name in self.names:
+            require_own(folder / name, self._manifest, overwrite=overwrite)
+            if overwrite and (folder / name).exists():
+                self._remember(name, hash_file(folder / name))
 
     def write(self, name: str) -> Path:
         """Write one of the files as it is now, and return it."""
         path = self._folder / name
-        self._writers[name](path)
+        with replace_own(path, self._manifest) as temporary:
+            self._writers[name](temporary)
+            self._remember(name, hash_file(temporary))
         return path
 
     def write_all(self) -> None:
         """Write all files but the report."""
         for name in (LABELS, HEAD, PREDICTIONS):
             self.write(name)
+
+    def _remember(self, name: str, digest: str) -> None:
+        """Write the hash of a file that is about to be replaced; that of the old one is kept."""
+        before = {name: self._hashes[name]} if name in self._hashes else {}
+        self._hashes[name] = digest
+        with replace_file(self._manifest) as stream:
+            json.dump({"files": self._hashes, "before": before}, stream, indent=1)
+
+    def _settle(self) -> None:
+        """Go back to the hash of an old file that a process was killed before replacing."""
+        before = read_hashes(self._manifest, "before")
+        for name, digest in before.items():
+            path = self._folder / name
+            if path.is_file() and hash_file(path) == digest != self._hashes.get(name):
+                self._remember(name, digest)
 
     def _write_labels(self, path: Path) -> None:
         """Write the labels that are classes: `--examples` takes them."""
