@@ -35,7 +35,7 @@ def task(rng):
 
 def test_rankings_alone(task):
     scores, truth, rankings, _ = task
-    found = rs.recognise(scores, rankings, batch="no")
+    found = rs.recognise(scores, rankings, batch=False)
     head = rs.WeightedMean().fit(only_new(rankings))
     np.testing.assert_array_equal(found.labels, head.predict(scores))
     np.testing.assert_allclose(found.proba, head.predict_proba(scores))
@@ -182,7 +182,7 @@ def test_labels_are_those_of_the_head_where_classes_tie(rng):
     targets = [f"a{i // 3}" for i in range(12)] + [f"b{i // 3}" for i in reversed(range(12))]
     rankings = rs.Rankings.from_orders(lists + lists[::-1], items=names, targets=targets)
     scores = rs.Scores(rng.normal(size=(500, 6)), names)
-    found = rs.recognise(scores, rankings, batch="no")
+    found = rs.recognise(scores, rankings, batch=False)
     np.testing.assert_array_equal(found.labels, found.head.predict(scores))
     assert (found.labels != found.head.classes_[found.proba.argmax(axis=1)]).any()
 

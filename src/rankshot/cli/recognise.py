@@ -180,7 +180,7 @@ def recognise(
             examples=examples,
             classes=options.settings.classes,
             none=options.settings.none,
-            batch=batch,
+            batch={"yes": True, "no": False}.get(batch, "auto"),
         )
         for note in found.notes:
             say(note)

@@ -419,7 +419,7 @@ class SeenAndNew(Predictor, BaseEstimator):
         gate = Gate(**{name: each and tuple(each) for name, each in values["gate"].items()})
         result = cls(None, none=values["none"], seen=values["seen"])  # type: ignore[arg-type]
         result.head_, result.gate_ = head, gate
-        lines = enumerate(values["rankings"].encode().splitlines(), 1)
+        lines = enumerate(values["rankings"].splitlines(), 1)
         result.rankings_ = parse_jsonl(lines, head.seen, Path("rankings"))
         result.seen_temperature_, result.coverage_ = values["seen_temperature"], values["coverage"]
         reference = {
