@@ -166,5 +166,6 @@ def _read_scores(
         refuse(unknown, f"{examples}: {quote_names(unknown)} not found in {table.path}")
     elif examples is not None:
         others, _ = read_examples(examples, table, "auto", rankings.target_names)
-    learner = Learner(scores, settings, rankings, reference, is_joint, others)
+    known = zeroshot.Knowledge(rankings, reference, others, scores)
+    learner = Learner(known, replace(settings, batch=is_joint))
     return Reviewed(learner, ids, table.score_type, given)
