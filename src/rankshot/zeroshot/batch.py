@@ -5,7 +5,7 @@ each *view* of the inputs (their scores with another model's scores, or their fe
 of class z are normal with the mean μ_z and one covariance Σ, and
 
 .. math:: \log P(z|x) = \log P_{head}(z|x)
-          + \tfrac{1}{2V} \sum_{v=1}^V E \log N(x_v; \mu_{vz}, \Sigma_v) + E \log P(z) + \text{const}
+          + \tfrac{1}{2V} \sum_{v=1}^V E \log N(x_v; \mu_{vz}, \Sigma_v) + E \log P(z) + c
 
 - The means have a normal prior with the covariance between classes, and the frequencies P(z) a
   Dirichlet prior; the expectations are over both. A class that does not occur has an uncertain
@@ -125,7 +125,7 @@ def refine(head: Floats, views: list[View], examples: NDArray[np.intp] | None = 
     examples : ndarray of int, optional
         The classes of the examples, whose points follow those of the batch.
     """
-    n, L = head.shape
+    L = head.shape[1]
     known = np.zeros((0, L)) if examples is None else np.eye(L)[examples]
     solutions, equal_shares = [], []
     for view in views:
