@@ -16,7 +16,6 @@ from rankshot.review.learning import Learner
 from rankshot.review.results import Results
 from rankshot.review.session import Review
 from rankshot.web.server import open_port
-from rankshot.zeroshot import Settings
 
 TOKEN = "a token of the tests, long enough"
 
@@ -43,7 +42,7 @@ def make_ids(n):
 @contextmanager
 def open_review(folder, n=40, given=None, rankings=RANKINGS, ids=None):
     """Yield a review whose journal is in a folder; another one continues it."""
-    learner = Learner(make_scores(n)[0], Settings(), rankings)
+    learner = Learner(rs.Knowledge(rankings, batch=make_scores(n)[0]))
     with (
         closing(Journal(folder / "review.jsonl")) as journal,
         closing(Review(learner, ids or make_ids(n), journal, given)) as found,
@@ -70,7 +69,7 @@ def serve_review(folder, learner, ids, images, path="/"):
         closing(Review(learner, ids, journal)) as review,
         open_port("127.0.0.1", 0) as port,
     ):
-        inputs = ShownInputs(ids, learner.scores, images)
+        inputs = ShownInputs.open(ids, learner.scores, images)
         results = Results(review, inputs, folder, "logits")
         review.start(results.write_all)
         app = create_app(review, inputs, results, token=TOKEN, title=images.name)

@@ -176,11 +176,11 @@ def recognise(
         found = recognition.recognise(
             sample,
             rankings,
-            rehearse=seen_inputs,
+            reference=seen_inputs,
             examples=examples,
             classes=options.settings.classes,
             none=options.settings.none,
-            batch=batch,
+            batch={"yes": True, "no": False}.get(batch, "auto"),  # type: ignore[arg-type]
         )
         for note in found.notes:
             say(note)

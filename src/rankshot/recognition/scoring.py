@@ -73,6 +73,8 @@ class ScoredInputs:
         The inputs that were not scored, each with the reason.
     classes : ClassLabels
         The classes, with their synonyms and synsets if these are known.
+    values : list or None
+        The texts of the inputs, or the paths of their files.
 
     Examples
     --------
@@ -87,6 +89,7 @@ class ScoredInputs:
     ids: NDArray[np.object_]
     skipped: tuple[Skipped, ...]
     classes: ClassLabels
+    values: list[Any] | None = None
 
     def __repr__(self) -> str:
         return f"ScoredInputs: {self.scores!r}; {len(self.skipped)} skipped"
@@ -146,6 +149,17 @@ def score(
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
     plan = plan_scoring(model, seen, preprocessing, features=features)
+    return run_plan(plan, inputs, batch_size, on_error, progress)
+
+
+def run_plan(
+    plan: ScoringPlan,
+    inputs: object,
+    batch_size: int = BATCH,
+    on_error: str = "stop",
+    progress: Announce | None = None,
+) -> ScoredInputs:
+    """The scores of inputs by a model that has been opened."""
     found = open_inputs(inputs, plan.model.takes)
     total = len(inputs) if isinstance(inputs, Sized) and not isinstance(inputs, (str, Path)) else 0
     skipped: list[Skipped] = []
@@ -158,7 +172,10 @@ def score(
     if not blocks:
         raise nothing_scored(found.name, skipped)
     [(ids, scores)] = blocks
-    return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
+    known = {one.id: one.value for one in found if isinstance(one, Input)}
+    values = [known[name] for name in ids]
+    kept = values if all(isinstance(value, (str, Path)) for value in values) else None
+    return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes, kept)
 
 
 def refuse_skipped(skipped: Iterable[Skipped]) -> None:
