@@ -134,8 +134,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         ----------
         X, y
             Inputs and their classes, to train the estimator. With ``classes="all"`` or ``none``,
-            a quarter of them is also the reference. For an estimator that is trained already, X are the inputs of the
-            reference, and it should not be trained on them; X can be left out.
+            a quarter of them is also the reference. For an estimator that is trained already, X are
+            the inputs of the reference, and it should not be trained on them; X can be left out.
         examples : inputs and labels, optional
             Some inputs of new classes, and their classes. Inputs are compared with them by the
             input of the last step of a pipeline, or by the inputs themselves if these are numbers,
@@ -162,7 +162,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self._has_features = examples is not None
         reference: Any = None
         if is_trained and X is not None:
-            reference = self._describe(trained, X), None if y is None else np.asarray(y).astype(str)
+            labels = None if y is None else np.asarray(y).astype(str)
+            reference = self._describe(trained, X), labels
         elif settings.has_gate:
             reference = self._hold_out(X, y, items)
         few = None if examples is None else (self._describe(trained, examples[0]), examples[1])
