@@ -36,15 +36,15 @@ from fastapi import FastAPI, Form as FormField
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment
 
-from rankshot.survey.store.database import ASSIGNMENT, PARTICIPANT, Database
-from rankshot.survey.store.participation import Participation
-from rankshot.survey.study import Question, Study
-from rankshot.survey.web.app import create_app
-from rankshot.survey.web.researcher_routes import COOKIE
 from rankshot.web.guards import FORM
 from rankshot.web.server import open_port, serve
+from rankshot_survey.store.database import ASSIGNMENT, PARTICIPANT, Database
+from rankshot_survey.store.participation import Participation
+from rankshot_survey.study import Question, Study
+from rankshot_survey.web.app import create_app
+from rankshot_survey.web.researcher_routes import COOKIE
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "survey"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "survey" / "tests"))
 from postgres_server import MissingProgramsError, running_server
 
 ITEMS = tuple(f"item_{i:02d}" for i in range(50))

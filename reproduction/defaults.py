@@ -52,7 +52,6 @@ from reproduction.scored_tasks import (
     load_scored_tasks,
     sample_rows,
 )
-from reproduction.selection import LEAST_GAIN
 
 Floats = NDArray[np.float64]
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "defaults.md"
@@ -60,6 +59,8 @@ N_INPUTS = 30
 """Inputs of each held-out class."""
 N_DRAWS = 1
 """Draws of examples and of batches: the classes vary much more than the draws."""
+LEAST_GAIN = 0.005
+"""Smaller losses do not matter."""
 ENOUGH_BETTER = 2.0
 """Standard errors: with five to nine values, the best one is often better by one."""
 

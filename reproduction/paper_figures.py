@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rankshot.pages.axes import COLOURS, MARKERS, hide_spines, name_rows
+from rankshot.pages.plots import COLOURS, MARKERS, hide_spines, name_rows
 from reproduction.class_maps import ClassTree, SemanticMap
 from reproduction.ranking_cells import RankingCells
 from reproduction.two_classes import TwoClasses

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -13,14 +13,11 @@ import numpy as np
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import arithmetic_mean
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.heads.similarity_heads import DirectSimilarity
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Bootstrap
 from rankshot.zeroshot.scores import Scores
-from reproduction.ablation import AblationResult, run_ablation, settings_table
 from reproduction.benchmark import Benchmark, Task, rank_items
-from reproduction.calibration import calibration_table
 from reproduction.class_maps import (
     ClassTree,
     SemanticMap,
@@ -35,28 +32,16 @@ from reproduction.classifiers import (
     ClassifierCache,
     LinearClassifier,
 )
-from reproduction.evaluator import Configuration, Evaluator
 from reproduction.full_sum import full_sum_table
 from reproduction.paper_methods import paper_head
 from reproduction.paper_tables import LINGUISTIC, table_one, table_two
 from reproduction.peer_comparison import peer_table
 from reproduction.peers.linear import VectorRegression
 from reproduction.ranking_cells import RankingCells, build_ranking_cells
-from reproduction.rehearsed_sources import (
-    prediction_table,
-    rehearse_sources,
-    task_values,
-)
 from reproduction.result_one import rater_table, source_table
 from reproduction.result_tables import ResultTable, Value
-from reproduction.source_matrix import source_matrix
 from reproduction.text_peers import NOTES as TEXT_PEER_NOTES, text_peer_methods
-from reproduction.two_classes import (
-    MethodScores,
-    TwoClasses,
-    evaluate_pairs,
-    two_class_table,
-)
+from reproduction.two_classes import MethodScores, TwoClasses, evaluate_pairs, two_class_table
 
 Grid = Mapping[str, tuple[float, ...]]
 GRID: Grid = {
@@ -99,7 +84,6 @@ class Reproduction:
     name: str
     tables: tuple[ResultTable, ...]
     figures: PaperFigures | None
-    ablation: AblationResult
     seconds: float
 
     @property
@@ -123,28 +107,22 @@ def reproduce(
 ) -> Reproduction:
     """Run all experiments of the paper on one data set."""
     start = perf_counter()
-    evaluator = _make_evaluator(benchmark, directory, announce)
-    real, cache = benchmark.real, evaluator.caches[benchmark.real.name]
-    classifiers, by_images = _choose_classifiers(cache, real, grid, IMAGE_CLASSIFIER_NOTES)
+    models = _Models(benchmark, directory, announce)
+    real, cache = benchmark.real, models.of(benchmark.real)
+    classifiers, best = _choose_classifiers(cache, real, grid, IMAGE_CLASSIFIER_NOTES)
     bootstrap = Bootstrap(real.test_label)
-    scores = {name: partial(_scaled_scores, evaluator, name, by_images[name]) for name in SETTINGS}
+    scores = {name: partial(_scaled_scores, cache, real, name, best[name]) for name in SETTINGS}
     tables = [table_one(benchmark), classifiers, table_two(benchmark, scores, bootstrap, announce)]
     announce("Result 1")
     tables += [source_table(benchmark), rater_table(benchmark)]
     announce("the full sum over rankings")
-    multiclass = Configuration("multiclass", by_images["multiclass"], ProbabilisticRanking())
-    test_scores = evaluator.scores(multiclass, real, "test")
+    rehearsal, multiclass = models.load("multiclass", best["multiclass"])
+    test_scores = multiclass.scores(real.test)
     tables.append(full_sum_table(test_scores, real, real.test_label))
-    tables.append(peer_table(benchmark, *_load_models(evaluator, multiclass), announce))
-    ablation = run_ablation(evaluator, multiclass.C, grid, announce)
-    tables += _tables_beyond_the_paper(evaluator, ablation, bootstrap, announce)
+    tables.append(peer_table(benchmark, rehearsal, multiclass, announce))
     announce("figures")
-    figures = build_paper_figures(
-        benchmark, _two_class_methods(benchmark, evaluator, multiclass, ablation.chosen)
-    )
-    return Reproduction(
-        benchmark.name, tuple(tables), figures, ablation, round(perf_counter() - start)
-    )
+    figures = build_paper_figures(benchmark, _two_class_methods(benchmark, multiclass))
+    return Reproduction(benchmark.name, tuple(tables), figures, round(perf_counter() - start))
 
 
 def reproduce_texts(
@@ -155,70 +133,33 @@ def reproduce_texts(
 ) -> Reproduction:
     """Run the experiments on texts: all that does not compare with the paper."""
     start = perf_counter()
-    evaluator = _make_evaluator(benchmark, directory, announce)
-    real, cache = benchmark.real, evaluator.caches[benchmark.real.name]
-    classifiers, by_inputs = _choose_classifiers(cache, real, grid, TEXT_CLASSIFIER_NOTES)
-    multiclass = Configuration("multiclass", by_inputs["multiclass"], ProbabilisticRanking())
-    ablation = run_ablation(evaluator, multiclass.C, grid, announce)
-    models = _load_models(evaluator, multiclass)
-    methods = text_peer_methods(evaluator, ablation.chosen)
-    peers = peer_table(benchmark, *models, announce, methods, TEXT_PEER_NOTES)
-    bootstrap = Bootstrap(real.test_label)
-    more = _tables_beyond_the_paper(evaluator, ablation, bootstrap, announce)
-    tables = (classifiers, peers, *more)
-    return Reproduction(benchmark.name, tables, None, ablation, round(perf_counter() - start))
+    models = _Models(benchmark, directory, announce)
+    cache = models.of(benchmark.real)
+    classifiers, best = _choose_classifiers(cache, benchmark.real, grid, TEXT_CLASSIFIER_NOTES)
+    rehearsal, real = models.load("multiclass", best["multiclass"])
+    methods = text_peer_methods(benchmark.vectors)
+    peers = peer_table(benchmark, rehearsal, real, announce, methods, TEXT_PEER_NOTES)
+    seconds = round(perf_counter() - start)
+    return Reproduction(benchmark.name, (classifiers, peers), None, seconds)
 
 
-def _make_evaluator(benchmark: Benchmark, directory: Path, announce: AnnounceStep) -> Evaluator:
-    caches = {
-        task.name: ClassifierCache(task.name, task.train, task.train_label, directory, announce)
-        for task in (benchmark.real, benchmark.rehearsal)
-    }
-    return Evaluator(benchmark, caches)
+class _Models:
+    """The classifiers of the two tasks of a benchmark, cached in files."""
 
+    def __init__(self, benchmark: Benchmark, directory: Path, announce: AnnounceStep) -> None:
+        self._caches = {
+            task.name: ClassifierCache(task.name, task.train, task.train_label, directory, announce)
+            for task in (benchmark.rehearsal, benchmark.real)
+        }
 
-def _load_models(
-    evaluator: Evaluator, configuration: Configuration
-) -> tuple[LinearClassifier, LinearClassifier]:
-    """Return the classifier of a configuration, of the rehearsal and of the real task."""
-    benchmark = evaluator.benchmark
-    rehearsal, real = (
-        evaluator.caches[task.name].load_or_train(configuration.setting, configuration.C)
-        for task in (benchmark.rehearsal, benchmark.real)
-    )
-    return rehearsal, real
+    def of(self, task: Task) -> ClassifierCache:
+        """The classifiers of one task."""
+        return self._caches[task.name]
 
-
-def _tables_beyond_the_paper(
-    evaluator: Evaluator, ablation: AblationResult, bootstrap: Bootstrap, announce: AnnounceStep
-) -> list[ResultTable]:
-    real = evaluator.benchmark.real
-    announce("which settings seen classes favour")
-    settings = settings_table(evaluator, ablation.bases)
-    announce("predicted accuracy and calibration")
-    sources = list(rehearse_sources(evaluator, ablation.chosen))
-    predictions = list(sources)
-    for label in ("multiclass", LEAST_SQUARES):
-        base = ablation.bases[label]
-        alone = replace(ablation.chosen, setting=base.setting, C=base.C, partner=None)
-        predictions += [
-            replace(one, name=f"{one.name}; {label} alone")
-            for one in rehearse_sources(evaluator, alone)
-        ]
-    model = replace(
-        ablation.bases["multiclass"],
-        head=ProbabilisticRanking(k=ablation.chosen.head.k),
-        reference=False,
-    )
-    scores = evaluator.scores(model, real, "test")
-    return [
-        ablation.table(bootstrap, real.test_label),
-        ablation.selection.table(bootstrap),
-        settings,
-        prediction_table(predictions, bootstrap),
-        calibration_table(sources, task_values(evaluator.fit_head(model, real), scores, real)),
-        source_matrix(evaluator, ablation.chosen, announce),
-    ]
+    def load(self, setting: str, C: float) -> tuple[LinearClassifier, LinearClassifier]:
+        """The classifiers with these settings, of the rehearsal and of the real task."""
+        rehearsal, real = (cache.load_or_train(setting, C) for cache in self._caches.values())
+        return rehearsal, real
 
 
 def _choose_classifiers(
@@ -248,41 +189,37 @@ def _choose_classifiers(
     return table, chosen
 
 
-def _scaled_scores(evaluator: Evaluator, setting: str, C: float) -> Scores:
-    """Return the scores of the test inputs by one of the paper's classifiers."""
-    task = evaluator.benchmark.real
-    model = evaluator.caches[task.name].load_or_train(setting, C)
+def _scaled_scores(cache: ClassifierCache, task: Task, setting: str, C: float) -> Scores:
+    """Scores of the test inputs by one of the paper's classifiers."""
+    model = cache.load_or_train(setting, C)
     if setting != "multiclass":
         model = model.with_platt_scaling(task.validation, task.validation_label)
     return model.scores(task.test)
 
 
 def _two_class_methods(
-    benchmark: Benchmark, evaluator: Evaluator, multiclass: Configuration, chosen: Configuration
+    benchmark: Benchmark, multiclass: LinearClassifier
 ) -> dict[str, MethodScores]:
-    """Return the scores of the test inputs by the methods of Figure 4."""
+    """Scores of the test inputs by the methods of Figure 4."""
     task = benchmark.real
-    scores = evaluator.scores(multiclass, task, "test")
+    scores = multiclass.scores(task.test)
     tables = [task.sources[name] for name in LINGUISTIC[benchmark.name]]
     linguistic = paper_head().fit(Rankings.concatenate(map(rank_items, tables)))
     direct = DirectSimilarity().fit(arithmetic_mean(tables).rescale())
     regression = VectorRegression().fit(task.train, task.train_label, benchmark.vectors)
     targets = benchmark.vectors.select(task.targets)
-    best = evaluator.fit_head(chosen, task)
-    return {
-        "PR, linguistic": MethodScores(linguistic.predict_log_proba(scores), _names(linguistic)),
-        "Direct Similarity": MethodScores(direct.predict_log_proba(scores), _names(direct)),
+    default = WeightedMean().fit(task.panel, reference=multiclass.scores(task.validation))
+    values = {
+        "PR, linguistic": linguistic.predict_proba(scores),
+        "Direct Similarity": direct.predict_proba(scores),
+        "rankshot's default": default.predict_proba(scores),
+    }
+    names = tuple(map(str, np.asarray(linguistic.classes_)))
+    return {name: MethodScores(proba, names) for name, proba in values.items()} | {
         "regression to word vectors": MethodScores(
             regression.decision_function(task.test, targets), task.targets
-        ),
-        "settings chosen on seen classes": MethodScores(
-            best.predict_log_proba(evaluator.scores(chosen, task, "test")), _names(best)
-        ),
+        )
     }
-
-
-def _names(head: BaseHead) -> tuple[str, ...]:
-    return tuple(map(str, np.asarray(head.classes_)))
 
 
 def build_paper_figures(benchmark: Benchmark, methods: Mapping[str, MethodScores]) -> PaperFigures:

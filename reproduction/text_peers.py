@@ -10,10 +10,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from rankshot.core.errors import RankshotError
-from rankshot.sources.vectors import WordVectors, cosine
+from rankshot.sources.vectors import ClassVectors, WordVectors, cosine
 from rankshot.zeroshot.evidence import make_tfidf
+from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import TextTask
-from reproduction.evaluator import Configuration, Evaluator
 from reproduction.peer_comparison import (
     PeerMethod,
     PeerTask,
@@ -26,33 +27,31 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 REGULARIZATION = 10.0
 NAME_GRID = {"weight_of_a_name": (1.0, 10.0, 100.0)}
-WEIGHT_GRID = {"weight_of_names": (1.0, 2.5, 5.0, 10.0)}
-"""A similarity is at most 2; values of a head with a reference have the standard deviation 1."""
 WORDS = "words of the name"
 NAME_VECTOR = "nearest name vector"
 NOTES = (
+    "A request is compared with the words of the name: “plug_type” is “plug type”.",
     (
-        "A request is compared with the words of the name: “plug_type” is “plug type”. Only "
-        "the last method uses the panel's rankings: it adds the similarity of request and name, "
-        "times a weight, to the decision values with the settings chosen on seen classes."
+        "The last method is the default head with the panel's rankings and the similarity of "
+        "request and name as another model's scores."
     ),
 )
 
 
-def text_peer_methods(evaluator: Evaluator, chosen: Configuration) -> list[PeerMethod]:
-    """Return the methods for texts, in the order of rows.
-
-    The last one adds the similarity of request and name to the chosen configuration.
-    """
+def text_peer_methods(vectors: ClassVectors) -> list[PeerMethod]:
+    """The methods for texts, in the order of rows."""
     trains = "a classifier of requests and names"
+    both = "rankings and TF-IDF, words of the name"
     return [
         PeerMethod("similarity of request and name", f"TF-IDF, {WORDS}", "nothing", ({},), match),
         PeerMethod(
             "logistic regression", f"TF-IDF, {WORDS}", trains, expand_grid(NAME_GRID), learn_names
         ),
         _name_vectors(),
-        conse_method(evaluator.benchmark.vectors),
-        _rankings_and_names(evaluator, chosen),
+        conse_method(vectors),
+        PeerMethod(
+            "rankings, and similarity of request and name", both, "nothing", ({},), add_rankings
+        ),
     ]
 
 
@@ -71,19 +70,12 @@ def compare_names(task: TextTask, targets: Iterable[str]) -> Floats:
     return np.asarray(product.toarray(), np.float64)
 
 
-def _rankings_and_names(evaluator: Evaluator, chosen: Configuration) -> PeerMethod:
-    def predict(given: PeerTask, setting: Setting) -> Labels:
-        task = require_texts(given)
-        head = evaluator.fit_head(chosen, task)
-        values = head.decision_function(evaluator.scores(chosen, task, "test"))
-        names = compare_names(task, map(str, head.classes_))
-        found = (values + setting["weight_of_names"] * names).argmax(axis=1)
-        return np.asarray(head.classes_[found])
-
-    rankings = "rankings and TF-IDF, words of the name"
-    settings = expand_grid(WEIGHT_GRID)
-    name = "rankings, and similarity of request and name"
-    return PeerMethod(name, rankings, "nothing", settings, predict)
+def add_rankings(given: PeerTask, _: Setting) -> Labels:
+    """Predict by the default head, with the similarity as another model's scores."""
+    task = require_texts(given)
+    names = Scores(compare_names(task, task.targets), task.targets)
+    scores = Scores(given.scores.values, given.scores.items, evidence=names)
+    return np.asarray(WeightedMean().fit(task.panel, evidence=scores).predict(scores))
 
 
 def learn_names(given: PeerTask, setting: Setting) -> Labels:

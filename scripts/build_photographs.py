@@ -6,7 +6,7 @@
 
 Each is the middle square of an image that comes with scikit-image, SciPy or scikit-learn, at 224
 pixels. The last table of ``photographs.md`` has their origins and licences. The network
-comes with ``rankshot[images]``; its scores may differ in the last digits.
+comes with ``rankshot[onnx]``; its scores may differ in the last digits.
 """
 
 import bz2

@@ -30,17 +30,18 @@ from sklearn.linear_model import RidgeClassifier
 import rankshot
 from rankshot.datasets import CIFAR_SENSES, class_names, load_cifar, load_panel, load_thumbnails
 from rankshot.review.learning import Learner
-from rankshot.survey import new_study
-from rankshot.survey.store.participation import CurrentQuestion, Participation, Submission
+from rankshot_survey import new_study
+from rankshot_survey.store.participation import CurrentQuestion, Participation, Submission
 
 ROOT = Path(__file__).parents[1]
 TESTS = ROOT / "tests"
-sys.path[:0] = map(str, (TESTS, TESTS / "survey_pages", TESTS / "review"))
+SURVEY = (ROOT / "survey" / "tests", ROOT / "survey" / "tests" / "browser")
+sys.path[:0] = map(str, (TESTS, *SURVEY, TESTS / "review"))
 
 from small_review import serve_review  # noqa: E402
+from survey_pages import begin, choose, serve_study  # noqa: E402
 
 from chromium import launch_chromium  # noqa: E402
-from pages import begin, choose, serve_study  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
 GALLERY = ROOT / "docs" / "gallery"

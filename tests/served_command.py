@@ -8,12 +8,13 @@ import sys
 
 
 class ServedCommand:
-    """``rankshot`` with some words, at one port for all its lives.
+    """A command with some words, at one port for all its lives.
 
     ``address`` is the pattern of what it prints: its groups are the address and the port.
     """
 
-    def __init__(self, words, folder, address, **environment):
+    def __init__(self, words, folder, address, module="rankshot.cli", **environment):
+        self._module = module
         self._words = words
         self._folder = folder
         self._address = address
@@ -25,7 +26,7 @@ class ServedCommand:
         """Start, and return when it listens."""
         with self._errors.open("w") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "rankshot.cli", *self._words, "--port", self._port],
+                [sys.executable, "-m", self._module, *self._words, "--port", self._port],
                 cwd=self._folder,
                 env=self._environment,
                 stdout=subprocess.PIPE,

@@ -13,8 +13,8 @@ import pytest
 
 import rankshot as rs
 from rankshot.sources import read_look_up
-from rankshot.survey import read_study
 from rankshot.zeroshot import open_scores, read_predictions, read_truth
+from rankshot_survey import read_study
 
 DOCS = Path(__file__).parents[1] / "docs"
 if not DOCS.is_dir():
@@ -70,17 +70,14 @@ def test_what_people_type_is_on_the_first_page():
     [
         ("kemeny", "rankshot.kemeny"),
         ("rs.kemeny(votes)", "rankshot.kemeny"),
-        ("rankshot.survey.create_app", "rankshot.survey.create_app"),
-        ("survey.create_app", "rankshot.survey.create_app"),
         ("load_panel", "rankshot.datasets.load_panel"),
         ("Rankings.from_votes", "rankshot.Rankings.from_votes"),
         ("Leaderboard.items", "rankshot.leaderboards.Leaderboard"),
         ("PlackettLuce().fit(…).mode_", "rankshot.PlackettLuce"),
         ("rankshot rank --k 5", "api/generated/commands/rank"),
-        ("rankshot survey export study.toml", "api/generated/commands/survey-export"),
         # In two packages, a plain word, or unknown.
         ("score", None),
-        ("jobs.score", "rankshot.jobs.score"),
+        ("jobs.classify", "rankshot.jobs.classify"),
         ("accuracy", None),
         ("metrics.accuracy", "rankshot.zeroshot.metrics.accuracy"),
         ("rankshot COMMAND", None),

@@ -38,7 +38,7 @@ def all_steps(workflow):
 def test_one_version_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     newest = re.search(
-        r"^## (\S+) \((\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
+        r"^## (\S+) \((\d\S+)\)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE
     )
     assert PROJECT["version"] == rankshot.__version__ == citation["version"] == newest[1]
     assert str(citation["date-released"]) == newest[2]
@@ -56,7 +56,7 @@ def test_a_version_names_its_news_once():
 
 def split_requirement(text):
     """Return the name of a requirement and its lower bound."""
-    found = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)", text)
+    found = re.fullmatch(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)(; python_version < .*)?", text)
     assert found, f"{text}: a requirement has a lower bound and nothing else"
     return found[1].lower(), found[2]
 

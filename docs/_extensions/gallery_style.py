@@ -5,7 +5,7 @@ from typing import Any
 from cycler import cycler
 from matplotlib import rcParams
 
-from rankshot.pages.axes import COLOURS, GRID
+from rankshot.pages.plots import COLOURS, GRID
 
 
 def use_plot_style(_gallery: dict[str, Any], _file: str) -> None:

@@ -27,10 +27,7 @@ FLOORS = [
 # scikit-learn's own affairs: they are in its documentation.
 HIDDEN = re.compile(r"_|get_metadata_routing$|set_\w+_request$")
 # In the order in which the example draws them.
-DISPLAYS = (
-    *("Rankings", "Worths", "Precedence", "Groups"),
-    *("Reliability", "Confusion", "Comparison", "Explanation"),
-)
+DISPLAYS = ("Rankings", "Worths", "Reliability", "Comparison")
 PLOT = "/gallery/rankings/images/sphx_glr_06_all_plots_{:03}.png"
 SHORT_NAME = re.compile(r"(?:rankshot\.)?([A-Za-z_]\w*(?:\.\w+)*)$")
 

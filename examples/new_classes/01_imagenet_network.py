@@ -7,7 +7,7 @@ example uses EfficientNet-Lite0 as it is and recognises raccoons, rockets and te
 class, it needs a short list of the ImageNet classes that resemble it most. Nothing is trained, and
 no photograph of a new class is needed before the first prediction.
 
-The network comes with ``pip install 'rankshot[images,plot]'``.
+The network comes with ``pip install 'rankshot[cli,onnx]'``.
 """
 
 # %%
@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from matplotlib import pyplot as plt
 from PIL import Image
+from sklearn.metrics import ConfusionMatrixDisplay
 
 import rankshot as rs
 from rankshot.datasets import load_imagenet, load_photographs, write_photographs
@@ -108,7 +109,9 @@ plt.show()
 # Which classes are confused?
 
 best = heads["language model, reference"]
-rs.pages.ConfusionDisplay.from_predictions(data.labels, best.predict(data.scores))
+ConfusionMatrixDisplay.from_predictions(
+    data.labels, best.predict(data.scores), xticks_rotation="vertical", colorbar=False
+)
 plt.show()
 
 # %%

@@ -39,7 +39,8 @@ print(f"the {len(rehearsal.classes_)} rehearsed classes: {rehearsal.accuracy_} (
 # The intervals are wide, because 20 classes differ a lot. So the rehearsal changes the default
 # settings only if the gain exceeds its standard error.
 
-rs.pages.ComparisonDisplay.from_rehearsal(rehearsal, chance=1 / len(rehearsal.classes_))
+tried = {trial.what: trial.accuracy for trial in rehearsal.trials_}
+rs.pages.ComparisonDisplay.from_results(tried, chance=1 / len(rehearsal.classes_))
 plt.show()
 chosen = rehearsal.head_
 print(f"chosen: k={chosen.k}, decay={chosen.decay}, temperature {chosen.temperature:.2f}")

@@ -51,7 +51,11 @@ def show(number, **options):
     left.imshow(images[number])
     left.set(xticks=[], yticks=[], anchor="N")
     left.set_xlabel(f"it is: {labels[number]}")
-    rs.pages.ExplanationDisplay.from_explanation(explanation, ax=right)
+    names, values = zip(*explanation.items[:15], strict=True)
+    right.barh(names, values, color=["C0" if value > 0 else "C1" for value in values])
+    right.yaxis.set_inverted(True)
+    right.set(title=f"{explanation.target} rather than {explanation.rival}")
+    right.set_xlabel("contribution to the log-odds")
     plt.show()
     return explanation
 

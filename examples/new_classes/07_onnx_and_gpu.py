@@ -7,7 +7,7 @@ own Python code, on a CPU or a GPU. Here a small network for CIFAR-100's classes
 rankings of CIFAR-10's classes become one torch module and one ONNX file. We compare the times of
 NumPy, torch and onnxruntime. If there is a GPU, network and head run on it.
 
-Install: ``pip install torch 'rankshot[onnx,plot]'``
+Install: ``pip install torch 'rankshot[cli,onnx]'``
 """
 
 # %%

@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import ConfusionMatrixDisplay
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -110,7 +111,7 @@ print(rankings)
 zero_shot = rs.ZeroShotClassifier(FrozenEstimator(classifier), rankings=rankings).fit()
 found = zero_shot.predict(X_new)
 print(f"accuracy on the five new activities: {np.mean(found == y_new):.2f} (chance: 0.20)")
-rs.pages.ConfusionDisplay.from_predictions(y_new, found)
+ConfusionMatrixDisplay.from_predictions(y_new, found, xticks_rotation="vertical", colorbar=False)
 plt.show()
 
 # %%
@@ -119,8 +120,7 @@ plt.show()
 
 row = int(np.flatnonzero((y_new == "jogging") & (found == "jogging"))[0])
 why = zero_shot.explain(X_new[row : row + 1])[0]
-rs.pages.ExplanationDisplay.from_explanation(why)
-plt.show()
+print(why)
 
 # %%
 # Seen and new activities together

@@ -59,11 +59,9 @@ rs.pages.RankingsDisplay.from_rankings(apply_rules(ballots))
 # %%
 # All rules agree on the last three places. They disagree on the winner. The rules based on
 # majorities choose candidate 3, who beats every other candidate head-to-head (a Condorcet winner).
-# The majority over candidate 1 is small. Each row of the plot shows how often a candidate was put
-# before each of the others, in percent:
+# The majority over candidate 1 is small.
 
 print("Condorcet winner:", rs.ranking.condorcet_winner(ballots))
-rs.pages.PrecedenceDisplay.from_rankings(ballots)
 
 # %%
 # Short ballots decide

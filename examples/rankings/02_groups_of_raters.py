@@ -15,6 +15,7 @@ import numpy as np
 
 import rankshot as rs
 from rankshot.datasets import load_election
+from rankshot.ranking.consensus.precedence import precedence
 
 ballots = load_election()
 complete = ballots[ballots.lengths >= 4]
@@ -44,7 +45,13 @@ print(choice)
 groups = rs.RankingMixture(n_groups=2, n_starts=5, random_state=0).fit(complete)
 for share, model in zip(groups.weights_, groups.models_, strict=True):
     print(f"{share:.0%} of the voters: {' > '.join(name[-1] for name in model.mode_)}")
-rs.pages.GroupsDisplay.from_mixture(groups)
+
+fig, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+for g, model in enumerate(groups.models_):
+    ax.plot(model.log_worths_, model.items_, "os"[g], label=f"group {g + 1}")
+ax.set_xlabel("log-worth in the group")
+ax.legend()
+plt.show()
 
 # %%
 # The smaller group has a clear opinion: it wants candidate 3, then 1. These two were research
@@ -73,13 +80,11 @@ print(f"{np.average(clear, weights=complete.weights):.0%} of the ballots are cle
 # its probability of belonging to the group. Numbers are percentages of the group's ballots that put
 # the row's candidate before the column's:
 
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-for g, ax in enumerate(axes):
+for g in range(2):
     weights = complete.weights * groups.predict_proba(complete)[:, g]
     part = rs.Rankings.from_orders(complete.orders(), items=complete.items, weights=weights)
-    rs.pages.PrecedenceDisplay.from_rankings(part, ax=ax)
-    ax.set_title(f"group {g + 1}")
-plt.show()
+    before = precedence(part)
+    print(f"group {g + 1}:", np.nan_to_num(100 * before / (before + before.T)).round(), sep="\n")
 
 # %%
 # **Summary.** A consensus means little where raters disagree. Look for groups before you report

@@ -87,10 +87,9 @@ for i, j, k in permutations(range(8), 3):
 # adds only constraints that are violated, and raises the bound until it meets the score of an
 # order. Then this order is proved to be optimal.
 #
-# In the plot, the rows are sorted by average place. Each cell is the percentage of raters who put
-# the animal of the row before that of the column.
+# Each number is the count of raters who put the animal of the row before that of the column.
 
-rs.pages.PrecedenceDisplay.from_rankings(few)
+print(few.items, before.astype(int), sep="\n")
 
 # %%
 # A hundred items

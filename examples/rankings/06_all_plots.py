@@ -1,7 +1,7 @@
-"""Plot rankings, leaderboards, calibration and explanations
-=========================================================
+"""Plot rankings, leaderboards, calibration and comparisons
+========================================================
 
-rankshot has eight plots, as classes named ``…Display`` in the style of scikit-learn. This example
+rankshot has four plots, as classes named ``…Display`` in the style of scikit-learn. This example
 draws each of them once, with data that come with the package. Their methods ``from_…`` compute what
 is drawn and draw it; with ``ax=`` they draw on existing axes.
 """
@@ -31,25 +31,6 @@ rs.pages.WorthsDisplay.from_leaderboard(rs.leaderboard(ballots))
 plt.show()
 
 # %%
-# Who comes before whom
-# ---------------------
-# :class:`~rankshot.pages.PrecedenceDisplay`: the percentage of the ballots that put the candidate
-# of the row before that of the column.
-
-rs.pages.PrecedenceDisplay.from_rankings(ballots)
-plt.show()
-
-# %%
-# Groups of raters
-# ----------------
-# :class:`~rankshot.pages.GroupsDisplay`: one line per group.
-
-complete = ballots[ballots.lengths >= 4]
-groups = rs.RankingMixture(n_groups=2, n_starts=3, random_state=0).fit(complete)
-rs.pages.GroupsDisplay.from_mixture(groups)
-plt.show()
-
-# %%
 # Calibration
 # -----------
 # :class:`~rankshot.pages.ReliabilityDisplay`: the accuracy of inputs against their confidence. A
@@ -59,15 +40,6 @@ data = load_imagenet()
 head = rs.WeightedMean().fit(data.rankings)
 proba = head.predict_proba(data.scores)
 rs.pages.ReliabilityDisplay.from_predictions(data.labels, proba, head.classes_, n_bins=5)
-plt.show()
-
-# %%
-# Confusions
-# ----------
-# :class:`~rankshot.pages.ConfusionDisplay`: one row per true class, one column per predicted class.
-
-predicted = head.predict(data.scores)
-rs.pages.ConfusionDisplay.from_predictions(data.labels, predicted)
 plt.show()
 
 # %%
@@ -86,14 +58,3 @@ results = {
 }
 rs.pages.ComparisonDisplay.from_results(results, chance=1 / len(head.classes_))
 plt.show()
-
-# %%
-# An explanation
-# --------------
-# :class:`~rankshot.pages.ExplanationDisplay`: one bar per seen class. A bar to the right supports
-# the predicted class.
-
-why = rs.explain(head, data.scores[:1])[0]
-rs.pages.ExplanationDisplay.from_explanation(why)
-plt.show()
-print(f"predicted: {why.target}, true class: {data.labels[0]}")

@@ -11,7 +11,7 @@ __version__ = "0.3.0"
 
 _MODULES = {
     *("datasets", "recognition", "jobs", "leaderboards", "metrics", "pages", "ranking"),
-    *("sources", "survey", "zeroshot"),
+    *("sources", "zeroshot"),
 }
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ = [name for name in __all__ if name not in _MODULES]

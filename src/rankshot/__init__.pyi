@@ -6,7 +6,6 @@ from . import (
     ranking as ranking,
     recognition as recognition,
     sources as sources,
-    survey as survey,
     zeroshot as zeroshot,
 )
 from .core import (

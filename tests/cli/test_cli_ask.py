@@ -174,7 +174,7 @@ def test_folders_of_answers_to_two_questions_are_two_sources(folder):
     done = rankshot(f"{words} --follow-up again")
     assert "--follow-up needs exactly one --source answers:FOLDER" in done.err
     paths = [f"prompts-{name}/answers" for name in ("images", "contrast")]
-    with pytest.raises(rs.RankshotError, match=r"rater-1\.txt have the same name: answers to two"):
+    with pytest.raises(rs.RankshotError, match="answers to two questions are two sources"):
         rs.sources.read_answer_files(paths, NEW, SEEN, 5)
     alone = rs.sources.read_answer_files(paths[0], NEW, SEEN, 5)
     assert alone.rankings.orders() == list(LISTS.values())
@@ -195,7 +195,7 @@ def test_what_is_missing_is_asked_again(folder):
         "  'truck': not among the items, left out: 'unimog'\n",
         "  'truck': not usable: 1 known name, 5 were asked for, and at least 3 are needed\n",
         "  no answer for 'dog'\n",
-        "  lists for other names, left out: 'dgo' (did you mean 'dog'?)\n",
+        "  lists that are not below the name of a class, left out: 'dgo' (did you mean 'dog'?)\n",
         "answers, rater-2: 3 usable lists for 3 classes\n",
         "missing: 2 lists; --follow-up FOLDER writes prompts that ask for them again\n",
     ):
@@ -228,15 +228,15 @@ def test_a_list_that_is_too_short_is_not_an_unknown_name(folder):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ("", "r.txt: is empty; copy the answer from the chat window into it"),
+        ("", "r.txt: answer is empty"),
         (
             json.dumps({"Katze": ["Löwe", "Fuchs", "Hase", "Maus", "Hund"]}),
             (
-                "no usable list in it (lists for other names, left out: 'Katze'; no answer for "
-                "'cat', 'truck', 'dog'). It must be the answer to a prompt with these classes, with"
+                "r.txt: answer has no usable list (no answer for 'cat', 'truck', 'dog'; lists that "
+                "are not below the name of a class, left out: 'Katze'"
             ),
         ),
-        (b"\xff\xfe\x00", "r.txt: not UTF-8 text; save it as plain text"),
+        (b"\xff\xfe\x00", "r.txt: answer is not UTF-8 text"),
     ],
 )
 def test_a_file_without_an_answer_is_named_and_nothing_is_written(folder, answer, message):

@@ -98,7 +98,7 @@ CASES = [
     (CLASSIFY + " --evidence a_folder.csv", {}, "a_folder.csv: no parts (.parquet) of a table of"),
     (CONSENSUS + " --seen a_folder.csv", {}, "--seen a_folder.csv: a folder needs the config.json"),
     ("report a_folder.csv -o out.html", {}, "is a folder; a file is expected (.csv, .parquet)"),
-    ("survey status a_folder.csv", {}, "rankshot: a_folder.csv: is a folder; a file is expected"),
+    ("survey status study.toml", {}, "pip install rankshot-survey"),
     # consensus, explain and report
     (
         CONSENSUS + " --seen seen.txt",

@@ -11,31 +11,28 @@ import pytest
 
 import rankshot as rs
 from command_line import rankshot
-from rankshot.cli import COMMANDS, _build_command, _build_survey
+from rankshot.cli import COMMANDS, _build_command
 
 MOST_OPTIONS = 16
 """What a person can still read through, without --help."""
 
 
-def test_the_help_shows_the_three_parts_with_whole_lines(monkeypatch):
+def test_the_help_shows_the_two_parts_with_whole_lines(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     out = rankshot("--help").out
     sections = [
         "Add classes to a classifier:",
         "Analyse rankings:",
-        "Collect rankings from people:",
     ]
-    places = [out.index(text) for text in [*sections[:2], "\n  consensus ", *sections[2:]]]
+    places = [out.index(text) for text in [*sections, "\n  consensus "]]
     assert places == sorted(places)
     assert "..." not in out.partition(sections[0])[2]
 
 
 def test_no_command_has_more_than_sixteen_options():
     """Besides those that all jobs over many parts share."""
-    of_jobs = {"workers", "scheduler", "wait_for_workers", "progress"}
-    of_jobs |= {"update", "verify", "on_error"}
+    of_jobs = {"workers", "scheduler", "progress", "overwrite", "on_error"}
     groups = {name: _build_command(name) for name in (each.__name__ for each in COMMANDS)}
-    groups |= {f"survey {name}": each for name, each in _build_survey().commands.items()}
     counts = {
         name: sum(
             option.param_type_name == "option" and option.name not in of_jobs
@@ -56,7 +53,6 @@ OPTION = r"(?<=[ `])--[a-z][a-z-]*[a-z](?![\w-])"
 
 def test_texts_name_only_options_that_exist():
     commands = [_build_command(each.__name__) for each in COMMANDS]
-    commands += _build_survey().commands.values()
     known = {name for command in commands for each in command.params for name in each.opts}
     found = {}
     for path in Path(rs.__file__).parent.rglob("*.py"):
@@ -68,7 +64,7 @@ def test_texts_name_only_options_that_exist():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 for option in re.findall(OPTION, node.value):
                     found[option] = f"{path.name}:{node.lineno}"
-    assert len(found) > 50
+    assert len(found) > 30
     odd = found.keys() - known - OTHERS
     assert [f"{option} in {found[option]}" for option in odd] == []
 

@@ -165,7 +165,7 @@ def test_suggest_writes_a_table_that_examples_reads(folder, of):
     if of == "predictions":
         words = "suggest out.csv"
     done = run_well(f"{words} -n 3 -o todo.csv")
-    assert "3 inputs to label written to todo.csv" in done
+    assert "3 inputs to label in todo.csv" in done
     rows = read_csv("todo.csv")
     assert list(rows[0]) == ["id", "guess", "probability", "label"]
     head = rs.WeightedMean().fit(rankings())
@@ -182,7 +182,7 @@ def test_suggest_writes_a_table_that_examples_reads(folder, of):
     Path("todo.csv").write_text(text.replace(",\n", ",cat\n", 1))
     run_well(f"{CLASSIFY} --examples todo.csv")
     done = run_well(f"{words} -n 9 -o more.csv --examples todo.csv")
-    assert "6 inputs to label written to more.csv (1 label of todo.csv kept)" in done
+    assert "6 inputs to label in more.csv" in done
     more = read_csv("more.csv")
     assert [row["label"] for row in more] == ["cat", *[""] * 6]
     assert len({row["id"] for row in more}) == 7

@@ -148,14 +148,14 @@ def test_a_source_ranks_what_it_knows(folder):
 
 VECTOR_SOURCE = "--source vectors:vectors.txt"
 REFUSED = {
-    "--source wordnt": "no source 'wordnt' (did you mean 'wordnet'?)",
-    "--source vectors": "source 'vectors' needs a file, as in vectors:FILE",
-    "--source llm": "source 'llm' needs a model, as in llm:MODEL",
-    "--source glove:50": "source 'glove' takes no file or name; it was given as 'glove:50'",
+    "--source wordnt": "'wordnt' is not a source (did you mean 'wordnet'?)",
+    "--source vectors": "needs a file, as in vectors:FILE",
+    "--source llm": "needs a model, as in llm:MODEL",
+    "--source glove:50": "source must be 'glove' alone",
     "--source glove --names-out n.csv": "--names-out needs --source wordnet",
     "--source wordnet --source wordnet": "given more than once: 'wordnet'",
     f"{VECTOR_SOURCE} --source vectors:more/vectors.txt": "two sources have the name 'vectors'",
-    "--names odd.csv": "odd.csv:3: no class 'sea' (did you mean 'seal'?)",
+    "--names odd.csv": "'sea' is not a class (did you mean 'seal'?)",
     "--names-out out.csv --similarity-out out.csv": "-out must be different files",
     "--k 9": "k must be a whole number from 1 to 8, not 9",
     # The misspelt name of a new class, and a source that knows none of the classes.

@@ -139,7 +139,6 @@ def test_what_is_kept_after_ctrl_c(place, monkeypatch):
         patch.setattr(ScoringPlan, "_call", stop)
         done = rankshot(RUN)
     assert done.status == 130
-    assert "stopped: 0 of 1 part are finished, and the same command continues" in done.out
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["rankshot.cli.recognise"], "write_decisions", stop)
         done = rankshot(RUN)
@@ -212,7 +211,7 @@ from pathlib import Path
 from unittest.mock import patch
 from rankshot.cli import main
 from rankshot.recognition import scoring
-from rankshot.jobs import score_parts
+from rankshot.recognition import score_parts
 import rankshot.cli.fit, rankshot.recognition.recognition, rankshot.recognition.scoring
 import onnxruntime, PIL.Image, rich.console, rich.table
 from rankshot.sources.wordnet import WordNet

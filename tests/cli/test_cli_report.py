@@ -165,7 +165,7 @@ def test_examples_are_not_test_inputs(folder):
             f"labels of {n} of the {len(IDS)} inputs, without 2 examples that the head was" in out
         )
         assert f" of {n} inputs correct; report" in out
-        assert f" of {n} inputs of 3 new classes" in page(folder)
+        assert f">of {n} inputs of 3 new classes" in page(folder)
         assert "no training example" not in page(folder)
         assert "and by a few labelled examples. Examples do not count as test" in page(folder)
         assert "2 examples left out" in page(folder)
@@ -192,7 +192,7 @@ def test_report_has_the_sections_it_should(folder, predicted, options, sections)
     assert f"{right:.1%} of 7 inputs correct; report written to out.html" in out
     text = page(folder)
     assert headings(text) == sections
-    assert f"classified correctly: {right:.1%} (95% interval " in text
+    assert f"<strong>{right:.1%}</strong>" in text
     assert "<script" not in text
     assert not re.search(r"""(src|href)=["'](?!#|data:image/png)""", text)
 
@@ -210,8 +210,7 @@ def test_report_of_rejected_inputs(folder):
     assert f"{np.mean(given == truth):.1%} of 7 inputs correct" in out
     text = page(folder)
     assert headings(text)[-1] == END
-    assert "A rejected input counts as a wrong prediction" in text
-    assert re.search(rf"rejected</dt>\s*<dd>{len(rejected)}<", text)
+    assert re.search(rf"Rejected</dt>.*?>{len(rejected)}<", text)
     explained = {name for name, _, _ in examples(text)}
     assert "x7" in rejected
     assert explained
@@ -230,7 +229,7 @@ def test_a_report_says_what_was_predicted_beforehand_and_where_the_scores_are_fr
     words = "--rankings rankings.jsonl --scores scores.csv --settings settings.json"
     run_well(f"{REPORT} {words}")
     text = page(folder)
-    assert "had predicted 78.0% (95% interval 60.0–92.0%)." in text
+    assert "forecast <strong>78.0% (60.0–92.0%)</strong>" in text
     told = origin | {"skipped inputs": "3 damaged, 1 not an image"}
     for what, value in told.items():
         assert f"<dt>{what}</dt><dd>{value}</dd>" in text
@@ -257,7 +256,7 @@ def test_report_shows_the_images_of_its_inputs(folder, predicted):
     assert "shots" not in out
     text = page(folder)
     assert headings(text)[:2] == ["Images", "Confusions"]
-    assert "7 of 7 inputs are shown: for each class, up to 10 of the correct and 10 of the" in text
+    assert "7 of 7 inputs are shown" in text
     cards = show_cards(text)
     assert sorted(card.split()[-1] for card in cards) == IDS
     for card in cards:
@@ -282,7 +281,7 @@ def test_images_that_cannot_be_shown_are_named(folder, predicted):
     (shots / "x5.png").symlink_to(outside)
     out = run_well(f"{REPORT} --images {shots}")
     for text in (out, unescape(page(folder))):
-        assert "Images are missing for 2 of 7 ids: 'x6', 'x7'." in text
+        assert "Images are missing for 2 of 7 inputs: 'x6', 'x7'." in text
         assert "2 images cannot be shown: " in text
         assert "'x2' (damaged (" in text
         assert "'x5' (not a file, or a link that leads out of the folder)" in text

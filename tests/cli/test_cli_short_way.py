@@ -115,7 +115,7 @@ def test_labelled_inputs_are_rehearsed(zoo):
     page = f"report p.csv --scores {FOLDER}/scores --head {FOLDER}/p.rankshot -o out.html"
     run_well(page)
     text = Path("out.html").read_text(encoding="utf-8")
-    assert "had predicted" not in text
+    assert ">forecast" not in text
     assert "<dt>model</dt><dd>zoo.skops (scikit-learn), on CPU</dd>" in text
     run_well([*RUN, "--rehearse", "seen.csv", "--classes", "all-or-none"])
     assert {"P(none of these)", "P(leopard)"} <= {*read_csv("p.csv")[0]}

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import stat
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from rankshot import RankshotError
 from rankshot.core import files
 from rankshot.core.errors import OutputError
 from rankshot.core.files import (
+    hash_file,
     iterate_lines,
     read_lines,
     read_names,
     remove_leftovers,
     replace_file,
+    replace_own,
     replace_path,
 )
+from refusals import refuses
 
 MARK = b"\xef\xbb\xbf"
 
@@ -111,3 +115,28 @@ def test_private_files_and_leftovers(tmp_path):
     assert sorted(left.name for left in tmp_path.iterdir()) == sorted(["t.txt", *names[1:]])
     remove_leftovers(tmp_path)
     assert sorted(left.name for left in tmp_path.iterdir()) == sorted(["t.txt", names[2]])
+
+
+def test_a_file_that_a_person_wrote_or_changed_is_not_replaced(tmp_path):
+    path, manifest = tmp_path / "labels.csv", tmp_path / "run" / "run.json"
+    manifest.parent.mkdir()
+
+    def write(text, **options):
+        with replace_own(path, manifest, **options) as temporary:
+            temporary.write_text(text)
+        manifest.write_text(json.dumps({"files": {"../labels.csv": hash_file(path)}}))
+
+    write("ours")
+    write("ours again")
+    path.write_text("a label")
+    with refuses("output", str(path)):
+        write("lost")
+    assert path.read_text() == "a label"
+    with refuses("output"), replace_own(path):
+        pass
+    write("wanted", overwrite=True)
+    assert path.read_text() == "wanted"
+    for damaged in ("{", "[]", '{"files": 3}'):
+        manifest.write_text(damaged)
+        with refuses("folder", str(manifest)):
+            write("lost")

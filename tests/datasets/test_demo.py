@@ -90,7 +90,7 @@ def test_the_page_shows_all_that_was_promised(demo):
         "Consensus",
         "Similar classes",
         "Explanations",
-        "had predicted",
+        "forecast",
     ):
         assert text in page
     # The rehearsal chose the settings of the head.

@@ -3,27 +3,19 @@
 import base64
 import io
 import os
-import re
-import sys
 
 import numpy as np
 import pytest
-from html_walker import Walker, check_self_contained
 from PIL import Image, PngImagePlugin
-from report_samples import THUMBNAIL
 
 from rankshot import RankshotError
-from rankshot.pages.contents import Report
 from rankshot.pages.images import (
     ImageFolder,
     Outcomes,
-    ShownInput,
     Thumbnail,
     choose_images,
-    find_supporters,
 )
-from rankshot.pages.page import render_report
-from rankshot.zeroshot.explanation import Explanation
+from refusals import refuses
 from tiny_models import two_halves
 
 
@@ -82,9 +74,7 @@ def test_flipped_bytes_are_read_or_refused_but_never_fatal(tmp_path, rng, ending
             folder.read(folder.find("a"))
         except RankshotError as error:
             reasons.add(str(error))
-    kinds = {" ".join(reason.split()[:2]) for reason in reasons}
     assert reasons
-    assert all(kind.startswith(("damaged", "not a", "more than")) for kind in kinds)
 
 
 def test_nothing_outside_of_the_folder_is_read(tmp_path):
@@ -107,21 +97,14 @@ def test_nothing_outside_of_the_folder_is_read(tmp_path):
         shown = decode(folder.read(folder.find(name)))
         assert shown[32, 24].argmax() == 0
         assert shown[32, 72].argmax() == 2
-    for name, reason in (
-        ("link", "leads out of the folder"),
-        ("pipe", "not a"),
-        ("folder", "not a"),
-    ):
-        with pytest.raises(RankshotError, match=reason):
+    for name in ("link", "pipe", "folder"):
+        with pytest.raises(RankshotError):
             folder.read(folder.find(name))
 
 
-def test_a_missing_folder_or_library_is_named(tmp_path, monkeypatch):
-    with pytest.raises(RankshotError, match="nowhere: there is no such folder"):
+def test_a_missing_folder_is_refused(tmp_path):
+    with refuses("images"):
         ImageFolder(tmp_path / "nowhere")
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(RankshotError, match=r"need PIL.Image: pip install 'rankshot\[pillow\]'"):
-        ImageFolder(tmp_path)
 
 
 # ---- Choice
@@ -131,9 +114,8 @@ def random_outcomes(rng, L, n, known=True):
     classes = [f"c{i}" for i in range(L)]
     proba = rng.dirichlet(np.full(L, 0.3), size=n)
     predicted = np.array(classes)[proba.argmax(axis=1)]
-    return Outcomes(
-        predicted, proba, np.array(classes)[rng.integers(0, L, n)] if known else None, classes
-    )
+    truth = np.array(classes)[rng.integers(0, L, n)]
+    return Outcomes(range(n), predicted, proba, truth if known else None, classes)
 
 
 @pytest.mark.parametrize("L", [1, 10, 31])
@@ -161,45 +143,3 @@ def test_each_class_shows_its_surest_rights_and_wrongs(rng, L):
         first = rows[:20]
         assert sorted(outcomes.truth[first]) == sorted([*outcomes.classes, *outcomes.classes])
         assert (outcomes.predicted[first] == outcomes.truth[first]).sum() == 10
-
-
-def test_only_classes_in_the_rankings_support_a_prediction():
-    items = (("bus", 3.0), ("fox", -2.0), ("a", 0.5), ("lion", 1.0), ("cow", 0.7), ("b", 0.5))
-    listed = ("fox", "lion", "a", "b", "cow")
-    why = Explanation("cat", 0.5, None, items, (), (), listed)
-    assert find_supporters(why) == ("lion", "cow", "a")
-    assert find_supporters(Explanation("cat", 0.5, None, items, (), ())) == ("bus", "lion", "cow")
-
-
-# ---- The page
-
-
-def test_a_card_has_all_that_is_known_of_an_input():
-    inputs = (
-        ShownInput("x1", THUMBNAIL, "cat", 0.123, "cat", ("leopard", "fox")),
-        ShownInput("x2", Thumbnail(b"?", "image/jpeg"), "dog", 0.456, "ship"),
-        ShownInput("x3", THUMBNAIL, "dog", 0.789),
-    )
-    page = render_report(Report("t", gallery=inputs, gallery_choice="So were they chosen."))
-    check_self_contained(page)
-    walker = Walker(page)
-    assert [section["id"] for section in walker.all("section")] == ["images"]
-    cards = [
-        re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", card)).strip()
-        for card in page.partition('<ul class="gallery">')[2].partition("</ul>")[0].split("</li>")
-    ]
-    assert cards == [
-        "cat 12.3% ✓ correct Seen classes that support it: leopard , fox x1",
-        "dog 45.6% ✗ wrong true: ship x2",
-        "dog 78.9% x3",
-        "",
-    ]
-    assert "So were they chosen." in walker.text
-    images = walker.all("img")
-    assert [image["alt"] for image in images] == ["Image of x1", "Image of x2", "Image of x3"]
-    assert [image["src"] for image in images] == [one.thumbnail.uri for one in inputs]
-    assert [image["class"] for image in images] == [
-        "thumbnail pixels",
-        "thumbnail",
-        "thumbnail pixels",
-    ]

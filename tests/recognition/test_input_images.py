@@ -22,6 +22,7 @@ from rankshot.recognition.images import (
     as_preprocessing,
     fit_to_shape,
 )
+from refusals import refuses
 from tiny_models import BLUE, RED, two_halves, write_images
 
 WHITE = (255, 255, 255)
@@ -276,36 +277,34 @@ def test_the_lines_of_python_and_the_config_do_the_same_bit_by_bit(rng, tmp_path
 
 
 def test_means_of_pixels_from_0_to_255_are_refused():
-    message = r"(mean|std) is (123.7|58.4), but white is 1 here; divide .* by 255"
     for values in ({"mean": (0.5, 123.7, 0.5)}, {"std": 58.4}):
-        with pytest.raises(RankshotError, match=message):
+        with refuses(*values):
             replace(PRESETS["imagenet"], **values)
     assert Preprocessing(8, 127, 128, white=255).mean == (127, 127, 127)
 
 
 PLAIN = {"do_normalize": False}
 REFUSED = [
-    ({"size": 224, "image_mean": [0, 0, 0], "resample": 2}, "no 'image_std' in it"),
-    ({"size": 224, "do_flip_channel_order": True}, "with do_flip_channel_order is not supported"),
-    ({"size": {"shortest_edge": 9}, "resample": 2} | PLAIN, "the crop is unknown"),
-    ({"size": 9, "do_resize": False} | PLAIN, "no do_resize"),
-    ({"image_processor_type": "LevitImageProcessor"}, "does more than this file"),
-    ([1], "cannot convert"),
+    {"size": 224, "image_mean": [0, 0, 0], "resample": 2},
+    {"size": 224, "do_flip_channel_order": True},
+    {"size": {"shortest_edge": 9}, "resample": 2} | PLAIN,
+    {"size": 9, "do_resize": False} | PLAIN,
+    {"image_processor_type": "LevitImageProcessor"},
+    [1],
 ]
 
 
 def test_what_a_config_file_must_say(tmp_path):
     path = tmp_path / "preprocessor_config.json"
-    for config, message in REFUSED:
+    for config in REFUSED:
         path.write_text(json.dumps(config))
-        with pytest.raises(RankshotError, match=message) as error:
+        with refuses("preprocessing") as error:
             Preprocessing.from_file(path)
-        assert str(error.value).startswith(str(path))
         assert str(error.value).count(str(path)) == 1
     values = {"size": 9, "do_normalize": False, "resample": 2}
     path.write_text(json.dumps(values))
     assert as_preprocessing(path) == as_preprocessing(values) == Preprocessing(9, 0, 1)
-    with pytest.raises(RankshotError, match=r"did you mean 'imagenet'\?"):
+    with refuses("preset", "imagnet"):
         as_preprocessing("imagnet")
 
 
@@ -317,7 +316,7 @@ def test_layouts_are_read_from_shapes():
     assert fit_to_shape(plain, (None, 64, 32, 3), "net") == other
     # The channels may be anywhere.
     assert fit_to_shape(other, ("n", 3, 3, 3), "net") == other
-    with pytest.raises(RankshotError, match=r"net: its input has 2 axes \(n, 7\); a network for"):
+    with refuses("model", where="net"):
         fit_to_shape(plain, ("n", 7), "net")
-    with pytest.raises(RankshotError, match=r"net: it expects images of 9 x 7 .* 64 x 32.* 9x7"):
+    with refuses("preprocessing", where="net"):
         fit_to_shape(plain, ("n", 3, 9, 7), "net")

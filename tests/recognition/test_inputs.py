@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import eye_array
 
-from rankshot import RankshotError
 from rankshot.recognition.inputs import Input, Skipped, open_inputs
+from refusals import refuses
 from tiny_models import write_images
 
 
@@ -97,20 +97,20 @@ def test_texts_in_lines_and_lists(tmp_path):
 
 
 REFUSED = [
-    ("t.csv", "id,txt,more\na,b,c\n", "texts", r"no column 'text' \(did you mean 'txt'\?\)"),
-    ("t.jsonl", "[1]\n", "texts", r"t.jsonl:1: not a JSON object"),
-    ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", r"t.jsonl:1: an id must be text"),
-    ("t.csv", "id,text\nb,c\na\0,b\n", "texts", r"t.csv:3: an id must be text without NUL"),
-    ("t.doc", "a", "texts", "unknown file extension '.doc'"),
-    ("t.csv", "id,text\na,b\n", "values", "the model takes arrays"),
+    ("t.jsonl", "[1]\n", "texts", "inputs", "t.jsonl:1"),
+    ("t.jsonl", '{"text": "a", "id": "x\\ud800"}\n', "texts", "id", "t.jsonl:1"),
+    ("t.csv", "id,text\nb,c\na\0,b\n", "texts", "id", "t.csv:3"),
+    ("t.doc", "a", "texts", "inputs", ""),
+    ("t.csv", "id,text\na,b\n", "values", "inputs", ""),
 ]
 
 
 def test_bad_files(tmp_path):
-    for name, content, takes, message in REFUSED:
+    for name, content, takes, parameter, where in REFUSED:
         (tmp_path / name).write_text(content)
-        with pytest.raises(RankshotError, match=message):
+        with refuses(parameter) as error:
             list(open_inputs(tmp_path / name, takes))
+        assert error.value.where.endswith(where)
 
 
 def test_a_row_without_id_is_skipped(tmp_path):
@@ -126,14 +126,31 @@ def test_a_row_without_id_is_skipped(tmp_path):
 
 
 def test_what_is_no_source(tmp_path):
-    for takes, message in (
-        ("values", "give preprocessing="),
-        ("texts", "texts; give them as .csv"),
-    ):
-        with pytest.raises(RankshotError, match=f"holds images, but the model takes .*{message}"):
+    for takes in ("values", "texts"):
+        with refuses("inputs", str(tmp_path)):
             open_inputs(tmp_path, takes)
-    with pytest.raises(RankshotError, match="no such file or folder"):
+    with refuses("inputs", str(tmp_path / "none")):
         open_inputs(tmp_path / "none", "images")
-    for odd, named in ((3, "3"), (pd.DataFrame({"a": [1]}), "DataFrame"), (eye_array(3), "dia")):
-        with pytest.raises(RankshotError, match=f"a list or an array, not {named}"):
+    for odd in (3, pd.DataFrame({"a": [1]}), eye_array(3)):
+        with refuses("inputs"):
             open_inputs(odd, "values")
+
+
+class Dataset(list):
+    """What is used of ``datasets.Dataset``."""
+
+    features = ()
+
+    @property
+    def column_names(self):
+        return list(self[0])
+
+
+def test_datasets():
+    rows = Dataset([{"text": "one text", "label": 1}, {"text": "", "label": 0}])
+    used, (skipped,) = split(open_inputs(rows, "texts"))
+    assert (used, skipped.id) == ([Input("0", "one text")], "1")
+    images = Dataset([{"image": "an image", "id": 7, "size": 3}])
+    assert list(open_inputs(images, "images")) == [Input("7", "an image")]
+    with refuses("inputs", ["a", "b"]):
+        open_inputs(Dataset([{"a": "x", "b": "y"}]), "texts")

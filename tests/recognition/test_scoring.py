@@ -12,6 +12,7 @@ import rankshot as rs
 from peak_memory import peak_of
 from rankshot.recognition import Preprocessing
 from rankshot.recognition.scoring import AHEAD, plan_scoring
+from refusals import refuses
 from tiny_models import CLASSES, PLAIN, mean_colors, write_images
 
 PLAIN = Preprocessing(**PLAIN)
@@ -62,7 +63,7 @@ def test_bad_inputs_are_skipped_and_named_or_fatal(tmp_path):
         "0007.png": "No such file or directory",
         "notes.txt": "not named like an image",
     }
-    with pytest.raises(rs.RankshotError, match=r"0004.png: not an image .* on_error='skip'"):
+    with refuses("inputs", "0004.png"):
         rs.recognition.score(mean_colors, tmp_path, CLASSES, preprocessing=PLAIN)
 
 
@@ -73,29 +74,25 @@ def test_scores_that_are_not_finite_belong_to_their_input():
     found = rs.recognition.score(model, ["a", "bad", "b"], CLASSES, on_error="skip")
     assert found.ids.tolist() == ["0", "2"]
     assert found.skipped[0].reason == "the model's score is nan (column 'blue')"
-    with pytest.raises(rs.RankshotError, match="1: the model's score is nan"):
+    with refuses("inputs", "1"):
         rs.recognition.score(model, ["a", "bad"], CLASSES)
 
 
 def test_no_input_at_all(tmp_path):
     folder, plan = tmp_path / "photos", plan_scoring(mean_colors, CLASSES, PLAIN)
     folder.mkdir()
-    for add, message in (
-        (False, "contains no inputs"),
-        (True, r"no input .* a.png: an empty file"),
-    ):
-        if add:
+    for is_broken in (False, True):
+        if is_broken:
             (folder / "a.png").touch()
-        with pytest.raises(rs.RankshotError, match=message):
+        with refuses("inputs"):
             rs.recognition.score(plan.model, folder, CLASSES, on_error="skip")
-        with pytest.raises(rs.RankshotError, match=message):
-            rs.jobs.score(plan, folder, tmp_path / "s.csv", on_error="skip")
+        with refuses("inputs"):
+            rs.recognition.write_scores(plan, folder, tmp_path / "s.csv", on_error="skip")
 
 
 def test_outputs_of_another_shape():
-    for output, kind in ((np.zeros(2), r"float64 of shape \(2,\)"), ([["a"] * 3] * 2, "<U1 of sh")):
-        message = f"a table of numbers with 2 rows, not {kind}"
-        with pytest.raises(rs.RankshotError, match=message):
+    for output in (np.zeros(2), [["a"] * 3] * 2):
+        with refuses("model"):
             rs.recognition.score(lambda _, output=output: output, ["a", "b"], CLASSES)
 
 
@@ -143,7 +140,7 @@ def test_no_thread_is_left_after_an_error(tmp_path):
         raise RuntimeError("out of memory")
 
     before = threading.active_count()
-    with pytest.raises(rs.RankshotError, match="out of memory"):
+    with refuses("model"):
         rs.recognition.score(fail, tmp_path, CLASSES, preprocessing=PLAIN, batch_size=2)
     assert threading.active_count() == before
 
@@ -162,7 +159,9 @@ def test_memory_does_not_grow_with_the_number_of_images(tmp_path):
     plan = plan_scoring(mean_colors, CLASSES, Preprocessing(64, 0, 1))
 
     def run(folder="links"):
-        return rs.jobs.score(plan, tmp_path / folder, tmp_path / "s.csv", batch_size=8)
+        return rs.recognition.write_scores(
+            plan, tmp_path / folder, tmp_path / "s.csv", batch_size=8
+        )
 
     run("real")  # imports modules
     peak, done = peak_of(run)

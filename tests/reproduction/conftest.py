@@ -1,10 +1,19 @@
 """What several tests of the reproduction measure."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from reproduction.scored_tasks import ScoredTask
 
 from rankshot.datasets import load_sounds
+
+
+def pytest_collection_modifyitems(items):
+    """Experiments are tested at night: ``make test-slow``."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from reproduction.result_one import rater_table
 from sklearn import config_context
 
 from rankshot.datasets import ImageData, load_cifar
-from reproduction import ablation, peer_comparison, reproduction as module, selection
+from reproduction import peer_comparison, reproduction as module
 
 GRID = {
     "one-vs-rest": (0.001,),
@@ -26,9 +26,6 @@ GRID = {
     "multiclass": (0.003, 0.03),
     LEAST_SQUARES: (0.001,),
 }
-PLACES = (4, 15)
-DECAYS = (0.25, 0.5)
-SOURCE_WEIGHTS = (0.3,)
 ENCODER_WEIGHTS = (10.0,)
 RATERS = ("lm1", "lm2", "lm3")
 PARTS = {
@@ -76,12 +73,8 @@ def write_features(path):
 
 @contextmanager
 def small_grids():
-    """Try few settings in the ablation, and of the slowest peer."""
+    """Try few settings of the slowest peer."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("PLACES", "DECAYS", "SOURCE_WEIGHTS"):
-            patch.setattr(selection, name, globals()[name])
-        for name in ("PLACES", "DECAYS"):
-            patch.setattr(ablation, name, globals()[name])
         grid = peer_comparison.SAE_GRID | {"encoder_weight": ENCODER_WEIGHTS}
         patch.setattr(peer_comparison, "SAE_GRID", grid)
         yield

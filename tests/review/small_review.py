@@ -11,9 +11,10 @@ import uvicorn
 import rankshot as rs
 from rankshot.review.app import create_app
 from rankshot.review.inputs import ShownInputs
+from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
 from rankshot.review.results import Results
-from rankshot.review.session import Journal, Review
+from rankshot.review.session import Review
 from rankshot.web.server import open_port
 from rankshot.zeroshot import Plan
 

@@ -1,12 +1,15 @@
-"""What was acknowledged is found again, whatever happened."""
+"""What was acknowledged is found again, whatever happened; what is not an event is named."""
 
 import errno
+import json
 import os
 
 import pytest
+from small_review import open_review
 
-from rankshot.core.errors import OutputError, RankshotError
-from rankshot.review.session import Journal
+from rankshot.core.errors import OutputError
+from rankshot.review.journal import Journal
+from refusals import refuses
 
 EVENTS = [{"what": "labels", "labels": {"ünï\n": "cat"}}, {"what": "close"}]
 
@@ -35,16 +38,49 @@ def test_every_cut_of_the_last_line_loses_only_that_line(path):
         path.write_bytes(whole[:end])
         journal = Journal(path)
         assert list(journal.read()) == EVENTS[:1]
-        journal.append({"what": "again"})
-        assert list(journal.read()) == [EVENTS[0], {"what": "again"}]
+        journal.append({"what": "uncheck"})
+        assert list(journal.read()) == [EVENTS[0], {"what": "uncheck"}]
         journal.close()
 
 
-def test_damage_in_the_middle_is_named(path):
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\0\0",
+        b"[" * 200_000 + b"]" * 200_000,
+        b"[]",
+        *(
+            json.dumps(event).encode()
+            for event in (
+                {"what": "labels"},
+                {"what": "labels", "labels": {"cat.jpg": ["a"]}},
+                {"what": "labels", "labels": ["cat.jpg"]},
+                {"what": "class", "name": 5},
+                {"what": "class", "name": "okapi", "ranking": "zebra"},
+                {"what": "class", "name": "okapi", "ranking": [1]},
+                {"what": "audit", "seed": -1, "digest": "0"},
+                {"what": "check", "label": None},
+                {"what": "check", "label": "cat", "id": 3},
+                {"what": "unknown"},
+                {"at": 1.0},
+            )
+        ),
+    ],
+)
+def test_a_line_that_is_no_event_is_named(path, line):
     whole = path.read_bytes()
-    path.write_bytes(b"\0\0\n" + whole)
-    with pytest.raises(RankshotError, match="jsonl:1: damaged"):
+    path.write_bytes(whole + line + b"\n")
+    with refuses("event", where=f"{path}:3"):
         read(path)
+    with refuses("event"), open_review(path.parent):
+        pass
+    assert path.read_bytes() == whole + line + b"\n"
+
+
+def test_only_the_owner_may_read_it(path):
+    path.chmod(0o644)
+    Journal(path).close()
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_full_disk_keeps_what_was_there(path, monkeypatch):
@@ -54,17 +90,17 @@ def test_a_full_disk_keeps_what_was_there(path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OutputError, match="No space left on device"):
-        journal.append({"what": "lost"})
+    with pytest.raises(OutputError):
+        journal.append({"what": "uncheck"})
     monkeypatch.undo()
-    journal.append({"what": "found"})
+    journal.append({"what": "close"})
     journal.close()
-    assert read(path) == [*EVENTS, {"what": "found"}]
+    assert read(path) == [*EVENTS, {"what": "close"}]
 
 
 def test_a_removed_file_is_noticed(path):
     journal = Journal(path)
     path.unlink()
-    with pytest.raises(OutputError, match="was removed"):
-        journal.append({"what": "lost"})
+    with pytest.raises(OutputError):
+        journal.append({"what": "close"})
     journal.close()

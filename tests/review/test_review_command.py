@@ -132,7 +132,7 @@ def test_twenty_kills_under_load_lose_nothing_acknowledged(folder):
 
 def test_the_network_needs_a_token(folder):
     words = f"review {folder}/scores.csv --rankings {folder}/rankings.jsonl --host 0.0.0.0"
-    assert "set RANKSHOT_REVIEW_TOKEN in the environment" in rankshot(words).err
+    assert "set RANKSHOT_REVIEW_TOKEN" in rankshot(words).err
 
 
 def test_what_cannot_be_reviewed(folder, monkeypatch):

@@ -1,19 +1,14 @@
 """The page in a real browser: keys alone, two tabs, what is hostile, and what axe finds."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from PIL import Image
 from small_review import RANKINGS, make_scores, serve_review
 
+from axe import check, load_axe
 from chromium import launch_chromium
 from rankshot.review.learning import Learner
 from rankshot.zeroshot import Plan
-
-sys.path.append(str(Path(__file__).parents[1] / "survey_pages"))
-from axe import check, load_axe
 
 pytestmark = pytest.mark.slow
 

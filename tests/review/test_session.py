@@ -1,5 +1,6 @@
 """Labels, learning and audits of a review, and that all of it is there after a restart."""
 
+import json
 import threading
 from collections import Counter
 
@@ -10,6 +11,7 @@ from small_review import NEW, SEEN, make_scores, open_review
 import rankshot as rs
 from rankshot.core.errors import RankshotError
 from rankshot.review.session import GoneError
+from refusals import refuses
 
 TRUTH = make_scores(40)[1].tolist()
 NONE = "none of these"
@@ -52,30 +54,25 @@ def test_a_class_that_nobody_knew(review, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "ranking", "message"),
+    ("name", "ranking"),
     [
-        ("cat", [], "a class 'cat' already"),
-        ("fox", [], "is a seen class"),
-        ("trucks", [], "did you mean 'truck'"),
-        ("quokka", ["fox", "fox"], "fox"),
-        ("quokka", ["okapi"], "okapi"),
-        (" ", [], "1 to 200 characters"),
-        ("a\x00b", [], "1 to 200 characters"),
-        (NONE, [], "already"),
+        *(("cat", []), ("fox", []), ("trucks", []), (" ", []), ("a\x00b", []), (NONE, [])),
+        *(("quokka", ["fox", "fox"]), ("quokka", ["okapi"])),
     ],
 )
-def test_classes_that_cannot_be_added(review, name, ranking, message):
-    with pytest.raises(RankshotError, match=message):
+def test_classes_that_cannot_be_added(review, name, ranking):
+    with pytest.raises(RankshotError):
         review.add_class(name, ranking)
     assert review.added == {}
 
 
 def test_labels_of_nothing_are_refused_and_not_saved(review, tmp_path):
-    for labels, message in (({0: "cat", 40: "cat"}, "no input 40"), ({0: "okapi"}, "no class")):
-        with pytest.raises(RankshotError, match=message):
-            review.set_labels(labels)
-    with pytest.raises(RankshotError, match="no input -1"):
+    with refuses("row", 40):
+        review.set_labels({0: "cat", 40: "cat"})
+    with refuses("row", -1):
         review.set_labels({-1: "cat"})
+    with refuses("label", "okapi"):
+        review.set_labels({0: "okapi"})
     assert review.labels == {}
     assert (tmp_path / "review.jsonl").read_bytes() == b""
 
@@ -105,15 +102,9 @@ def test_labels_of_inputs_that_are_gone_are_kept(tmp_path):
         first.set_labels({1: "cat", 30: "dog"})
     with open_review(tmp_path, n=20) as smaller:
         assert smaller.labels == {1: "cat"}
-        assert smaller.notes == ["1 label kept for inputs that no longer exist"]
+        assert len(smaller.notes) == 1
     with open_review(tmp_path, n=40) as again:
         assert again.labels == {1: "cat", 30: "dog"}
-
-
-def test_an_event_of_another_version_is_named(tmp_path):
-    (tmp_path / "review.jsonl").write_text('{"what": "labels"}\n')
-    with pytest.raises(RankshotError, match="another version"), open_review(tmp_path):
-        pass
 
 
 # ---- Audits
@@ -185,30 +176,54 @@ def test_checks_can_be_taken_back_and_are_not_doubled(review):
     review.open_audit(1)
     row = review.audit.next_row
     review.check(row, "cat")
-    with pytest.raises(GoneError, match="checked already"):
+    with pytest.raises(GoneError):
         review.check(row, "cat")
     review.undo_check()
     assert review.audit.next_row == row
-    with pytest.raises(GoneError, match="nothing has been checked"):
+    with pytest.raises(GoneError):
         review.undo_check()
     review.close_audit()
-    with pytest.raises(GoneError, match="closed"):
+    with pytest.raises(GoneError):
         review.check(row, "cat")
 
 
-def test_an_audit_of_other_predictions_is_ended_and_its_labels_are_safe(tmp_path):
+OTHER = rs.Rankings.from_orders([["tram"], ["bus"], ["fox"]], items=SEEN, targets=NEW)
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_an_audit_of_other_predictions_is_ended_and_its_labels_are_kept(tmp_path, is_closed):
     with open_review(tmp_path) as first:
         first.set_labels({5: "cat"})
         first.open_audit(1)
-        first.check(first.audit.next_row, "cat")
+        for _ in range(4):
+            first.check(first.audit.next_row, "cat")
+        first.undo_check()
+        judged = dict.fromkeys(map(int, first.audit.order[:3]), "cat")
+        if is_closed:
+            first.close_audit()
     with open_review(tmp_path) as same:
-        assert same.audit is not None
-    orders = [["tram"], ["bus"], ["fox"]]
-    other = rs.Rankings.from_orders(orders, items=SEEN, targets=NEW)
-    with open_review(tmp_path, rankings=other) as changed:
+        assert (same.audit is None) == is_closed
+    with open_review(tmp_path, rankings=OTHER) as changed:
         assert changed.audit is None
-        assert changed.labels == {5: "cat"}
-        assert "an audit was ended" in changed.notes[0]
+        assert changed.labels == {5: "cat", **judged}
+        assert len(changed.notes) == 1
+    # With the first predictions, everything is as before.
+    with open_review(tmp_path) as again:
+        assert (again.audit is None) == is_closed
+
+
+def test_an_audit_of_version_3_without_ids_is_read(tmp_path):
+    with open_review(tmp_path) as first:
+        first.open_audit(1)
+        row = first.audit.next_row
+        first.check(row, "cat")
+        first.close_audit()
+    path = tmp_path / "review.jsonl"
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [event.pop("id", None) for event in events] == [None, f"x{row}", None]
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in events))
+    with open_review(tmp_path) as again:
+        assert again.labels == {row: "cat"}
 
 
 # ---- Many at once

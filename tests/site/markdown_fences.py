@@ -35,13 +35,14 @@ class Fence(NamedTuple):
 
 
 def find_pages():
-    """Return the pages of the site, and those that it includes, by their paths from the root."""
+    """Return the pages of the site, of the survey and at the root, by their paths from there."""
     docs = [
         path
         for path in sorted((ROOT / "docs").rglob("*.md"))
         if not GENERATED & set(path.relative_to(ROOT / "docs").parts)
     ]
-    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs]
+    survey = [ROOT / "survey" / "README.md", *sorted((ROOT / "survey" / "docs").glob("*.md"))]
+    paths = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs, *survey]
     return [path.relative_to(ROOT).as_posix() for path in paths]
 
 

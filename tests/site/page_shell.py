@@ -22,14 +22,18 @@ from command_line import Done
 from rankshot import datasets
 from rankshot.datasets import write_example_files
 
-sys.path.append(str(ROOT / "tests" / "survey"))
+sys.path.append(str(ROOT / "survey" / "tests"))
+from survey_command import run_command
+
+PROGRAMS = {"rankshot": command_line.rankshot, "rankshot-survey": run_command}
+"""The commands that run in this process."""
 
 HARMLESS = {
     *("cat", "cd", "cp", "echo", "export", "head", "ls", "mkdir"),
     *("printf", "python", "rm", "sed", "test"),
 }
 """Programs that bash may run. Others must be marked as not run."""
-WORDS = "rankshot() { pwd; env -0; printf '\\1'; printf '%s\\0' \"$@\"; }; "
+WORDS = "FUNCTION() { pwd; env -0; printf '\\1'; printf '%s\\0' \"$@\"; }; "
 """Prints the environment of a command and its words, as bash expands them."""
 
 SIX_PEOPLE = ({},) * 6
@@ -38,19 +42,13 @@ SIX_PEOPLE = ({},) * 6
 class Shell:
     """Remembers the folder and the variables from one command to the next.
 
-    Parameters
-    ----------
-    find_scheduler : callable
-        Returns the address of a Dask scheduler, which stands for all workers on the pages.
-
     Attributes
     ----------
     people : sequence of dict
         The participants of surveys: what each says to some targets.
     """
 
-    def __init__(self, find_scheduler):
-        self._find_scheduler = find_scheduler
+    def __init__(self):
         self.people = SIX_PEOPLE
 
     def run(self, command):
@@ -58,18 +56,20 @@ class Shell:
         tokens = split_words(command)
         program = next(word for word in tokens if not re.match(r"\w+=", word))
         alone = not any(set(word) <= set("|&;<>()") for word in tokens)
-        if program == "rankshot" and alone:
-            return self._run_here(command)
+        if program in PROGRAMS and alone:
+            return self._run_here(command, program)
         if program == "pip" and alone:
             return check_installation(tokens)
         if program == "make" and alone:
             return run_bash(f"make --dry-run --directory {shlex.quote(str(ROOT))} {tokens[1]}")
-        if program in HARMLESS or program == "rankshot":
+        if program in HARMLESS or program in PROGRAMS:
             return run_bash(command)
         return Done(1, "", f"the tests cannot run {program!r}: say <!-- not run: REASON -->")
 
-    def _run_here(self, command):
-        output = subprocess.check_output(["bash", "-c", WORDS + command], text=True)
+    def _run_here(self, command, program):
+        output = subprocess.check_output(
+            ["bash", "-c", WORDS.replace("FUNCTION", program) + command], text=True
+        )
         variables, _, words = output.partition("\n")[2].partition("\1")
         with (
             patch.dict(os.environ, parse_variables(variables)),
@@ -77,14 +77,14 @@ class Shell:
             people_who_answer(self.people),
         ):
             # A page leaves out that the reader says yes.
-            return command_line.rankshot(self._take_workers(words.split("\0")[:-1]), typed="y\n")
+            return PROGRAMS[program](one_process(words.split("\0")[:-1]), typed="y\n")
 
-    def _take_workers(self, words):
-        """Give all commands the same workers: processes of their own would take seconds each."""
-        for option in {"--workers", "--scheduler"} & set(words):
-            place = words.index(option)
-            words[place : place + 2] = ["--scheduler", self._find_scheduler()]
-        return words
+
+def one_process(words):
+    """Let a command use this process: others would take seconds to start."""
+    if "--workers" in words:
+        words[words.index("--workers") + 1] = "1"
+    return words
 
 
 @cache
@@ -161,8 +161,8 @@ def check_installation(words):
 
 @contextmanager
 def people_who_answer(people=SIX_PEOPLE):
-    """Let ``rankshot survey serve`` end when these people have answered all questions."""
-    import rankshot.survey.web.app as app_module
+    """Let ``rankshot-survey serve`` end when these people have answered all questions."""
+    import rankshot_survey.web.app as app_module
     from rankshot.web import server
 
     def open_port(host, port):

@@ -6,7 +6,6 @@ not run. Examples with ``>>>`` share their names, as in one session; other progr
 
 import doctest
 import json
-import logging
 import os
 import re
 import tomllib
@@ -29,7 +28,7 @@ PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}
 BOXES = str.maketrans("", "", "┏┳┓┃┡╇┩│└┴┘━─╈╞╡├┼┤")
 PEOPLE = {
-    "docs/guide/run_a_survey.md": [
+    "survey/docs/run_a_survey.md": [
         {"breakfast": morning.split(), "dinner": evening.split()}
         for morning, evening in (
             ("coffee tea juice water beer", "beer water juice tea coffee"),
@@ -41,34 +40,8 @@ PEOPLE = {
 """For a page, who takes part in its survey, and what they say to each target."""
 
 
-@pytest.fixture(scope="module")
-def scheduler():
-    """Return the address of a scheduler with one worker, a thread; it starts when it is needed."""
-    started = []
-
-    def find():
-        if not started:
-            from distributed import LocalCluster
-
-            started.append(
-                LocalCluster(
-                    n_workers=1,
-                    threads_per_worker=1,
-                    processes=False,
-                    protocol="tcp",
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL,
-                )
-            )
-        return started[0].scheduler_address
-
-    yield find
-    for cluster in started:
-        cluster.close()
-
-
 @pytest.fixture
-def shell(scheduler, tmp_path, monkeypatch):
+def shell(tmp_path, monkeypatch):
     """A shell in an empty folder; what it changes is restored in the end."""
     (tmp_path / "page").mkdir()
     (tmp_path / "other").mkdir()
@@ -76,7 +49,7 @@ def shell(scheduler, tmp_path, monkeypatch):
     for name in ("OPENAI_API_KEY", "RANKSHOT_SURVEY_TOKEN", "RANKSHOT_SURVEY_DATABASE"):
         monkeypatch.delenv(name, raising=False)
     with patch.dict(os.environ, TMPDIR=str(tmp_path / "other"), COLUMNS="120"):
-        yield Shell(scheduler)
+        yield Shell()
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -164,7 +137,7 @@ def ignore_deprecations():
 
 def read_toml(text):
     """Read a study, or a part of one in place of that of the study of the page."""
-    from rankshot.survey import study_files
+    from rankshot_survey import study_files
 
     path = Path("study.toml")
     given = tomllib.loads(text)

@@ -1,15 +1,15 @@
 """Answers as chat windows write them: each case is a form that models really use."""
 
 import json
-from time import process_time
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankshot import RankshotError
 from rankshot.sources import read_answers
+from rankshot.sources.answers import EXPECTED
 from rankshot.sources.names import choose_rehearsed
 from rankshot.sources.prompts import make_question
+from refusals import refuses
 
 ITEMS = [
     "leopard", "tiger", "fox", "sea_lion", "wolf", "rabbit", "mouse", "pickup_truck", "bus",
@@ -25,17 +25,6 @@ REMARKS = ["– spotted coat, same pose", "– striped", "(pointed ears)", ": sl
 GOOD = {
     "json in a fence": f"Here you are:\n```json\n{json.dumps(ORDERS, indent=2)}\n```\nEnjoy!",
     "json lines": "\n".join(json.dumps({name: order}) for name, order in ORDERS.items()),
-    "records": "\n".join(
-        json.dumps({"class": name, "ranking": order}) for name, order in ORDERS.items()
-    ),
-    "json inside json": json.dumps({"answers": {n: {"ranking": o} for n, o in ORDERS.items()}}),
-    "objects with reasons": json.dumps(
-        {
-            name: [{"rank": i, "item": item, "why": "its outline"} for i, item in enumerate(order)]
-            for name, order in ORDERS.items()
-        }
-    ),
-    "python, with single quotes": f"rankings = {ORDERS}",
     "json with a trailing comma": json.dumps(ORDERS).replace("]}", ",],}"),
     "markdown": "Sure! I thought about **outline** and *texture*. Here are the lists:\n\n"
     + "\n\n".join(
@@ -47,10 +36,6 @@ GOOD = {
         for i, (name, order) in enumerate(ORDERS.items(), 1)
     )
     + "\n\nLet me know if you want me to explain these choices!",
-    "arrows": """\
-- **Cat** → leopard > tiger > fox > sea lion > rabbit
-- **Truck** → Pickup-truck > bus > street car > tractor > tank.
-- **Persian cat** → rabbit > fox > leopard > mouse > tiger""",
     "plain lines": "For cat:\n" + "\n".join(CAT) + "\n\nNew class: truck\n" + "\n".join(TRUCK)
     + "\n\nClass 3: persian cat\n" + "\n".join(PERSIAN),
     "numbered classes with bullets below": "\n".join(
@@ -61,26 +46,8 @@ GOOD = {
 cat: leopards, tigers, foxes, sea lions, rabbits
 truck: pickup trucks, buses, streetcars, tractors, tanks
 persian cat: rabbits, foxes, leopards, mice, tigers""",
-    "numbers in one line": f"""\
-cat: {" ".join(f"{i}. {item}" for i, item in enumerate(CAT, 1))}
-**Truck** {", ".join(f"({i}) {item}" for i, item in enumerate(TRUCK, 1))}
-
-persian cat
-{"; ".join(f"{i}. {item}" for i, item in enumerate(PERSIAN, 1))}""",
-    "csv": "class,1,2,3,4,5\n"
-    + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
     "yaml": "\n".join(
         f"{name}:\n" + "\n".join(f"  - {item}" for item in order) for name, order in ORDERS.items()
-    ),
-    "names with scores": json.dumps(
-        {n: {item: 0.9 - i / 10 for i, item in enumerate(o)} for n, o in ORDERS.items()}
-    ),
-    "pairs of a name and a score": json.dumps(
-        {n: [[item, 5 - i] for i, item in enumerate(o)] for n, o in ORDERS.items()}
-    ),
-    "emoji and shares": "\n\n".join(
-        f"### 🐱 {name}\n" + "\n".join(f"{i}️⃣ 🐆 **{x}** ≈ {i}0 %" for i, x in enumerate(order, 1))
-        for name, order in ORDERS.items()
     ),
     "reasons below each name": "\n".join(
         f"## {name}\n"
@@ -90,13 +57,6 @@ persian cat
     "json and reasons after it": json.dumps(ORDERS)
     + "\n\n**Why?**\n- cat: tiger, leopard and so on share its outline.\n"
     "- truck: the bus is as large.\n- A persian cat is fluffy.",
-    "a table with a row per class": "| New class | Ranking |\n|---|---|\n"
-    + "\n".join(f"| {name} | {', '.join(order)} |" for name, order in ORDERS.items()),
-    "a table for each class": "\n\n".join(
-        f"## {name}\n\n| # | item | why |\n|--|--|--|\n"
-        + "\n".join(f"| {i} | {item} | its colour |" for i, item in enumerate(order, 1))
-        for name, order in ORDERS.items()
-    ),
     "a heading and a json list for each class": "\n\n".join(
         f"**{name}**\n```json\n{json.dumps(order)}\n```" for name, order in ORDERS.items()
     ),
@@ -116,6 +76,35 @@ def test_every_form_is_read(form):
     assert found.orders == ORDERS
     assert found.unanswered == ()
     assert found.notes == ()
+
+
+OTHER_FORMS = {
+    "objects with reasons": json.dumps(
+        {
+            name: [{"rank": i, "item": item, "why": "its outline"} for i, item in enumerate(order)]
+            for name, order in ORDERS.items()
+        }
+    ),
+    "python, with single quotes": f"rankings = {ORDERS}",
+    "arrows": """\
+- **Cat** → leopard > tiger > fox > sea lion > rabbit
+- **Truck** → Pickup-truck > bus > street car > tractor > tank.
+- **Persian cat** → rabbit > fox > leopard > mouse > tiger""",
+    "csv": "class,1,2,3,4,5\n"
+    + "\n".join(",".join([name, *order]) for name, order in ORDERS.items()),
+    "names with scores": json.dumps(
+        {n: {item: 0.9 - i / 10 for i, item in enumerate(o)} for n, o in ORDERS.items()}
+    ),
+    "a table with a row per class": "| New class | Ranking |\n|---|---|\n"
+    + "\n".join(f"| {name} | {', '.join(order)} |" for name, order in ORDERS.items()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_another_form_is_shown_with_what_was_expected(form):
+    found = read_answers(OTHER_FORMS[form], TARGETS, ITEMS, k=5)
+    assert (found.orders, found.unanswered) == ({}, tuple(TARGETS))
+    assert any(EXPECTED in note for note in found.notes)
 
 
 BAD = {
@@ -168,7 +157,7 @@ BAD = {
     "lists without a class": (
         json.dumps({name: ORDERS[name] for name in TARGETS[1:]}) + "\n\n" + json.dumps(CAT),
         None,
-        ["no answer for 'cat'", "1 list without the name of a class, left out"],
+        ["no answer for 'cat'", "lists that are not below the name of a class, left out: ''"],
     ),
 }  # fmt: skip
 
@@ -185,23 +174,15 @@ def test_what_is_wrong_is_said(form):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "truck: {0}\ncatt: {1}\npersian cat: {2}",
-        "- truck - {0}\n- catt - {1}\n- persian cat - {2}",
-        "truck,{0}\ncatt,{1}\npersian cat,{2}",
-        "truck > {0}\ncatt > {1}\npersian cat > {2}",
-        "truck\n{0}\n\ncatt\n{1}\n\npersian cat\n{2}",
-        '{{"truck": "{0}", "persian cat": "{2}"}}\ncatt: {1}',
-    ],
+    ["truck: {0}\ncatt: {1}\npersian cat: {2}", "truck\n{3}\n\ncatt\n{4}\n\npersian cat\n{5}"],
 )
 def test_a_misspelt_class_does_not_join_the_list_before_it(text):
-    lists = [", ".join(order) for order in (TRUCK, CAT, PERSIAN)]
+    orders = (TRUCK, CAT, PERSIAN)
+    lists = [sign.join(order) for sign in (", ", "\n") for order in orders]
     found = read_answers(text.format(*lists), TARGETS, ITEMS, k=5)
     assert found.orders == {"truck": TRUCK, "persian+cat": PERSIAN}
-    assert found.notes == (
-        "lists for other names, left out: 'catt' (did you mean 'cat'?)",
-        "no answer for 'cat'",
-    )
+    assert found.unanswered == ("cat",)
+    assert any("'catt' (did you mean 'cat'?)" in note for note in found.notes)
 
 
 def test_a_class_is_not_asked_to_be_in_its_own_list():
@@ -249,11 +230,15 @@ def test_nothing_is_no_answer(text):
     assert (found.orders, found.unanswered) == ({}, tuple(TARGETS))
 
 
-def test_a_hostile_answer_takes_no_time():
-    begin = process_time()
-    for text in ("- a" * 9_000, "[1," * 9_000, "cat: " * 9_000, "| a " * 9_000, "a:\n" * 2_000):
-        read_answers(text, TARGETS, ITEMS, k=5)
-    assert process_time() - begin < 10
+HOSTILE = ["lion:{}cat", "- a{}", "[1,{}", "cat: {}", "| a {}", "cat ({})", "1.{}2.", "_{}1"]
+
+
+@pytest.mark.parametrize("filling", [" ", " \t", "1. ", "_", "(", "["])
+def test_the_time_is_linear_in_the_length_of_an_answer(filling):
+    """If the time grew with their square, this would take hours."""
+    for form in HOSTILE:
+        found = read_answers(form.format(filling * 300_000), ["lion"], ["cat", "dog"], k=1)
+        assert set(found.orders) <= {"lion"}
 
 
 WORDS = [*ITEMS, *TARGETS, *'{}[]":,>|#*-', "\n", "1. ", "**", "```", ": ", "é"]
@@ -286,19 +271,11 @@ def test_the_rehearsed_classes_depend_on_names_and_seed_alone():
     assert choose_rehearsed(list("abcdef"), 3) == (("b", "d", "f"), ("a", "c", "e"))
 
 
-@pytest.mark.parametrize(
-    ("which", "message"),
-    [
-        (13, "13 of 14 seen classes cannot be rehearsed: too few are left to be ranked"),
-        (0, "the number of rehearsed classes must be a whole number from 1 on, not 0"),
-        (["leopart"], "rehearse: no seen class 'leopart' (did you mean 'leopard'?)"),
-    ],
-)
-def test_a_bad_choice_of_rehearsed_classes(which, message):
-    with pytest.raises(RankshotError) as caught:
+@pytest.mark.parametrize(("which", "value"), [(13, 13), (0, 0), (["leopart"], "leopart")])
+def test_a_bad_choice_of_rehearsed_classes(which, value):
+    with refuses("which", value):
         choose_rehearsed(ITEMS, which)
-    assert message in str(caught.value)
-    with pytest.raises(RankshotError, match="1 of 2 seen classes cannot be rehearsed"):
+    with refuses("which", 1):
         choose_rehearsed(["a", "b"], 1)
 
 

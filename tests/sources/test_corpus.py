@@ -2,18 +2,15 @@
 
 import gzip
 import lzma
-import subprocess
-import sys
 from collections import Counter
 from math import log, sqrt
 
 import numpy as np
 import pytest
 
-from peak_memory import peak_of
 from rankshot.core.errors import RankshotError
 from rankshot.sources import corpus as corpus_module
-from rankshot.sources.corpus import Corpus, NameIndex, plurals, read_blocks, tokenize
+from rankshot.sources.corpus import Corpus, NameIndex, plurals, tokenize
 
 TARGETS = ["truck", "Sea_lion", "fox"]
 ITEMS = ["pickup_truck", "lion", "poppy", "bus", "fox", "unicorn"]
@@ -93,11 +90,10 @@ def test_cosine_against_loops(tmp_path, rng, width):
     assert table.coverage == 15 / 18
 
 
-def test_phrases_do_not_reach_over_the_end_of_a_text():
+def test_phrases_do_not_reach_over_the_end_of_a_line():
     names, _ = NameIndex.build(["sea lion"])
-    assert (tokenize("the sea\nlion", names, blank_lines=False).entries < 0).all()
-    assert (tokenize("the sea\nlion", names, blank_lines=True).entries >= 0).sum() == 1
-    assert (tokenize("the sea\n\nlion", names, blank_lines=True).entries < 0).all()
+    assert tokenize(["the sea", "lion"], names, {}).entries.tolist() == [-1, -1, -1]
+    assert tokenize(["the sea lion"], names, {}).entries.tolist() == [-1, 0]
 
 
 def test_the_order_of_names_permutes_the_table_and_nothing_else(tmp_path, rng):
@@ -121,94 +117,33 @@ def test_rare_names_tie_last_and_are_reported(tmp_path):
     assert again["fox", "bus"] > again["fox", "lion"] > 0
 
 
-# ---- Blocks, processes, files
+# ---- Files
 
 
-@pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(corpus_module, "BLOCK_BYTES", 256)
-
-
-def test_counts_do_not_depend_on_blocks_and_processes(tmp_path, rng, monkeypatch):
+def test_counts_do_not_depend_on_blocks(tmp_path, rng, monkeypatch):
     path = write(tmp_path / "c.txt", random_texts(rng, n=100, longest=20))
-    whole = Corpus(path, 5, workers=1, min_count=2).similarity(TARGETS, ITEMS)
-    for size, workers in ((300, 1), (1000, 2)):
-        monkeypatch.setattr(corpus_module, "BLOCK_BYTES", size)
-        assert len(list(read_blocks(path))) > 3
-        table = Corpus(path, 5, workers=workers, min_count=2).similarity(TARGETS, ITEMS)
-        np.testing.assert_allclose(table.values, whole.values, rtol=1e-13)
-        assert table.notes == whole.notes
-
-
-def test_forgetting_rare_words_keeps_the_frequent_ones(tmp_path, rng, small_blocks, monkeypatch):
-    lines = [f"fox red w{i} bus red w{i}x truck" for i in range(300)]
-    path = write(tmp_path / "c.txt", lines)
-    monkeypatch.setattr(corpus_module, "CONTEXT_WORDS", 4)
-    exact = Corpus(path, workers=1).similarity(["fox"], ["bus", "truck"])
-    monkeypatch.setattr(corpus_module, "MAX_WORDS", 40)
-    assert Corpus(path, workers=1).similarity(["fox"], ["bus", "truck"]) == exact
+    whole = Corpus(path, 5, min_count=2).similarity(TARGETS, ITEMS)
+    monkeypatch.setattr(corpus_module, "BLOCK_LINES", 7)
+    table = Corpus(path, 5, min_count=2).similarity(TARGETS, ITEMS)
+    np.testing.assert_allclose(table.values, whole.values, rtol=1e-13)
+    assert table.notes == whole.notes
 
 
 @pytest.mark.parametrize(("ending", "module"), [(".gz", gzip), (".xz", lzma)])
-def test_compressed_equals_plain_and_cut_short_is_refused(
-    tmp_path, rng, small_blocks, ending, module
-):
+def test_compressed_equals_plain_and_cut_short_is_refused(tmp_path, rng, ending, module):
     plain = write(tmp_path / "c.txt", random_texts(rng, n=100))
     packed = tmp_path / f"c.txt{ending}"
     packed.write_bytes(module.compress(plain.read_bytes()))
-    tables = [
-        Corpus(p, 3, min_count=0, workers=1).similarity(TARGETS, ITEMS) for p in (plain, packed)
-    ]
+    tables = [Corpus(p, 3, min_count=0).similarity(TARGETS, ITEMS) for p in (plain, packed)]
     assert tables[0] == tables[1]
-    whole = packed.read_bytes()
-    for damaged in (whole[: len(whole) // 2], b"no" + whole[2:], whole[:-9] + b"123456789"):
-        packed.write_bytes(damaged)
-        with pytest.raises(RankshotError, match=rf"c\.txt\{ending}:\d+: the file is damaged"):
-            Corpus(packed, 3, workers=1).similarity(TARGETS, ITEMS)
+    packed.write_bytes(packed.read_bytes()[:-20])
+    with pytest.raises(RankshotError):
+        Corpus(packed, 3).similarity(TARGETS, ITEMS)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_wrong_encoding_names_the_line(tmp_path, small_blocks, workers):
-    path = tmp_path / "c.txt"
-    path.write_bytes(b"fox bus\n" * 200 + b"caf\xe9\n" + b"fox bus\n" * 200)
-    with pytest.raises(RankshotError, match=r"c\.txt:201: not UTF-8 text"):
-        Corpus(path, workers=workers).similarity(["fox"], ["bus"])
-
-
-@pytest.mark.parametrize(
-    ("piece", "size"),
-    [("x", 1_000_000), ("fox bus " + "x" * 4000 + " ", 1_000_000), ("fox and bus ", 100_000)],
-    ids=["one word", "one line", "short words"],
-)
-def test_hostile_files_do_not_fill_the_memory(tmp_path, monkeypatch, piece, size):
-    monkeypatch.setattr(corpus_module, "BLOCK_BYTES", 2**15)
-    path = tmp_path / "c.txt.xz"
-    path.write_bytes(lzma.compress(piece.encode() * (size // len(piece)), preset=0))
-    peak, table = peak_of(lambda: Corpus(path, 3, workers=1).similarity(["fox"], ["bus"]))
-    assert peak < 3e6
-    assert np.isnan(table["fox", "bus"]) != ("fox" in piece)
-
-
-@pytest.mark.slow
-def test_a_script_without_a_guard_works(tmp_path):
-    text = write(tmp_path / "c.txt", ["fox bus"] * 200_000)
-    script = tmp_path / "script.py"
-    script.write_text(
-        "from rankshot.sources.corpus import Corpus\n"
-        f"corpus = Corpus({str(text)!r}, workers=2)\n"
-        "print(corpus.similarity(['fox'], ['fox'])['fox', 'fox'])\n"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
-    assert done.stdout == "1.0\n"
-
-
-def test_a_character_is_never_cut(tmp_path, small_blocks):
-    for shift in range(5):
-        path = write(tmp_path / "c.txt", ["x" * shift + "жあ🦊" * 500])
-        blocks = list(read_blocks(path))
-        assert len(blocks) > 3
-        assert "".join(block.text(path) for block in blocks) == path.read_text(encoding="utf-8")
+def test_names_that_are_not_words_are_unknown(tmp_path):
+    table = Corpus(write(tmp_path / "c.txt", ["fox bus"] * 9)).similarity(["fox"], ["bus", "++"])
+    assert table.unknown_items == ("++",)
 
 
 def test_regular_plurals():

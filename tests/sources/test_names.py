@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import rankshot as rs
+from rankshot.core.errors import NO_VALUE
 from rankshot.datasets import class_names
 from rankshot.sources import compare_as, find_misspellings, read_look_up
 from rankshot.sources.names import NameMatcher, reduce_name
 from rankshot.sources.wordnet_nouns import load_nouns
+from refusals import refuses
 
 IMAGENET = rs.sources.read_class_labels("imagenet-1k")
 FIRST = [words[0] for words in IMAGENET.synonyms]
@@ -17,11 +19,9 @@ LISTS = [", ".join(words) for words in IMAGENET.synonyms]
 PLACES = [[synset, first] for synset, first in zip(IMAGENET.synsets, FIRST, strict=True)]
 
 
-def fails(source, *messages):
-    with pytest.raises(rs.RankshotError) as error:
+def fails(source, value):
+    with refuses("source", value):
         rs.sources.read_class_labels(source)
-    for message in messages:
-        assert message in str(error.value)
 
 
 # ---- imagenet-1k
@@ -137,24 +137,25 @@ def test_other_names_in_imagenets_list_keep_no_synset():
     assert labels.synsets == (*IMAGENET.synsets[:998], None, None)
     assert labels.changes[0] == "998 labels are classes of imagenet-1k, with known synsets"
     # The same names in another order are not recognised; then nothing tells the cranes apart.
-    fails(FIRST[::-1], "'maillot' is listed more than once (names 361 and 362 of 1000)")
+    fails(FIRST[::-1], "maillot")
 
 
 # ---- Errors
 
 
 @pytest.mark.parametrize(
-    ("labels", "messages"),
+    ("labels", "value"),
     [
-        ([], ["contains no labels"]),
-        (["cat", "dog", "cat"], ["'cat' is listed more than once (names 1 and 3 of 3)"]),
-        ({0: "a", 1: "b", 3: "c"}, ["the indices 0 to 2", "missing: 2", "found instead: 3"]),
-        ({"model_type": "vit", "hidden_size": 3}, ["has no id2label"]),
-        ("imagenet", ["'imagenet' is neither a file nor a built-in list", "imagenet-1k"]),
+        ([], []),
+        (["cat", "dog", "cat"], "cat"),
+        ({0: "a", 1: "b", 3: "c"}, [3]),
+        ({"model_type": "vit", "hidden_size": 3}, NO_VALUE),
+        ("imagenet", "imagenet"),
+        (["cat", " "], " "),
     ],
 )
-def test_labels_that_are_none(labels, messages):
-    fails(labels, *messages)
+def test_labels_that_are_none(labels, value):
+    fails(labels, value)
 
 
 # ---- Matching
@@ -219,7 +220,7 @@ def test_the_source_gets_the_words_and_the_table_has_the_names():
     assert (table.targets, table.items, table.source) == (("A", "B"), ("x", "bus", "y"), "lengths")
     assert table.values.tolist() == [[60, 40, 60], [51, 31, 51]]
     assert table.notes == ("a note",)
-    with pytest.raises(rs.RankshotError, match=r"no class 'tigre' \(did you mean 'tiger'\?\)"):
+    with refuses("look_up", "tigre"):
         compare_as(compare, ["cat"], ["tiger"], {"tigre": "tiger"})
 
 
@@ -234,20 +235,20 @@ def test_a_file_of_words(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "line", "parameter", "value"),
     [
-        ("cat,dog\n", "names.csv: no column 'class'"),
-        ("class,look_up\n\ncta,dog\n", "names.csv:3: no class 'cta' .did you mean 'cat'.."),
-        ("class,look_up\ncat,a\ncat,b\n", "names.csv:3: the class 'cat' occurs twice"),
-        ("class,look_up\ncat,seal.n.99\n", "csv:2: 'seal.n.99' does not exist: 'seal' has 9"),
-        ("class,look_up\ncat,n00000001\n", "names.csv:2: 'n00000001' is not the id of a noun in"),
+        ("class,look_up\n\ncta,dog\n", 3, "class", "cta"),
+        ("class,look_up\ncat,a\ncat,b\n", 3, "class", "cat"),
+        ("class,look_up\ncat,seal.n.99\n", 2, "sense", "seal.n.99"),
+        ("class,look_up\ncat,n00000001\n", 2, "sense", "n00000001"),
     ],
 )
-def test_a_bad_file_of_words_is_named_by_line(tmp_path, text, message):
+def test_a_bad_file_of_words_is_named_by_line(tmp_path, text, line, parameter, value):
     path = tmp_path / "names.csv"
     path.write_text(text)
-    with pytest.raises(rs.RankshotError, match=message):
+    with refuses(parameter, value) as caught:
         read_look_up(path, ["cat", "bus"])
+    assert str(caught.value.where).endswith(f":{line}")
 
 
 # ---- Spelling

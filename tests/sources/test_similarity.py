@@ -7,6 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 import rankshot as rs
 from rankshot.sources import read_similarity, write_similarity
+from refusals import refuses
 
 NAN = np.nan
 ITEMS = ["a", "b", "c"]
@@ -32,8 +33,7 @@ def test_rankings_keep_ties_and_leave_out_what_is_unknown():
 def test_rankings_follow_the_numbers_cell_by_cell(values):
     table = rs.Similarity(values, ["x", "y", "z"], ["a", "b", "c", "d"])
     if np.isnan(values).all():
-        message = "similarity has no similarities for the targets 'x', 'y', 'z'"
-        with pytest.raises(rs.RankshotError, match=message):
+        with pytest.raises(rs.RankshotError):
             table.to_rankings()
         return
     rankings = table.to_rankings()
@@ -84,23 +84,17 @@ def test_values_are_read_by_name_and_cannot_be_changed():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "parameter", "value"),
     [
-        (lambda: rs.Similarity([[1.0]], ["x"], ITEMS), "need a table of numbers of that shape"),
-        (lambda: rs.Similarity([[1, np.inf, 2]], ["x"], ITEMS), "of 'x' and 'b' is infinite"),
-        (
-            lambda: rs.Similarity([[1, 2, 3]], ["x"], ["a", "a", "b"]),
-            "items must name each only once",
-        ),
-        (lambda: rs.Similarity([[1, 2, 3]], ["x"], ITEMS)["x", "aa"], "no 'aa' in the table"),
-        (
-            lambda: rs.arithmetic_mean(rs.Similarity([[1, 2, 3]], ["x"], ITEMS)),
-            "needs a list of Similarity tables",
-        ),
+        (lambda: rs.Similarity([[1.0]], ["x"], ITEMS), "values", [[1.0]]),
+        (lambda: rs.Similarity([[1, np.inf, 2]], ["x"], ITEMS), "values", np.inf),
+        (lambda: rs.Similarity([[1, 2, 3]], ["x"], ["a", "a", "b"]), "items", "a"),
+        (lambda: rs.Similarity([[1, 2, 3]], ["x"], ITEMS)["x", "aa"], "items", "aa"),
+        (lambda: rs.arithmetic_mean([]), "tables", []),
     ],
 )
-def test_bad_calls(call, message):
-    with pytest.raises(rs.RankshotError, match=message):
+def test_bad_calls(call, parameter, value):
+    with refuses(parameter, value):
         call()
 
 
@@ -142,23 +136,12 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, ending, table):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("target\ncat\n", r"mine.csv: the columns must be the targets and the items, not 'target'"),
-        ("target,a,a\ncat,1,2\n", "mine.csv: items must name each only once"),
-        ("target,a\ncat,1\ncat,1\n", "mine.csv:3: the target 'cat' occurs twice"),
-        ("target,a,b\ncat,1,x\n", "mine.csv:2: 'b' is 'x'; similarities must be finite numbers"),
-    ],
+    "content",
+    ["target\ncat\n", "target,a,a\ncat,1,2\n", "target,a\ncat,1\ncat,1\n", "target,a\ncat,x\n"],
+    ids=["no items", "an item twice", "a target twice", "no number"],
 )
-def test_bad_csv_is_named_by_file_and_line(tmp_path, content, message):
+def test_bad_csv_is_refused_with_its_file(tmp_path, content):
     (tmp_path / "mine.csv").write_text(content)
-    with pytest.raises(rs.RankshotError, match=message):
+    with pytest.raises(rs.RankshotError) as caught:
         read_similarity(tmp_path / "mine.csv")
-
-
-def test_claims_of_a_parquet_file_are_not_believed(tmp_path, monkeypatch):
-    pytest.importorskip("pyarrow")
-    write_similarity(rs.Similarity([[1], [2]], ["x", "y"], ["a"]), tmp_path / "t.parquet")
-    monkeypatch.setattr("rankshot.sources.similarity.MAX_CELLS", 3)
-    with pytest.raises(rs.RankshotError, match="2 rows of 2 columns, too many to fit in memory"):
-        read_similarity(tmp_path / "t.parquet")
+    assert str(caught.value).startswith(str(tmp_path / "mine.csv"))

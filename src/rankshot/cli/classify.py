@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rankshot import core, jobs, zeroshot
+from rankshot import core, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
-    choose_workers,
     is_dataset,
+    open_executor,
     print_parts,
     print_table,
     progress_bar,
@@ -46,10 +46,8 @@ def classify(
     workers: int | None = None,
     scheduler: str | None = None,
     top: int | None = None,
-    update: bool = False,
-    verify: bool = False,
-    on_error: Literal["skip", "stop"] = "skip",
-    wait_for_workers: float = 600,
+    overwrite: bool = False,
+    on_error: Literal["skip", "stop"] = "stop",
     progress: ProgressKind = "text",
 ) -> None:
     """Classify inputs as new classes, or as new and seen classes.
@@ -60,7 +58,7 @@ def classify(
 
     A dataset of many tables needs a fitted head (--head FILE.rankshot, from `rankshot fit`). Each
     of its parts becomes a part of the output. An interrupted job continues when the same command
-    is run again. Parts that cannot be classified are listed in _failed.csv.
+    is run again.
 
     Example: rankshot classify scores.parquet --rankings rankings.jsonl -o predictions.parquet
 
@@ -70,11 +68,11 @@ def classify(
     ----------
     scores
         The table of scores, with one column per seen class and optionally a column id (.csv,
-        .parquet, .npz); or a dataset of many such tables (.csv, .parquet): a folder, a pattern in
-        quotes, or an address such as s3://bucket/scores.
+        .parquet, .npz); or a dataset of many such tables (.csv, .parquet): a folder, or a pattern
+        in quotes.
     output
         The predictions to write (.csv, .parquet); for a dataset, or with --workers or --scheduler,
-        a folder for many parts or its address.
+        a folder for many parts.
     reject_below
         Label an input `rejected` if the probability of every class is below this. By default, no
         input is rejected.
@@ -86,23 +84,29 @@ def classify(
     top
         Write only the N most probable classes of each input: label, label_2, … with probability,
         probability_2, …, instead of one column per class. `rankshot report` needs all columns.
+    overwrite
+        Replace the predictions of another head, or of other settings, in the folder.
     on_error
-        What to do with parts of a dataset that cannot be classified: skip and list them, or stop.
+        What to do with parts of a dataset that cannot be classified: stop, or skip and list them.
     """
     if top is not None:
         core.require_whole_number("--top", top)
     check_rejection(reject_below)
     if is_dataset(scores, workers, scheduler):
         refuse(batch == "yes", "--batch needs one file of scores, not a dataset of many")
-        n = choose_workers(workers, scheduler, scores)
-        how: dict[str, Any] = {"score_type": options.score_type, "top": top}
-        how["reject_below"] = reject_below
-        how |= {"workers": n, "scheduler": scheduler, "wait_for_workers": wait_for_workers}
-        how |= {"update": update, "verify": verify, "on_error": on_error}
-        _classify_dataset(scores, output, options, progress, how)
+        _classify_dataset(
+            scores,
+            output,
+            options,
+            progress,
+            workers=workers,
+            scheduler=scheduler,
+            reject_below=reject_below,
+            top=top,
+            overwrite=overwrite,
+            on_error=on_error,
+        )
         return
-    for name, given in (("--update", update), ("--verify", verify)):
-        refuse(given, f"{name} needs a dataset of many parts, but {scores} is one file")
     path, target = Path(scores), Path(output)
     check_output(target, core.TABLE_ENDINGS, path, *options.files.values())
     table = open_table(path, options)
@@ -177,9 +181,18 @@ def write_decisions(
 
 
 def _classify_dataset(
-    dataset: str, output: str, options: HeadOptions, progress: ProgressKind, given: dict[str, Any]
+    dataset: str,
+    output: str,
+    options: HeadOptions,
+    progress: ProgressKind,
+    *,
+    workers: int | None,
+    scheduler: str | None,
+    reject_below: float | None,
+    **settings: Any,
 ) -> None:
     """Classify all parts of a dataset on processes or a cluster, and print what was done."""
+    from rankshot import jobs
     from rankshot.zeroshot.decide import REJECTED
 
     head = options.fitted
@@ -188,14 +201,24 @@ def _classify_dataset(
             f"{dataset}: a dataset needs a fitted head, --head FILE.rankshot; fit one with "
             "`rankshot fit`"
         )
-    with show_parts("classifying", progress, on_dask=given["workers"] != 1) as show:
-        run = jobs.classify(dataset, options.saved, output, progress=show, notify=say, **given)
+    with show_parts("classifying", progress) as show, open_executor(scheduler) as executor:
+        run = jobs.classify(
+            dataset,
+            options.saved,
+            output,
+            executor=executor,
+            workers=workers,
+            score_type=options.score_type,
+            reject_below=reject_below,
+            progress=show,
+            **settings,
+        )
     if run.n_rows:
         _print_counts(run.counts, head, output)
-    if given["reject_below"] is not None and run.n_rows:
+    if reject_below is not None and run.n_rows:
         n = run.counts[REJECTED]
         say(f"rejected: {n:,} ({n / run.n_rows:.1%})")
-    print_parts(run, "classified", output)
+    print_parts(run, "classified")
 
 
 # ---- What is printed

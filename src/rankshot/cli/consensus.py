@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from rankshot import core, jobs, ranking
+from rankshot import core, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import (
-    ProgressKind,
     check_output,
     format_order,
-    is_dataset,
     name_options,
     print_table,
     refuse,
     say,
-    silence_dask,
-    tell_progress,
 )
 from rankshot.core.errors import format_count, join_some, prefix_errors, suggest_name
-from rankshot.core.progress import watch_passes
-
-if TYPE_CHECKING:
-    from rankshot.ranking.parts import AnyRankings
 
 PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
@@ -52,31 +44,21 @@ def consensus(
     seen: str | None = None,
     output: Path | None = None,
     explain: bool = False,
-    workers: int | None = None,
-    scheduler: str | None = None,
-    wait_for_workers: float = 600,
-    progress: ProgressKind = "text",
 ) -> None:
     """Merge rankings into one, and show who disagrees.
 
     The rankings of each target (a question, or a new class) are merged; rankings without a target
     are merged into one. A table shows the consensus and how much the rankings agree. The default
-    is the Kemeny order of all items that somebody ranked, as in `rankshot survey status`. To see
+    is the Kemeny order of all items that somebody ranked, as in `rankshot-survey status`. To see
     how certain the order is, use `rankshot leaderboard`.
 
-    Many files are read in parts by local processes or a cluster: they need not fit in memory.
-
     Example: rankshot consensus ballots.csv
-
-    Example: rankshot consensus 'votes/*.parquet' --workers 8
 
     Parameters
     ----------
     rankings
         The rankings to merge: JSON lines (.jsonl), a table of ballots or votes (.csv, .tsv, .json,
-        .gz), Parquet or PrefLib (.soc, .soi, .toc, .toi); or many files of rankings (.jsonl,
-        .jsonl.gz, .parquet): a folder, a pattern in quotes, or an address such as
-        s3://bucket/votes.
+        .gz), Parquet or PrefLib (.soc, .soi, .toc, .toi).
     method
         kemeny: the order with the fewest disagreements, with ties. plackett-luce: all items in the
         order of the model's worths. mallows: the centre of the model. With -o, the consensus of the
@@ -108,21 +90,15 @@ def consensus(
     if k is not None:
         core.require_whole_number("--k", k)
     models = {"plackett-luce": ranking.PlackettLuce(), "mallows": ranking.Mallows()}
-    in_parts = is_dataset(rankings, workers, scheduler)
-    check_output(output, ENDINGS, *([] if in_parts else [Path(rankings)]), *list_label_files(seen))
+    check_output(output, ENDINGS, Path(rankings), *list_label_files(seen))
     items = None if seen is None else read_seen_labels(seen).names
-    opened: AbstractContextManager[AnyRankings]
-    if in_parts:
-        opened = _open_parts(rankings, items, workers, scheduler, wait_for_workers, progress)
-    else:
-        columns = parse_columns(column or [])
-        items = columns.pop("items", items)
-        with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
-            found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
-        say_layout(read_as, found.items)
-        opened = _tell_alone(found, progress)
-    with opened as given, prefix_errors(rankings):
-        summaries = ranking.summarize(given, models.get(method, "kemeny"), k)
+    columns = parse_columns(column or [])
+    items = columns.pop("items", items)
+    with show_warnings(), name_options(TABLE_OPTIONS, COLUMNS):
+        found, read_as = read_with_layout(rankings, items, kind, layout, **columns)
+    say_layout(read_as, found.items)
+    with prefix_errors(rankings):
+        summaries = ranking.summarize(found, models.get(method, "kemeny"), k)
     if output is not None:
         merged = ranking.Rankings.concatenate(
             [cast("ranking.Rankings", each.consensus) for each in summaries]
@@ -130,7 +106,7 @@ def consensus(
         ranking.write_rankings(
             replace(merged, sources=np.full(len(merged), "consensus", object)), output
         )
-    _print_summaries(summaries, method, given.items, k)
+    _print_summaries(summaries, method, found.items, k)
     if method == "kemeny" and (n_open := max(each.n_open_pairs for each in summaries)):
         say(
             f"warning: {n_open:,} pairs of items were never compared, so their order is "
@@ -142,9 +118,9 @@ def consensus(
         say("W: 1 if all agree. distance: 0 if all agree. --explain describes all columns.")
     for note in sorted({summary.note for summary in summaries if summary.note}):
         say(f"Where W is -: {note}.")
-    if k is not None and k < given.n_items and any(summary.k == k for summary in summaries):
+    if k is not None and k < found.n_items and any(summary.k == k for summary in summaries):
         say(
-            f"Only the first {k:,} places of each ranking are used: there are {given.n_items:,} "
+            f"Only the first {k:,} places of each ranking are used: there are {found.n_items:,} "
             "items."
         )
     if any(len(summary.order) > PLACES_SHOWN for summary in summaries):
@@ -184,48 +160,6 @@ def say_layout(layout: str | None, items: Iterable[str]) -> None:
 
     if layout is not None:
         say(f"read as {LAYOUTS[layout]}; items: {join_some(items)}")
-
-
-@contextmanager
-def _open_parts(
-    rankings: str,
-    items: tuple[str, ...] | None,
-    workers: int | None,
-    scheduler: str | None,
-    patience: float,
-    progress: ProgressKind,
-) -> Iterator[AnyRankings]:
-    """Yield rankings in parts, while there are workers."""
-    from rankshot.jobs.executors import open_client, require_workers
-    from rankshot.jobs.partitioned_rankings import list_ranking_files
-    from rankshot.recognition.scoring import count_cores
-
-    silence_dask()
-    # What is wrong with the files is said before workers are started.
-    list_ranking_files(rankings)
-    with open_client(scheduler, workers or count_cores(), say) as client, client.as_current():
-        require_workers(client, say, patience)
-        with tell_progress("merging", progress) as tell:
-            n_passes = n_parts = 0
-
-            def tell_pass() -> None:
-                nonlocal n_passes
-                n_passes += 1
-                tell(passes=n_passes, of_parts=n_parts)
-
-            with watch_passes(tell_pass):
-                parts = jobs.read_rankings(rankings, items=items)
-                n_parts = parts.n_parts
-                say(f"{rankings}: {format_count(n_parts, 'part')}")
-                yield parts
-
-
-@contextmanager
-def _tell_alone(found: ranking.Rankings, progress: ProgressKind) -> Iterator[AnyRankings]:
-    """Yield rankings in memory."""
-    with tell_progress("merging", progress) as tell:
-        tell(rankings=len(found))
-        yield found
 
 
 def _print_summaries(

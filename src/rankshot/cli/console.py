@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import typer
 
-from rankshot import core, jobs
+from rankshot import core
 from rankshot.core.errors import RankshotError
-from rankshot.core.files import has_pattern, is_address, name_disk_errors, require_ending
+from rankshot.core.files import has_pattern, name_disk_errors, require_ending
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+
+    from rankshot import jobs
 
 
 SHOWN = 5
@@ -35,9 +37,6 @@ ITEMS_SHOWN = 10
 """How many items of a consensus are shown."""
 FAILED_SHOWN = 10
 """How many parts that failed are printed."""
-SMALL_BYTES = 1 << 28
-"""One process classifies less than this before others have started: two took three times its CPU
-for 270,000 rows of 100 scores."""
 LAST_PORT = 65535
 LOG_SECONDS, JSON_SECONDS = 30.0, 1.0
 """How often a log, and a program, is told how far a job is."""
@@ -238,10 +237,8 @@ def check_output(path: Path | None, endings: Sequence[str], *inputs: Path | None
 
 def check_page(path: Path) -> None:
     """Refuse a file that a report cannot be written to."""
-    from rankshot.pages.page import require_jinja2
-
     check_output(path, (".html", ".htm"))
-    require_jinja2()
+    core.require_module("jinja2", "reports", "cli")
 
 
 def check_folder(folder: Path, own_files: Collection[str] | None = None) -> None:
@@ -288,24 +285,20 @@ def write_folder(folder: Path, files: Mapping[str, str], subfolder: str | None =
 
 
 @contextmanager
-def show_parts(
-    doing: str, kind: ProgressKind = "text", *, on_dask: bool = False
-) -> Iterator[Callable[[jobs.PartsRun], None]]:
-    """Yield the function that shows how far a job is; messages of Dask are switched off.
+def show_parts(doing: str, kind: ProgressKind = "text") -> Iterator[Callable[[jobs.JobRun], None]]:
+    """Yield the function that shows how far a job is.
 
     Without a terminal, it prints a line from time to time, for a log or for a program.
     """
-    if on_dask:
-        silence_dask()
     told = 0.0
     with tell_progress(doing, kind) as tell, progress_bar() as bar:
         bar.disable = bar.disable or kind == "json"
         task = bar.add_task(doing, total=None)
 
-        def show(run: jobs.PartsRun) -> None:
+        def show(run: jobs.JobRun) -> None:
             nonlocal told
             rate = f"{run.n_new_rows / max(run.elapsed, 1e-9):,.0f} per second"
-            decided = run.n_finished + len(run.failed)
+            decided = run.n_done + run.n_kept + len(run.failed)
             what = f"{doing}: {run.n_rows:,} rows, {rate}; parts"
             tell(parts=decided, of_parts=run.n_parts, failed=len(run.failed), rows=run.n_rows)
             bar.update(task, completed=decided, total=run.n_parts, description=what)
@@ -316,58 +309,39 @@ def show_parts(
         yield show
 
 
-def silence_dask() -> None:
-    """Switch off the messages of Dask: the command says itself what happens."""
-    from rankshot.jobs.executors import import_dask
-
-    # Its loggers are there, with their levels, when it is imported.
-    import_dask("distributed")
-    for name in logging.root.manager.loggerDict:
-        if name.startswith("distributed"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def choose_workers(
-    workers: int | None, scheduler: str | None, scores: str | None = None
-) -> int | None:
-    """Return the number of local processes for many files: one per core, or one without Dask.
-
-    One process does a small dataset of ``scores`` before others have started.
-    """
-    from rankshot.jobs.storage import list_parts
-    from rankshot.recognition.scoring import count_cores
-
-    if workers is not None or scheduler is not None:
-        return workers
-    is_small = scores is not None and sum(part.size for part in list_parts(scores)) < SMALL_BYTES
-    return 1 if is_small or not find_spec("distributed") else count_cores()
+@contextmanager
+def open_executor(scheduler: str | None) -> Iterator[Executor | None]:
+    """Yield the workers of a Dask cluster, if the address of a scheduler is given."""
+    if scheduler is None:
+        yield None
+        return
+    distributed = core.require_module("distributed", "clusters", "cluster")
+    with distributed.Client(scheduler) as client:
+        yield client.get_executor()
 
 
 def is_dataset(text: str, workers: int | None, scheduler: str | None) -> bool:
-    """Tell whether many files are to be read: a folder, a pattern, an address, or on workers."""
+    """Tell whether many files are to be read: a folder, a pattern, or on workers."""
     if workers is not None:
         core.require_whole_number("--workers", workers)
         refuse(scheduler, "give --workers for local processes or --scheduler, not both")
     on_workers = workers is not None or scheduler is not None
-    return on_workers or is_address(text) or Path(text).is_dir() or has_pattern(text)
+    return on_workers or Path(text).is_dir() or has_pattern(text)
 
 
-def print_parts(run: jobs.PartsRun, done: str, output: str) -> None:
+def print_parts(run: jobs.JobRun, done: str) -> None:
     """Print how many parts were done, how long it took, and what failed.
 
     If a part failed, the command exits with status 1: a script should not take an output with
     gaps for a complete one.
     """
-    earlier = f", {run.n_resumed:,} finished earlier" if run.n_resumed else ""
+    earlier = f", {run.n_kept:,} finished earlier" if run.n_kept else ""
     say(f"parts: {run.n_done:,} {done}{earlier}, {len(run.failed):,} failed")
     if run.n_done:
         rate = f"{run.n_new_rows / run.elapsed:,.0f} rows per second"
         say(f"time: {run.elapsed:.1f} s ({rate})")
-    if run.n_repeated_ids:
-        say(f"ids: {run.n_repeated_ids:,} rows have the same id as another row")
     for name, reason in run.failed[:FAILED_SHOWN]:
-        # Most reasons begin with the address of the part.
+        # Most reasons begin with the name of the part.
         say(f"failed: {reason}" if name in reason else f"failed: {name}: {reason}")
     if run.failed:
-        say(f"all failed parts are listed in {output.rstrip('/')}/_failed.csv")
         raise typer.Exit(1)

@@ -178,7 +178,7 @@ def _examine_network(
     path: Path, given: tuple[Any, zeroshot.Scores], labelled: tuple[Any, zeroshot.Scores | None]
 ) -> list[str]:
     """Print what the model says, and how accurate it is; return what is doubtful."""
-    from rankshot.jobs.score_parts import read_origin
+    from rankshot.recognition.score_parts import read_origin
 
     check = recognition.check_scores([given])
     lines = [f"{what}: {text}" for what, text in read_origin(path).items()] + check.describe()

@@ -189,7 +189,7 @@ def export(
         How images are preprocessed for the network, as for `rankshot score`. Not needed if the
         network's metadata or a file preprocessor_config.json next to it describes this.
     """
-    from rankshot.recognition.model import PREPROCESSING_KEY, find_preprocessing
+    from rankshot.recognition.onnx_networks import PREPROCESSING_KEY, find_preprocessing
     from rankshot.zeroshot.onnx_export import describe_value
 
     check_output(output, (".onnx",), head, attach)

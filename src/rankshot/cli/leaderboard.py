@@ -114,7 +114,7 @@ def leaderboard(
         check_page(html)
     if plot is not None:
         # Before anything is computed, and without a window.
-        core.require_module("matplotlib", "plots", "plot").use("Agg")
+        core.require_module("matplotlib", "plots", "cli").use("Agg")
     columns = parse_columns(column or []) | ({"category": category} if category else {})
     reading = {"layout": layout, "kind": kind}
     options = {

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from rankshot import __version__, core, jobs, ranking, recognition, sources, zeroshot
+from rankshot import __version__, core, ranking, recognition, sources, zeroshot
 from rankshot.cli.classes import ClassLists, list_label_files, match_seen, read_class_lists
 from rankshot.cli.classify import Batch, check_rejection, classify_table, write_decisions
 from rankshot.cli.console import check_folder, check_output, refuse, say, show_parts
@@ -44,7 +44,7 @@ from rankshot.core.files import lock_folder, remove_leftovers, replace_file
 from rankshot.sources.registry import ANSWERS, Spec
 
 if TYPE_CHECKING:
-    from rankshot.jobs.score_parts import InputParts
+    from rankshot.recognition.score_parts import InputParts
     from rankshot.recognition.scoring import ScoringPlan
     from rankshot.zeroshot.files.score_tables import ScoreTable
     from rankshot.zeroshot.scores import Kind
@@ -125,7 +125,7 @@ def recognise(
         Where scores, rankings, prompts and the fitted head are kept for the next run. The default
         is next to the output, named after the inputs, such as photos.rankshot-run.
     """
-    from rankshot.jobs.score_parts import list_inputs
+    from rankshot.recognition.score_parts import list_inputs
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
     refuse(
@@ -375,9 +375,7 @@ def _score(
 ) -> ScoreTable:
     """Write the scores of all inputs, unless they are there; print how many, and return them."""
     with show_parts("scoring") as show:
-        scored = jobs.score(
-            plan, listed, output, on_error="skip", update=True, progress=show, notify=say
-        )
+        scored = recognition.write_scores(plan, listed, output, on_error="skip", progress=show)
     for _, reason in scored.failed:
         raise RankshotError(reason)
     n_inputs = format_count(scored.n_rows, "input")
@@ -413,7 +411,7 @@ def _score_labelled(
     plan: ScoringPlan, values: list[object], labels: list[str], run: RunFolder
 ) -> tuple[zeroshot.Scores, list[str]]:
     """Return the scores of labelled inputs of seen classes, and their classes."""
-    from rankshot.jobs.score_parts import list_inputs
+    from rankshot.recognition.score_parts import list_inputs
 
     # The ids of a list are its paths or numbers.
     ids = [str(value) if isinstance(value, Path) else str(i) for i, value in enumerate(values)]
@@ -581,11 +579,11 @@ class RunFolder:
 
 def _require_same_plan(folder: Path, plan: ScoringPlan) -> None:
     """Refuse a folder of parts that are the scores of another model."""
-    from rankshot.jobs.part_jobs import read_manifest
+    from rankshot.jobs import SETTINGS, list_outputs
 
-    kept = read_manifest(str(folder.absolute()))
+    kept = [json.loads(footer[SETTINGS]) for footer in list_outputs(folder).values()]
     for what, now in plan.identity.items():
-        if kept is not None and kept[0].get(what) != now:
+        if kept and kept[0].get(what) != now:
             if what == "features":
                 raise RankshotError(f"{folder}: has scores {'without' if now else 'with'} features")
             name = what if what == "model" else f"model, with other {what}"

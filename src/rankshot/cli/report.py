@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from rankshot.pages.contents import Evaluation
-    from rankshot.pages.images import Outcomes, Thumbnail
     from rankshot.zeroshot.files.predictions import Predictions
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
@@ -131,10 +129,8 @@ def report(
         The id of an input is the path of its image below this folder, with or without the
         extension.
     """
-    from rankshot.jobs.score_parts import read_origin
-    from rankshot.pages.contents import EVIDENCE, EXAMPLES, LEAD_WITH_MORE
-    from rankshot.pages.images import Outcomes, build_gallery
-    from rankshot.pages.predictions import explain_outcomes
+    from rankshot.pages.contents import EVIDENCE, EXAMPLES, LEAD, LEAD_WITH_MORE
+    from rankshot.recognition.score_parts import read_origin
 
     check_page(output)
     # A missing folder has an ending as well, which is not what is wrong with it.
@@ -150,52 +146,54 @@ def report(
     if truth is not None:
         predicted, labels, left_out = _read_labels(truth, predicted, _find_examples(options))
     ids = [str(name) for name in predicted.ids]
-    outcomes = Outcomes(predicted.labels.astype(str), predicted.proba, labels, predicted.targets)
-    with prefix_errors(predictions):
-        page = _build_page(outcomes)
-    thumbnails, choice, notes = _read_images(images, outcomes, ids)
-    whys: dict[int, zeroshot.Explanation] = {}
-    model, table = None, None
+    outcomes = pages.Outcomes(
+        ids, predicted.labels.astype(str), predicted.proba, labels, predicted.targets
+    )
+    model, table, about, find_scores = None, None, dict[str, Any](), None
+    kind, settings = "new", list[tuple[str, str]]()
     if scores is not None:
         table = open_table(scores, options)
         model, table = fit_head(table, options)
     if has_rankings:
-        page = _add_rankings(page, options, table, outcomes, model)
+        about, settings = _find_consensus(options, table, outcomes, model)
+        # All new classes have rankings, and seen classes have none.
+        kind = "new" if len(about["consensus"]) >= len(outcomes.classes) else "seen and new"
     if scores is not None and table is not None and model is not None:
+        open_scores = table
 
         def find_scores(rows: Collection[int]) -> Iterator[tuple[int, zeroshot.Scores]]:
             row_of = {ids[row]: row for row in rows}
-            for name, found in table.find(row_of).items():
+            for name, found in open_scores.find(row_of).items():
                 yield row_of[name], found
 
-        examples, whys = explain_outcomes(model, outcomes, ids, thumbnails, find_scores)
-        origin = read_origin(scores)
-        page = replace(page, explanations=examples, settings=(*page.settings, *origin.items()))
+        settings += read_origin(scores).items()
     files = {"predictions": predictions, "truth": truth, "scores": scores, "images": images}
     # Not the whole paths: a page is made to be given away.
     given = {**files, **options.files}.items()
     shown = [(what, path.resolve().name) for what, path in given if path is not None]
-    # All new classes have rankings, and seen classes have none.
-    has_seen = has_rankings and len(page.consensuses) < len(outcomes.classes)
-    found = cast("Evaluation", page.evaluation or page.overview)
-    kind = "seen and new" if has_seen else "new"
     fitted_to = {} if options.fitted is None else options.fitted.provenance_.get("files", {})
     known = {"examples": EXAMPLES, "evidence": EVIDENCE}
-    if more := [text for what, text in known.items() if what in {**options.files, **fitted_to}]:
-        page = replace(page, lead=LEAD_WITH_MORE.format(" and ".join(more)) + left_out)
-    page = replace(
-        page,
-        verdict=pages.write_verdict(found, _find_predicted(options), kind),
-        gallery=build_gallery(outcomes, ids, thumbnails, whys),
-        gallery_choice=choice,
-        settings=(*shown, *page.settings),
-        notes=(*page.notes, *notes),
-    )
+    more = [text for what, text in known.items() if what in {**options.files, **fitted_to}]
+    with prefix_errors(predictions):
+        page = pages.build_report(
+            TITLE,
+            outcomes,
+            head=model,
+            find_scores=find_scores,
+            images=images,
+            forecast=_find_predicted(options),
+            lead=(LEAD_WITH_MORE.format(" and ".join(more)) if more else LEAD) + left_out,
+            kind=kind,
+            settings=(*shown, *settings),
+            **about,
+        )
+    for note in page.notes:
+        say(f"{images}: {note}")
     pages.write_page(pages.render_report(page), output)
     say(f"{_describe_result(outcomes)}; report written to {output}")
 
 
-def _describe_result(outcomes: Outcomes) -> str:
+def _describe_result(outcomes: pages.Outcomes) -> str:
     if outcomes.truth is None:
         return f"{format_count(len(outcomes.predicted), 'prediction')} without true classes"
     correct = float((outcomes.predicted == outcomes.truth).mean())
@@ -283,28 +281,13 @@ def _find_predicted(options: HeadOptions) -> zeroshot.metrics.Interval | None:
     return None if found is None else zeroshot.metrics.Interval(*found)
 
 
-def _build_page(outcomes: Outcomes) -> pages.Report:
-    predicted, proba, labels, classes = outcomes
-    if labels is None:
-        page = pages.Report(TITLE, overview=pages.count_predictions(predicted, proba, classes))
-        note = "Rejected inputs have no predicted class, but their confidence is included."
-    else:
-        page = pages.Report(
-            TITLE, evaluation=pages.evaluate_predictions(labels, predicted, proba, classes)
-        )
-        note = "A rejected input counts as a wrong prediction, but is not in the confusion matrix."
-    if rejected := outcomes.rejected.sum():
-        page = replace(page, facts=(("rejected", f"{rejected:,}"),), notes=(note,))
-    return page
-
-
-def _add_rankings(
-    page: pages.Report,
+def _find_consensus(
     options: HeadOptions,
     table: ScoreTable | None,
-    outcomes: Outcomes,
+    outcomes: pages.Outcomes,
     model: zeroshot.BaseHead | None,
-) -> pages.Report:
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """Return the rankings of the classes with their consensus, and settings to show."""
     import numpy as np
 
     from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
@@ -331,17 +314,13 @@ def _add_rankings(
         merging = zeroshot.ProbabilisticRanking(k=k, prior=head.prior, posterior="consensus")
         with prefix_errors(path):
             consensus = merging.fit(rankings.top(k)).consensus_
-    compared = min(k, MAX_PLACES)
     # Without scores, it is not known how the predictions were made.
     described = [] if model is None else [("method", model.innermost.name)]
-    return replace(
-        page,
-        consensuses=pages.summarize_rankings(rankings, consensus, compared),
-        similar=pages.find_similar_classes(
-            consensus[np.isin(consensus.targets.astype(str), outcomes.classes)], compared
-        ),
-        settings=(*described, ("places of each ranking", f"the first {k}")),
-    )
+    return {
+        "rankings": rankings,
+        "consensus": consensus[np.isin(consensus.targets.astype(str), outcomes.classes)],
+        "n_places": min(k, MAX_PLACES),
+    }, [*described, ("places of each ranking", f"the first {k}")]
 
 
 def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, ranking.Rankings]:
@@ -361,30 +340,3 @@ def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path
     )
     with prefix_errors(path):
         return path, require_targets(rankings)
-
-
-def _read_images(
-    images: Path | None, outcomes: Outcomes, ids: list[str]
-) -> tuple[dict[int, Thumbnail], str, list[str]]:
-    """Choose inputs that have an image, and read these only; say how, and what is missing."""
-    from rankshot.pages.images import ImageFolder, read_images
-
-    if images is None:
-        return {}, "", []
-    folder = ImageFolder(images)
-    # Of inputs with one id, the first is explained, so the first is shown.
-    rows = {name: row for row, name in reversed(list(enumerate(ids)))}
-    files = {row: file for name, row in rows.items() if (file := folder.find(name)) is not None}
-    missing = [name for name, row in rows.items() if row not in files][::-1]
-    refuse(
-        not files,
-        f"{images}: no input has an image there; ids must be paths below this folder, "
-        f"with or without extensions such as .jpg, but the first are {quote_names(missing[:3])}",
-    )
-    thumbnails, choice, notes = read_images(folder, files, outcomes, ids)
-    if missing:
-        some = f"{len(missing):,} of {format_count(len(rows), 'id')}"
-        notes.insert(0, f"Images are missing for {some}: {quote_names(missing, 3)}.")
-    for note in notes:
-        say(f"{images}: {note}")
-    return thumbnails, choice, notes

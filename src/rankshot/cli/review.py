@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from rankshot import core, ranking, zeroshot
 from rankshot.cli.console import refuse, require_packages, require_port, say
@@ -23,15 +20,13 @@ from rankshot.cli.heads import (
     require_new,
 )
 from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
-from rankshot.core.errors import format_count, quote_names
-from rankshot.core.files import lock_folder
+from rankshot.core.errors import quote_names
 
 if TYPE_CHECKING:
-    from rankshot.review.learning import Learner
+    from rankshot.review.serve import Reviewed
     from rankshot.zeroshot.files.score_tables import ScoreTable
 
-TOKEN = "RANKSHOT_REVIEW_TOKEN"  # noqa: S105 (the name of the variable, not a token)
-FOLDER, ENDING, JOURNAL = "review", ".rankshot-review", "review.jsonl"
+FOLDER, ENDING = "review", ".rankshot-review"
 
 
 def review(
@@ -42,6 +37,7 @@ def review(
     folder: Path | None = None,
     host: str = "127.0.0.1",
     port: int = 0,
+    overwrite: bool = False,
     open_browser: bool = False,
 ) -> None:
     """Check and correct predictions on a web page.
@@ -75,24 +71,15 @@ def review(
         more.
     port
         The port to listen on. With 0, a free port is chosen.
+    overwrite
+        Replace results in the folder that were not written by this command, or were changed since.
     open_browser
         Open the page in the browser.
     """
-    require_packages("review", "fastapi jinja2 PIL uvicorn")
-    from rankshot.review.app import create_app
-    from rankshot.review.inputs import ShownInputs
-    from rankshot.review.results import Results
-    from rankshot.review.session import Journal, Review
-    from rankshot.web.server import is_loopback, open_port, serve
+    require_packages("cli", "fastapi jinja2 PIL uvicorn")
+    from rankshot.review.serve import serve_review
 
     require_port(port)
-    token = os.environ.get(TOKEN)
-    refuse(
-        token is None and not is_loopback(host),
-        f"--host {host}: others could reach the page; set {TOKEN} in the environment, for example "
-        "to the output of python -c 'import secrets; print(secrets.token_hex())'",
-    )
-    token = token or secrets.token_urlsafe(32)
     source.stat()  # A missing one is named, not its ending.
     is_run = (source / MANIFEST).is_file()
     refuse(
@@ -100,58 +87,22 @@ def review(
         f"{source}: is not a folder of `rankshot recognise`, and has no scores",
     )
     found = _read_run(source, options) if is_run else _read_table(source, options)
-    place = inputs or found.inputs
-    about = () if inputs else (found.takes, found.versions)
-    shown = ShownInputs(found.ids, found.learner.scores, place, *about)
-    notes = [] if place is None else shown.check(place)
+    if inputs is not None:
+        found = replace(found, inputs=inputs, takes=None, versions=None)
     kept = folder or (source / FOLDER if is_run else source.with_suffix(ENDING))
-    kept.mkdir(parents=True, exist_ok=True)
-    with (
-        lock_folder(kept, "end it, or give another --folder"),
-        open_port(host, port) as listening,
-        closing(Journal(kept / JOURNAL)) as journal,
-        closing(Review(found.learner, found.ids, journal, found.given)) as work,
-    ):
-        work.notes += notes
-        for note in work.notes:
-            say(note)
-        results = Results(work, shown, kept, found.score_type)
-        results.write_all()
-        work.start(results.write_all)
-        name, own_port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
-        hosts = None
-        # Who sets a token may serve the page by a proxy, under any name.
-        if is_loopback(host) and TOKEN not in os.environ:
-            hosts = {f"{each}:{own_port}" for each in ("127.0.0.1", "localhost", "[::1]", name)}
-        title = (place or source).resolve().name
-        app = create_app(work, shown, results, token=token, title=title, hosts=hosts)
-        address = f"http://{name}:{own_port}/?token="
-        labelled = format_count(len(work.labels), "label")
-        say(f"{format_count(len(work.ids), 'input')}, {labelled} so far; kept in {kept}")
-        # A secret from the environment is not printed.
-        say(f"Open {address}{token if TOKEN not in os.environ else f'${TOKEN}'}")
-        say("Press Ctrl-C to stop. All labels are saved.")
-        if open_browser:
-            import webbrowser
-
-            webbrowser.open(address + token)
-        serve(app, listening)
-        results.write_all()
+    serve_review(
+        found,
+        kept,
+        title=(found.inputs or source).resolve().name,
+        host=host,
+        port=port,
+        overwrite=overwrite,
+        open_browser=open_browser,
+        say=say,
+    )
 
 
-class Found(NamedTuple):
-    """What is reviewed: how the head learns, ids, known labels, and the inputs."""
-
-    learner: Learner
-    ids: list[str]
-    score_type: str
-    given: dict[str, str]
-    inputs: Path | None = None
-    takes: object = None
-    versions: dict[str, str] | None = None
-
-
-def _read_run(run: Path, options: HeadOptions) -> Found:
+def _read_run(run: Path, options: HeadOptions) -> Reviewed:
     """Read what `rankshot recognise` kept."""
     from rankshot.zeroshot.heads.base import only_new
 
@@ -179,10 +130,10 @@ def _read_run(run: Path, options: HeadOptions) -> Found:
     versions = None
     if (run / INPUTS).is_file():
         versions = dict(zip(*core.read_table(run / INPUTS, [core.ID, VERSION]).texts, strict=True))
-    return found._replace(inputs=place, takes=about.takes, versions=versions)
+    return replace(found, inputs=place, takes=about.takes, versions=versions)
 
 
-def _read_table(scores: Path, options: HeadOptions) -> Found:
+def _read_table(scores: Path, options: HeadOptions) -> Reviewed:
     """Read a table of scores and its rankings."""
     refuse(
         options.rankings is None, f"{scores}: give --rankings FILE, the rankings of the new classes"
@@ -204,9 +155,10 @@ def _read_scores(
     reference: zeroshot.Scores | None,
     *,
     is_joint: bool = False,
-) -> Found:
+) -> Reviewed:
     """Read all scores, and the labels that are known."""
     from rankshot.review.learning import Learner
+    from rankshot.review.serve import Reviewed
 
     ids, scores = table.read()
     given: dict[str, str] = {}
@@ -220,4 +172,4 @@ def _read_scores(
     elif examples is not None:
         others, _ = read_examples(examples, table, "auto", rankings.target_names)
     learner = Learner(scores, plan, rankings, reference, is_joint, others)
-    return Found(learner, ids, table.score_type, given)
+    return Reviewed(learner, ids, table.score_type, given)

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rankshot import core, jobs, recognition, zeroshot
+from rankshot import core, recognition, zeroshot
 from rankshot.cli.console import (
     ProgressKind,
     check_output,
-    choose_workers,
     is_dataset,
     name_options,
+    open_executor,
     print_parts,
     refuse,
     say,
@@ -40,9 +40,6 @@ def score(
     again: bool = False,
     workers: int | None = None,
     scheduler: str | None = None,
-    update: bool = False,
-    verify: bool = False,
-    wait_for_workers: float = 600,
     progress: ProgressKind = "text",
 ) -> None:
     """Run a model on images or texts, and write its scores.
@@ -51,8 +48,7 @@ def score(
     command is run again. Inputs that cannot be read are skipped, and listed in a file next to the
     output, such as scores.skipped.csv.
 
-    If the output is a folder, the scores are written in parts, and each worker runs the model. If
-    some workers declare the resource GPU (dask worker --resources GPU=1), only these run it.
+    If the output is a folder, the scores are written in parts, and each worker runs the model.
     Skipped inputs are listed in the file _skipped.csv of the folder.
 
     Example: rankshot score photos/ --model network.onnx --seen imagenet-1k --preprocessing
@@ -65,13 +61,13 @@ def score(
     inputs
         A folder of images (subfolders included), an image, a list of paths or texts (.txt, one per
         line), or a table with a column text or path, and optionally id (.csv, .jsonl). If the
-        output is a folder, also a dataset of such tables of texts: a folder, a pattern in quotes,
-        or an address such as s3://bucket/texts.
+        output is a folder, also a dataset of such tables of texts: a folder, or a pattern in
+        quotes.
     model
         A network (.onnx), a transformers model (a folder or its name on the hub), a scikit-learn
         pipeline (.skops), or efficientnet-lite0, which was trained on ImageNet.
     output
-        The scores to write (.parquet, .csv); or a folder for many parts, or its address.
+        The scores to write (.parquet, .csv); or a folder for many parts.
     seen : <file or imagenet-1k>
         The names of the classes in the order of the model's outputs: a file, or imagenet-1k. Not
         needed if they are in the model.
@@ -88,19 +84,10 @@ def score(
     again
         Start over, even if there are scores already.
     workers
-        The number of local processes. The default for many files is one per core; `classify` uses
-        one process for less than 256 MB of scores.
+        The number of local processes. `score` runs the model in one process unless you say
+        otherwise; `classify` uses one per core for 256 MB of scores or more.
     scheduler
         Use a Dask cluster: the address of its scheduler, such as tcp://10.0.0.5:8786.
-    update
-        Process changed parts of a dataset again, and remove the output of parts that no longer
-        exist.
-    verify
-        Read all inputs and outputs of finished parts again, and reprocess those whose contents have
-        changed. Without it, only files with a different size or modification time are read.
-    wait_for_workers
-        How many seconds to wait for workers if the scheduler has none. Restart the workers if you
-        restart the scheduler.
     progress
         How progress is printed on standard error: text, or json with one JSON object per line.
     """
@@ -110,28 +97,20 @@ def score(
     is_there = is_dataset(inputs, workers, scheduler) or Path(inputs).exists()
     is_table = bool(Path(output).suffix)
     if is_table:
-        refuse(update, f"--update needs a folder of many parts, but {output} is one file")
         check_output(Path(output), ENDINGS, Path(inputs))
         refuse(not is_there, f"{inputs}: no such file or folder")
-    else:
-        workers = choose_workers(workers, scheduler)
     plan = open_plan(model, seen, preprocessing, features=not no_features)
-    on_dask = workers not in {None, 1} or scheduler is not None
-    with show_parts("scoring", progress, on_dask=on_dask) as show:
-        run = jobs.score(
+    with show_parts("scoring", progress) as show, open_executor(scheduler) as executor:
+        run = recognition.write_scores(
             plan,
             inputs,
             output,
             batch_size=batch,
-            workers=workers,
-            scheduler=scheduler,
-            wait_for_workers=wait_for_workers,
+            executor=executor,
+            workers=workers or 1,
             on_error=on_error,
-            again=again,
-            update=update,
-            verify=verify,
+            overwrite=again,
             progress=show,
-            notify=say,
         )
     if is_table and not run.n_done:
         say(
@@ -151,7 +130,7 @@ def score(
         print_check(table)
         if plan.features:
             print_features(table)
-    print_parts(run, "scored", output)
+    print_parts(run, "scored")
 
 
 def open_plan(
@@ -188,7 +167,7 @@ def print_features(scores: ScoreTable) -> None:
     say(f"features: {text if n else f'none: {why}'}")
 
 
-def print_skipped(run: jobs.PartsRun, listed_in: str | Path) -> None:
+def print_skipped(run: recognition.ScoringRun, listed_in: str | Path) -> None:
     """Print how many inputs have no scores, what is not an input, and why."""
     told = []
     if reasons := run.count_reasons():

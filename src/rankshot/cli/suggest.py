@@ -9,7 +9,6 @@ from rankshot import core, zeroshot
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.heads import (
     DEFAULT_HEAD,
-    GUESS,
     PROBABILITY,
     HeadOptions,
     fit_head,
@@ -17,7 +16,6 @@ from rankshot.cli.heads import (
     read_labels,
 )
 from rankshot.core.errors import format_count, quote_names
-from rankshot.core.files import replace_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,12 +53,11 @@ def suggest(
     number
         The number of inputs to suggest.
     """
-    import numpy as np
-
-    from rankshot.zeroshot.suggestions import choose_diverse
+    from rankshot.review.suggestions import add_suggestions
 
     core.require_whole_number("--number", number)
-    check_output(output, (".csv",), inputs, *options.files.values())
+    # A table that exists is added to.
+    check_output(output, (".csv",), inputs)
     is_predicted = (
         inputs.suffix in core.TABLE_ENDINGS and PROBABILITY in core.read_columns(inputs)[0]
     )
@@ -68,21 +65,11 @@ def suggest(
     ids, scores, guesses, proba = read(inputs, options)
     known = {}
     if options.examples is not None and core.ID in core.read_columns(options.examples)[0]:
-        known = read_labels(options.examples)
-    labelled = [row for row, name in enumerate(ids) if name in known]
-    left = np.delete(np.arange(len(ids)), labelled)
-    refuse(not left.size, f"{inputs}: all inputs have a label in {options.examples}")
-    rows = [*labelled, *choose_diverse(scores, left, number).tolist()]
-    with replace_file(output) as stream:
-        writer = core.open_csv_writer(stream)
-        writer.writerow([core.ID, GUESS, PROBABILITY, core.LABEL])
-        for row in rows:
-            label = known[ids[row]].name if ids[row] in known else ""
-            writer.writerow([ids[row], guesses[row], f"{proba[row]:.3f}", label])
-    kept = f" ({format_count(len(labelled), 'label')} of {options.examples} kept)" * bool(labelled)
-    n = format_count(len(rows) - len(labelled), "input")
-    say(f"{n} to label written to {output}{kept}: fill in the column {core.LABEL!r}, and give")
-    say(f"  --examples {output} to rankshot classify, recognise or fit")
+        known = {name: label.name for name, label in read_labels(options.examples).items()}
+    n = add_suggestions(output, ids, scores, guesses, proba, number=number, labels=known)
+    refuse(not n, f"{inputs}: all inputs have a label in {output}")
+    say(f"{format_count(n, 'input')} to label in {output}: fill in the column {core.LABEL!r}, and")
+    say(f"  give --examples {output} to rankshot classify, recognise or fit")
 
 
 def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:

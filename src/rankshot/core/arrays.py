@@ -56,7 +56,7 @@ def other_library(array: Any) -> Library | None:
     except ImportError:
         raise RankshotError(
             f"{type(array).__module__.partition('.')[0]} arrays need array-api-compat: "
-            "pip install 'rankshot[arrays]'; or pass a NumPy array"
+            "pip install array-api-compat; or pass a NumPy array"
         ) from None
     return compat.array_namespace(array)
 

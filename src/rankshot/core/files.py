@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import re
 import shutil
@@ -10,11 +11,12 @@ import zlib
 from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from errno import EDQUOT, EFBIG, ENOSPC, EROFS
+from hashlib import file_digest
 from io import FileIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
-from rankshot.core.errors import OutputError, RankshotError, short_repr
+from rankshot.core.errors import InputError, OutputError, RankshotError, short_repr
 
 MARK = b"\xef\xbb\xbf"
 """The byte-order mark that some editors put before UTF-8."""
@@ -202,6 +204,58 @@ def replace_file(path: Path, *, private: bool = False) -> Iterator[TextIO]:
         except UnicodeEncodeError as error:
             odd = short_repr(error.object[error.start : error.end])
             raise RankshotError(f"{path}: UTF-8 cannot encode the character {odd}") from None
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of the content of a file, as hexadecimal digits."""
+    with path.open("rb") as stream:
+        return file_digest(stream, "sha256").hexdigest()
+
+
+def read_hashes(manifest: Path | None, key: str = "files") -> dict[str, str]:
+    """The hash of each file that a manifest lists; empty if there is no manifest.
+
+    A manifest is a JSON file: ``files`` has the paths relative to its folder.
+    """
+    if manifest is None or not manifest.is_file():
+        return {}
+    try:
+        files = json.loads(manifest.read_bytes()).get(key, {})
+    except (ValueError, AttributeError, RecursionError):
+        files = None
+    if not isinstance(files, dict):
+        raise InputError("folder", str(manifest), "is damaged", hint="remove it, or overwrite it")
+    return {str(name): str(digest) for name, digest in files.items()}
+
+
+def require_own(path: Path, manifest: Path | None = None, *, overwrite: bool = False) -> None:
+    """Refuse a file that a person may have written or changed.
+
+    A file that exists may be replaced if the manifest has the hash of its content: then we wrote
+    it, and nobody has changed it since. Otherwise the user must ask for it with ``overwrite``.
+    """
+    if overwrite or not path.exists():
+        return
+    if manifest is not None:
+        name = os.path.relpath(path.resolve(), manifest.resolve().parent)
+        if path.is_file() and read_hashes(manifest).get(name) == hash_file(path):
+            return
+    raise InputError(
+        "output",
+        str(path),
+        "exists, and may have been written or changed by a person",
+        hint="give another name, or overwrite=True",
+    )
+
+
+@contextmanager
+def replace_own(
+    path: Path, manifest: Path | None = None, *, overwrite: bool = False, private: bool = False
+) -> Iterator[Path]:
+    """`replace_path` for a file that `require_own` allows to be replaced."""
+    require_own(path, manifest, overwrite=overwrite)
+    with replace_path(path, private=private) as temporary:
+        yield temporary
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:

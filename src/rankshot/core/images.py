@@ -33,7 +33,7 @@ _SMOOTH = {"L", "LA", "RGB", "RGBA", "CMYK"}
 
 def require_pillow() -> Any:
     """Return Pillow's module Image, or raise an error that says how to install it."""
-    return require_module("PIL.Image", "image files", "pillow")
+    return require_module("PIL.Image", "image files", "onnx")
 
 
 @contextmanager

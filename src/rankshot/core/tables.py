@@ -367,7 +367,7 @@ def _parse_number(cell: str, rule: Rule, what: str, *, decimal_commas: bool) -> 
 
 def import_pyarrow(module: str = "pyarrow") -> Any:
     """Import a module of PyArrow, or raise an error that names the extra to install."""
-    return require_module(module, "Parquet files", "parquet")
+    return require_module(module, "Parquet files", "cli")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,10 @@ from rankshot.datasets import (
     load_thumbnails,
 )
 from rankshot.datasets.embedded import QUESTIONS
+from rankshot.pages.build import build_report
 from rankshot.pages.contents import MethodComparison, MethodRow, Report
-from rankshot.pages.formatting import format_interval
-from rankshot.pages.images import (
-    Outcomes,
-    Thumbnail,
-    build_gallery,
-    choose_images,
-    describe_choice,
-)
-from rankshot.pages.page import find_similar_classes, summarize_rankings
-from rankshot.pages.predictions import evaluate_predictions, explain_outcomes, write_verdict
+from rankshot.pages.formatting import format_percent, format_range
+from rankshot.pages.images import Outcomes, Thumbnail, choose_images
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
 from rankshot.zeroshot.heads.base import BaseHead, Semantics
@@ -203,45 +196,32 @@ def demo_report(demo: Demo) -> Report:
     """Return the report of what the demonstration found."""
     merging: Any = ProbabilisticRanking(k=K, decay=0, posterior="consensus").fit(demo.panel)
     proba = demo.head.predict_proba(demo.scores)
-    predicted = demo.head.predict(demo.scores)
-    targets = demo.head.classes_.tolist()
     names = [f"Image {row}" for row in range(len(demo.truth))]
-    outcomes = Outcomes(predicted, proba, demo.truth, targets)
+    classes = demo.head.classes_.tolist()
+    outcomes = Outcomes(names, demo.head.predict(demo.scores), proba, demo.truth, classes)
     images, _, candidates = load_thumbnails()
     shown = choose_images(outcomes, candidates)
     pixels = dict(zip(candidates.tolist(), images, strict=True))
-    thumbnails = {row: Thumbnail.from_pixels(pixels[row]) for row in shown}
-    explained, whys = explain_outcomes(
-        demo.head,
+    report = build_report(
+        "Ten classes that the classifier never saw",
         outcomes,
-        names,
-        thumbnails,
-        lambda rows: ((row, demo.scores[row : row + 1]) for row in rows),
-    )
-    found = evaluate_predictions(demo.truth, predicted, proba, targets)
-    return Report(
-        title="Ten classes that the classifier never saw",
-        verdict=write_verdict(found, demo.predicted),
+        head=demo.head,
+        find_scores=lambda rows: ((row, demo.scores[row : row + 1]) for row in rows),
+        images={row: Thumbnail.from_pixels(pixels[row]) for row in shown},
+        rankings=demo.rankings,
+        consensus=merging.consensus_,
+        n_places=K,
+        forecast=demo.predicted,
         lead=(
             "A classifier that was trained on the 100 classes of CIFAR-100 recognises the 10 "
             "classes of CIFAR-10 without a single training image of them. Each new class is "
             "described by rankings of the seen classes, most similar first; the classifier’s "
-            "scores show how probable each ranking is for an image."
+            "scores show how well each ranking fits an image."
         ),
-        facts=(
-            ("seen classes", f"{len(demo.scores.items)}"),
-            ("rankings", f"{len(demo.rankings):,}"),
-        ),
-        comparison=demo.comparison,
-        evaluation=found,
-        gallery=build_gallery(outcomes, names, thumbnails, whys),
-        gallery_choice=describe_choice(outcomes, shown, len(candidates)),
-        consensuses=summarize_rankings(demo.rankings, merging.consensus_, K),
-        similar=find_similar_classes(merging.consensus_, K),
-        explanations=explained,
         settings=(
             ("classifier", f"logistic regression, C = {REGULARIZATION:g}, on image features"),
             ("head", "weighted mean, with the settings that a rehearsal chose"),
+            ("rankings", f"{len(demo.rankings):,}, of {len(demo.scores.items)} seen classes"),
         ),
         notes=(
             describe_rehearsal(demo),
@@ -250,6 +230,7 @@ def demo_report(demo: Demo) -> Report:
             DATA_NOTE,
         ),
     )
+    return replace(report, comparison=demo.comparison)
 
 
 def describe_rehearsal(demo: Demo) -> str:
@@ -259,6 +240,7 @@ def describe_rehearsal(demo: Demo) -> str:
         "The evaluation, the images and the explanations use the head that a rehearsal chose. In "
         "this rehearsal, "
         f"{len(demo.rehearsal.classes_)} seen classes were held out. "
-        f"Their mean accuracy was {format_interval(demo.rehearsal.accuracy_)}, and the calibration "
+        f"Their mean accuracy was {format_percent(demo.rehearsal.accuracy_.estimate)} "
+        f"({format_range(demo.rehearsal.accuracy_)}), and the calibration "
         f"error {before:.1%} with the default temperature, {after:.1%} with the chosen one."
     )

@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 from rankshot.leaderboards.board import Leaderboard
 from rankshot.leaderboards.fit import Leaderboards
 from rankshot.leaderboards.raters import RaterReliability
-from rankshot.pages.formatting import Html, format_percent
+from rankshot.pages.contents import Card
+from rankshot.pages.formatting import format_percent
 from rankshot.pages.page import render_page
-from rankshot.pages.predictions import MAX_LINES
-from rankshot.pages.ranking_plots import PrecedenceDisplay, WorthsDisplay
+from rankshot.pages.predictions import MAX_LINES, format_matrix
 
 FIRST_ROWS = 30
-"""Items of a table that are not folded, and of a chart or a heat map."""
+"""Items of a table that are not folded, and of a heat map."""
 FIRST_PAIRS = 10
 MAX_NAMED = 5
 """Items that a sentence names."""
-CHART_WIDTH = 4.6
-"""Inches: it can be read on a phone."""
 
 
 def render_board(
@@ -67,19 +65,19 @@ def render_board(
             "total": len(rows),
         },
     }
-    facts = [("Items", f"{len(board):,}"), ("Votes", f"{board.weight:,.12g}")]
+    cards = [Card("Items", f"{len(board):,}"), Card("Votes", f"{board.weight:,.12g}")]
     if board.n_raters:
-        facts.append(("Raters", f"{board.n_raters:,}"))
+        cards.append(Card("Raters", f"{board.n_raters:,}"))
     return render_page(
         "board.html",
         title=title,
         verdict=_write_verdict(board),
         reading=_explain(board),
-        facts=facts,
+        cards=cards,
         board=board,
         category=next(iter(named)),
         notes=[*notes, *board.iterate_notes()],
-        contents=[key for key, value in sections.items() if value],
+        contents=[(key, key.capitalize()) for key, value in sections.items() if value],
         **sections,
     )
 
@@ -140,16 +138,7 @@ def _format_ratings(board: Leaderboard) -> dict[str, object]:
         better = [board.items[j] for j in np.flatnonzero(clear[i])]
         bar = [100 * (value - low) / length for value in (row.low, row.high, row.rating)]
         cells.append((row.item, texts, grey, _name(better) or "no other", *bar))
-    chart = ""
-    if len(rows) <= FIRST_ROWS:
-        rows_drawn = np.array([(row.rating, row.low, row.high) for row in rows])
-        scale = "Elo points" if board.scale == "elo" else board.scale
-        display = WorthsDisplay(
-            list(board.items), rows_drawn[:, 0], rows_drawn[:, 1:], board.level, scale,
-            board.unclear_runs,
-        )  # fmt: skip
-        chart = Html(display.to_svg("Ratings with intervals", CHART_WIDTH))
-    return {"first": cells[:FIRST_ROWS], "others": cells[FIRST_ROWS:], "chart": chart}
+    return {"first": cells[:FIRST_ROWS], "others": cells[FIRST_ROWS:]}
 
 
 def _format_pairs(board: Leaderboard) -> dict[str, object]:
@@ -165,10 +154,11 @@ def _format_pairs(board: Leaderboard) -> dict[str, object]:
         for i, j in zip(*np.unravel_index(order, z.shape), strict=True)
     ]  # fmt: skip
     n = min(len(board), FIRST_ROWS)
-    display = PrecedenceDisplay(list(board.items[:n]), observed[:n, :n])
-    chart = Html(display.to_svg("Observed wins of the row against the column"))
+    part = observed[:n, :n]
+    texts = [["" if np.isnan(x) else f"{100 * x:.0f}" for x in row] for row in part]
+    matrix = format_matrix(board.items[:n], part, texts)
     next_pairs = list(dict.fromkeys(board.next_pairs(FIRST_PAIRS)))
-    return {"chart": chart, "pairs": pairs, "next": next_pairs, "shown": n}
+    return {"matrix": matrix, "pairs": pairs, "next": next_pairs, "shown": n}
 
 
 def _format_categories(boards: dict[str, Leaderboard]) -> dict[str, object]:

@@ -27,6 +27,14 @@ LEAD_WITH_MORE = (
 EXAMPLES, EVIDENCE = "a few labelled examples", "the scores of another model"
 
 
+class Card(NamedTuple):
+    """A fact at the top of a page: what it is about, the fact, and what follows or is behind it."""
+
+    label: str
+    value: str
+    detail: str = ""
+
+
 class MethodRow(NamedTuple):
     """The accuracy of one method with one source."""
 
@@ -42,7 +50,7 @@ class MethodComparison(NamedTuple):
     caption: str = ""
 
     def by_method(self) -> dict[str, list[MethodRow]]:
-        """Return the rows of each method."""
+        """Return rows of each method."""
         methods: dict[str, list[MethodRow]] = {}
         for row in self.rows:
             methods.setdefault(row.method, []).append(row)
@@ -125,10 +133,12 @@ class Report:
     ----------
     title, lead : str
         The heading, and one or two sentences about the subject of the page.
-    verdict : str
-        The result in one sentence, below the heading; see `write_verdict`.
-    facts : tuple of (str, str)
-        Short labels and values, shown as cards at the top.
+    kind : str
+        Which classes could be predicted: ``"new"``, ``"seen and new"``.
+    forecast : Interval, optional
+        The accuracy that a rehearsal predicted.
+    cards : tuple of Card
+        Facts at the top, before those that follow from the predictions.
     comparison : MethodComparison, optional
     evaluation : Evaluation, optional
     overview : PredictionOverview, optional
@@ -136,7 +146,7 @@ class Report:
     gallery : tuple of ShownInput
         Some inputs with their images.
     gallery_choice : str
-        How these inputs were chosen; see `describe_choice`.
+        How these inputs were chosen; see `read_images`.
     consensuses : tuple of TargetSummary
     similar : SimilarClasses, optional
     explanations : tuple of ExplainedInput
@@ -157,8 +167,9 @@ class Report:
 
     title: str
     lead: str = LEAD
-    verdict: str = ""
-    facts: tuple[tuple[str, str], ...] = ()
+    kind: str = "new"
+    forecast: Interval | None = None
+    cards: tuple[Card, ...] = ()
     comparison: MethodComparison | None = None
     evaluation: Evaluation | None = None
     overview: PredictionOverview | None = None

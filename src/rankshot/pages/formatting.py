@@ -1,4 +1,4 @@
-"""Names, numbers, bars and charts as parts of a page."""
+"""Names, numbers and bars as parts of a page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from rankshot.zeroshot.metrics import Interval
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 MAX_WITHOUT_TOOLTIP = 12
 """A longer name gets a tooltip, because a narrow column may hide a part of it."""
+CLIPPED_AT = 3.0
+"""A bar is cut off at this many times the next shorter one, which would else be invisible."""
 
 
 class Html(str):
@@ -24,14 +26,14 @@ class Html(str):
 
 
 def format_name(text: object) -> Html:
-    """Return a name of any length and in any script, shortened, with a tooltip if it is long."""
+    """Return name of any length and in any script, shortened, with a tooltip if it is long."""
     name = str(text)
     tooltip = f' title="{escape(shorten(name, 300))}"' if len(name) > MAX_WITHOUT_TOOLTIP else ""
     return Html(f'<span class="name"{tooltip}>{escape(shorten(name, 80))}</span>')
 
 
 def shorten(text: str, letters: int) -> str:
-    """Return a text of at most ``letters`` letters; an ellipsis replaces the rest.
+    """Return text of at most ``letters`` letters; an ellipsis replaces the rest.
 
     Examples
     --------
@@ -43,7 +45,7 @@ def shorten(text: str, letters: int) -> str:
 
 
 def format_percent(share: float, digits: int = 1) -> str:
-    """Return a share as ``44.5%``.
+    """Return share as ``44.5%``.
 
     Examples
     --------
@@ -54,22 +56,21 @@ def format_percent(share: float, digits: int = 1) -> str:
     return "n/a" if math.isnan(share) else f"{round(100 * share, digits) + 0.0:.{digits}f}%"
 
 
-def format_interval(interval: Interval) -> str:
-    """Return a share with its interval, in percent.
+def format_range(interval: Interval) -> str:
+    """Return ends of an interval, in percent.
 
     Examples
     --------
-    >>> from rankshot.pages.formatting import format_interval
+    >>> from rankshot.pages.formatting import format_range
     >>> from rankshot.zeroshot.metrics import Interval
-    >>> format_interval(Interval(0.445, 0.43, 0.461))
-    '44.5% (95% interval 43.0–46.1%)'
+    >>> format_range(Interval(0.445, 0.43, 0.461))
+    '43.0–46.1%'
     """
-    estimate, low, high = (f"{100 * share:.1f}" for share in interval)
-    return f"{estimate}% (95% interval {low}\N{EN DASH}{high}%)"
+    return f"{100 * interval.low:.1f}\N{EN DASH}{100 * interval.high:.1f}%"
 
 
 def format_factor(log_factor: float) -> str:
-    """Return a contribution, the logarithm of a factor of the odds, as this factor.
+    """Contribution, the logarithm of a factor of the odds, as this factor.
 
     A factor of more than 1,000 is rounded to a power of ten; one near 1 has two digits.
 
@@ -90,27 +91,34 @@ def format_factor(log_factor: float) -> str:
 class Bar(NamedTuple):
     """A row of a table with a bar: a name, a number as text, and the length of the bar.
 
-    The length is a fraction of the longest bar. A bar of negative length goes to the left.
+    The length is a fraction of the width, negative for a bar to the left. A bar that is
+    ``clipped`` would be longer, and has a mark at its end. ``tick`` is the place of a mark to
+    compare with.
     """
 
     name: str
     text: str
     length: float
-
-
-class PairLine(NamedTuple):
-    """Two classes and a number about them."""
-
-    first: str
-    second: str
-    text: str
-    share: str
-    length: float
+    clipped: bool = False
+    tick: float | None = None
 
 
 def sort_largest_first(pairs: Iterable[tuple[str, float]]) -> list[tuple[str, float]]:
     """Return named numbers, the largest first, and those that are equal by name."""
     return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+
+def find_scale(values: Iterable[float]) -> float:
+    """Return the value of the longest bar: the largest, unless others would be invisible beside it.
+
+    Examples
+    --------
+    >>> from rankshot.pages.formatting import find_scale
+    >>> find_scale([1, -2]), find_scale([1, -2, 100])
+    (2, 6.0)
+    """
+    first, second = sorted([0, 0, *map(abs, values)])[-1:-3:-1]
+    return min(first, CLIPPED_AT * second) if second else first
 
 
 def make_bars(
@@ -119,6 +127,8 @@ def make_bars(
     longest: float | None = None,
 ) -> list[Bar]:
     """Return bars for named numbers; the longest has length 1, unless another is given."""
-    if longest is None:
-        longest = max((abs(value) for _, value in pairs), default=0.0)
-    return [Bar(name, as_text(value), value / (longest or 1.0)) for name, value in pairs]
+    scale = (longest or max((abs(value) for _, value in pairs), default=0.0)) or 1.0
+    return [
+        Bar(name, as_text(value), min(max(value / scale, -1.0), 1.0), abs(value) > scale)
+        for name, value in pairs
+    ]

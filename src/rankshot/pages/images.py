@@ -12,15 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import InputError, RankshotError, format_count, short_repr
 from rankshot.core.images import (
     ENDINGS,
     ignore_pillow_warnings,
     read_image,
     require_pillow,
 )
-from rankshot.pages.formatting import format_percent, sort_largest_first
-from rankshot.zeroshot.explanation import Explanation
+from rankshot.pages.formatting import format_percent
 
 Labels = NDArray[np.str_]
 Rows = NDArray[np.intp]
@@ -30,10 +29,6 @@ TINY_SIDE = 48
 """Images up to this size are kept as they are, and shown enlarged, with visible pixels."""
 QUALITY = 80
 MAX_IMAGES = 60
-FIRST_IMAGES = 6
-"""Images that are not folded."""
-N_SUPPORTERS = 3
-"""Seen classes that are named with each prediction."""
 
 
 # ---- Files
@@ -69,7 +64,7 @@ class Thumbnail:
 
     @property
     def uri(self) -> str:
-        """The image as a data URI."""
+        """Return the image as a data URI."""
         return f"data:{self.media_type};base64,{b64encode(self.data).decode('ascii')}"
 
 
@@ -82,7 +77,7 @@ class ImageFolder:
     def __init__(self, path: str | Path, endings: Collection[str] = ENDINGS) -> None:
         self.root = Path(path).resolve()
         if not self.root.is_dir():
-            raise RankshotError(f"{path}: there is no such folder")
+            raise InputError("images", str(path), "is not a folder")
         require_pillow()
         self._endings = endings
         self._listed: dict[str, dict[str, Path]] = {}
@@ -135,6 +130,8 @@ class Outcomes(NamedTuple):
 
     Attributes
     ----------
+    ids : sequence of str
+        The names of the inputs.
     predicted : ndarray of str, shape (n,)
         The predicted classes.
     proba : ndarray of shape (n, L)
@@ -145,6 +142,7 @@ class Outcomes(NamedTuple):
         The L classes, in the order of the columns.
     """
 
+    ids: Sequence[str]
     predicted: Labels
     proba: NDArray[np.floating]
     truth: Labels | None
@@ -156,7 +154,7 @@ class Outcomes(NamedTuple):
         return np.asarray(~np.isin(self.predicted, list(self.classes)))
 
     def probability(self, rows: Sequence[int] | Rows) -> NDArray[np.floating]:
-        """Return the probabilities of the predicted classes of some inputs."""
+        """Return probabilities of the predicted classes of some inputs."""
         place = {name: j for j, name in enumerate(self.classes)}
         columns = [place[str(label)] for label in self.predicted[rows]]
         # Single precision can give a little more than 1.
@@ -164,33 +162,48 @@ class Outcomes(NamedTuple):
 
 
 def choose_images(outcomes: Outcomes, candidates: Rows) -> list[int]:
-    """Return the rows to show: as many correct as wrong predictions per class, most certain first.
+    """Choose the rows to show: as many correct as wrong predictions per class, most certain first.
 
     If the truth is not known, it is the most and the least probable predictions of each class.
     One of both kinds for each class comes first, then the next of both kinds for each class.
     """
     surest = candidates[np.argsort(-outcomes.probability(candidates), kind="stable")]
-    given = outcomes.predicted[surest]
+    predicted = outcomes.predicted[surest]
     truth = None if outcomes.truth is None else outcomes.truth[surest]
-    shown, each = _plan(len(outcomes.classes))
+    n_shown = min(len(outcomes.classes), MAX_IMAGES // 2)
+    places = np.linspace(0, len(outcomes.classes) - 1, n_shown).round().astype(int)
+    each = MAX_IMAGES // (2 * n_shown)
     piles: list[Rows] = []
-    for name in (outcomes.classes[place] for place in shown):
+    for name in (outcomes.classes[place] for place in places):
         if truth is None:
-            theirs = surest[given == name]
+            theirs = surest[predicted == name]
             half = (len(theirs) + 1) // 2
             piles += [theirs[:half], theirs[half:][::-1]]
         else:
-            own, right = truth == name, given == name
-            piles += [surest[own & right], surest[own & ~right]]
+            is_own, is_correct = truth == name, predicted == name
+            piles += [surest[is_own & is_correct], surest[is_own & ~is_correct]]
     return [int(pile[i]) for i in range(each) for pile in piles if i < len(pile)]
 
 
+def describe_choice(outcomes: Outcomes, rows: Sequence[int]) -> str:
+    """Describe the choice of these rows, and the share of them that is wrong."""
+    text = f"{len(rows):,} of {len(outcomes.ids):,} inputs are shown: for each class, some of the"
+    if outcomes.truth is None:
+        return f"{text} most and of the least probable predictions."
+    wrong = outcomes.predicted != outcomes.truth
+    return (
+        f"{text} correct and of the wrong predictions with the highest probability. "
+        f"{format_percent(wrong.mean(), 0)} of all predictions are wrong, and "
+        f"{format_percent(wrong[list(rows)].mean(), 0)} of those shown."
+    )
+
+
 def read_images(
-    folder: ImageFolder, files: Mapping[int, Path], outcomes: Outcomes, ids: Sequence[str]
-) -> tuple[dict[int, Thumbnail], str, list[str]]:
+    folder: ImageFolder, files: Mapping[int, Path], outcomes: Outcomes
+) -> tuple[dict[int, Thumbnail], list[str]]:
     """Choose some of the rows that have a file, and read their images only.
 
-    How they were chosen, and which ones cannot be shown, is returned in sentences.
+    Which ones cannot be shown is returned in sentences.
     """
     candidates = np.array(sorted(row for row in files if not outcomes.rejected[row]), int)
     thumbnails, unreadable = {}, []
@@ -198,41 +211,9 @@ def read_images(
         try:
             thumbnails[row] = folder.read(files[row])
         except RankshotError as error:
-            unreadable.append(f"{short_repr(ids[row])} ({error})")
-    notes = []
-    if unreadable:
-        some = format_count(len(unreadable), "image")
-        notes.append(f"{some} cannot be shown: {'; '.join(unreadable)}.")
-    choice = describe_choice(outcomes, list(thumbnails), len(candidates)) if thumbnails else ""
-    return thumbnails, choice, notes
-
-
-def _plan(n_classes: int) -> tuple[list[int], int]:
-    """Return the places of the classes to show, and the number of inputs of each kind."""
-    n_shown = min(n_classes, MAX_IMAGES // 2)
-    places = np.linspace(0, n_classes - 1, n_shown).round().astype(int)
-    return places.tolist(), MAX_IMAGES // (2 * n_shown)
-
-
-def describe_choice(outcomes: Outcomes, rows: Sequence[int], n_candidates: int) -> str:
-    """Return how `choose_images` chose rows, and what share of all inputs they are."""
-    n, (shown, each) = len(outcomes.predicted), _plan(len(outcomes.classes))
-    classes = f"each of {len(shown)} of the {len(outcomes.classes):,} classes"
-    if len(shown) == len(outcomes.classes):
-        classes = "each class"
-    source = "" if n_candidates == n else f" (of {n_candidates:,} that could be shown)"
-    text = f"{len(rows):,} of {n:,} inputs are shown{source}: for {classes}, up to {each} of the"
-    if outcomes.truth is None:
-        return f"{text} most and {each} of the least probable predictions."
-    wrong = outcomes.predicted != outcomes.truth
-    return (
-        f"{text} correct and {each} of the wrong predictions with the highest probability. "
-        f"{format_percent(wrong.mean(), 0)} of all predictions are wrong, and "
-        f"{format_percent(wrong[list(rows)].mean(), 0)} of those shown."
-    )
-
-
-# ---- Gallery
+            unreadable.append(f"{short_repr(outcomes.ids[row])} ({error})")
+    some = format_count(len(unreadable), "image")
+    return thumbnails, [f"{some} cannot be shown: {'; '.join(unreadable)}."] if unreadable else []
 
 
 class ShownInput(NamedTuple):
@@ -263,38 +244,19 @@ class ShownInput(NamedTuple):
 
 def build_gallery(
     outcomes: Outcomes,
-    names: Sequence[str] | NDArray[np.object_],
     thumbnails: Mapping[int, Thumbnail],
-    explanations: Mapping[int, Explanation],
+    supporters: Mapping[int, tuple[str, ...]],
 ) -> tuple[ShownInput, ...]:
     """Return some inputs with their images."""
     rows = list(thumbnails)
     return tuple(
         ShownInput(
-            str(names[row]),
+            str(outcomes.ids[row]),
             thumbnails[row],
             str(outcomes.predicted[row]),
             probability,
             None if outcomes.truth is None else str(outcomes.truth[row]),
-            find_supporters(explanations[row]) if row in explanations else (),
+            supporters.get(row, ()),
         )
         for row, probability in zip(rows, outcomes.probability(rows).tolist(), strict=True)
     )
-
-
-def find_supporters(why: Explanation) -> tuple[str, ...]:
-    """Return the seen classes that support the explained class most, the strongest first.
-
-    Where rankings are known, only classes in the rankings of the explained class are returned:
-    others support it only by their low scores.
-    """
-    listed = set(why.listed)
-    found = sort_largest_first(pair for pair in why.items if pair[0] in listed or not listed)
-    return tuple(name for name, value in found[:N_SUPPORTERS] if value > 0)
-
-
-def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, object]:
-    """Return the inputs that are shown first, and those that are folded."""
-    explained = any(one.supporters for one in inputs)
-    first, others = inputs[:FIRST_IMAGES], inputs[FIRST_IMAGES:]
-    return {"first": first, "others": others, "explained": explained}

@@ -14,39 +14,32 @@ from rankshot import __version__
 from rankshot.core.errors import format_count
 from rankshot.core.files import replace_file
 from rankshot.core.validation import require_module
-from rankshot.pages.contents import ExplainedInput, MethodComparison, Report, SimilarClasses
-from rankshot.pages.formatting import (
-    Bar,
-    PairLine,
-    format_factor,
-    format_interval,
-    format_name,
-    format_percent,
-    make_bars,
-    shorten,
-    sort_largest_first,
-)
-from rankshot.pages.images import format_gallery
+from rankshot.pages.contents import MethodComparison, Report, SimilarClasses
+from rankshot.pages.explanations import format_explanations
+from rankshot.pages.formatting import Bar, format_name, format_percent, format_range, shorten
+from rankshot.pages.images import ShownInput
 from rankshot.pages.predictions import (
     format_calibration,
     format_classes,
     format_confusions,
     format_overview,
-    list_facts,
-    list_findings,
-    list_steps,
+    list_cards,
+    suggest_step,
+    write_headline,
 )
 from rankshot.ranking.distances import compare_common_items
 from rankshot.ranking.rankings import Rankings
 from rankshot.ranking.rater_agreement import TargetSummary, summarize_target
-from rankshot.zeroshot.explanation import MAX_SHOWN
 from rankshot.zeroshot.metrics import find_lowest_pairs
+
+FIRST_IMAGES = 6
+"""Images that are not folded."""
 
 
 def render_report(report: Report) -> str:
     """Return a report as an HTML page: one file, no script, nothing loaded from elsewhere.
 
-    Needs Jinja2 and Matplotlib, the extra ``report``.
+    Needs Jinja2.
 
     Parameters
     ----------
@@ -62,38 +55,39 @@ def render_report(report: Report) -> str:
     evaluation, comparison = report.evaluation, report.comparison
     result = evaluation or report.overview
     # Results come first; how they came about is folded.
-    found: list[tuple[str, Callable[[Any], Any], Any]] = [
+    parts: list[tuple[str, Callable[[Any], Any], Any]] = [
         ("predictions", format_overview, report.overview),
         ("images", format_gallery, report.gallery),
         ("confusions", format_confusions, evaluation),
         ("classes", format_classes, evaluation),
-        ("calibration", format_calibration, evaluation),
+        ("calibration", format_calibration, evaluation and evaluation.calibration),
         ("explanations", format_explanations, report.explanations),
         ("similar_classes", format_similar_classes, report.similar),
         ("consensus", format_consensus, report.consensuses),
         ("comparison", format_comparison, comparison and comparison.rows and comparison),
         ("about_this_report", tuple, report.settings or report.notes),
     ]
-    sections = {key: form(content) for key, form, content in found if content}
+    sections = {key: form(content) for key, form, content in parts if content}
     folds = {
         "consensus": format_count(len(report.consensuses), "class"),
         "comparison": format_count(len(comparison.by_method()) if comparison else 0, "method"),
     }
     return render_page(
         "report.html",
+        title=report.title,
         report=report,
         contents=[(key, key.replace("_", " ").capitalize()) for key in sections],
         folds=folds,
-        facts=[*report.facts, *(list_facts(result) if result else [])],
-        findings=list_findings(evaluation) if evaluation else [],
-        steps=list_steps(result) if result else [],
+        headline=write_headline(report),
+        cards=[*report.cards, *(list_cards(result) if result else [])],
+        step=suggest_step(result) if result else "",
         **sections,
     )
 
 
 def render_page(template: str, **values: object) -> str:
     """Return the page of a template."""
-    found = _make_environment(require_jinja2()).get_template(template)
+    found = _make_environment(require_module("jinja2", "reports", "cli")).get_template(template)
     page: str = found.render(date=f"{datetime.now(UTC):%Y-%m-%d}", **values)
     return page
 
@@ -123,35 +117,22 @@ def write_page(page: str, path: str | Path) -> None:
         stream.write(page)
 
 
-def require_jinja2() -> Any:
-    """Return the module Jinja2, or raise an error that says how to install it."""
-    require_module("matplotlib", "reports", "report")
-    return require_module("jinja2", "reports", "report")
-
-
 @cache
 def _make_environment(jinja2: Any) -> Any:
     """Return the environment of the templates, which compiles each of them once."""
+    homes = [("rankshot.pages", "templates"), ("rankshot.web", "static")]
     environment = jinja2.Environment(
         # The colours are those of the pages of surveys and reviews.
-        loader=jinja2.ChoiceLoader(
-            [
-                jinja2.PackageLoader("rankshot.pages"),
-                jinja2.PackageLoader("rankshot.web", "static"),
-            ]
-        ),
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(*home) for home in homes]),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (shorten, format_name, format_percent, format_interval):
+    for function in (shorten, format_name, format_percent, format_range):
         environment.filters[function.__name__] = function
     environment.globals["version"] = __version__
     return environment
-
-
-# ---- Comparison
 
 
 def format_comparison(comparison: MethodComparison) -> dict[str, object]:
@@ -160,50 +141,11 @@ def format_comparison(comparison: MethodComparison) -> dict[str, object]:
     return {"caption": comparison.caption, "methods": comparison.by_method(), "best": best}
 
 
-# ---- Explanations
-
-
-def format_explanations(inputs: Sequence[ExplainedInput]) -> list[Any]:
-    """Return inputs with their contributions and alternatives, each with bars of its own scale."""
-    return [(one, _format_contributions(one), _format_alternatives(one)) for one in inputs]
-
-
-def _format_alternatives(one: ExplainedInput) -> list[Bar]:
-    why = one.explanation
-    others = sort_largest_first(pair for pair in why.alternatives if pair[0] != why.target)
-    return make_bars(others, format_percent, 1.0)
-
-
-def _format_contributions(one: ExplainedInput) -> list[dict[str, object]]:
-    """Return the contributions of seen classes, with one scale, of the sources, and of others."""
-    why = one.explanation
-    groups = why.group_items()
-    longest = max((abs(value) for group in groups for _, value in group.shown), default=0.0)
-    tables: list[dict[str, object]] = []
-    for group in groups:
-        heading = shorten(group.heading, 160)
-        caption = f"{_capitalise(heading)}, together {format_factor(group.total)}"
-        total = sum(value for _, value in group.rest)
-        others = format_count(len(group.rest), "other")
-        note = f"{others}, together {format_factor(total)}." if group.rest else ""
-        bars = make_bars(sort_largest_first(group.shown), format_factor, longest)
-        tables.append({"caption": caption, "bars": bars, "note": note})
-    if why.sources:
-        by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
-        bars = make_bars(sort_largest_first(by_size[:MAX_SHOWN]), format_factor)
-        rest = len(by_size) - len(bars)
-        note = f"{rest:,} others would give less." if rest else ""
-        caption = "What each source or rater alone would give"
-        tables.append({"caption": caption, "bars": bars, "note": note})
-    if why.additions:
-        bars = make_bars(sort_largest_first(why.additions), format_factor)
-        note = shorten(f"{_capitalise(why.without_additions)}.", 160)
-        tables.append({"caption": "Besides the rankings", "bars": bars, "note": note})
-    return tables
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def format_gallery(inputs: Sequence[ShownInput]) -> dict[str, object]:
+    """Return the inputs that are shown first, and those that are folded."""
+    explained = any(one.supporters for one in inputs)
+    first, others = inputs[:FIRST_IMAGES], inputs[FIRST_IMAGES:]
+    return {"first": first, "others": others, "explained": explained}
 
 
 # ---- Consensus of each class
@@ -322,5 +264,5 @@ def format_similar_classes(found: SimilarClasses) -> dict[str, object]:
     note = ""
     if found.n_compared < found.n_classes:
         note = f"Only the first {found.n_compared:,} of {found.n_classes:,} classes were compared."
-    pairs = [PairLine(a, b, format_percent(1 - far), "", 1 - far) for a, b, far in found.pairs]
+    pairs = [(Bar(a, format_percent(1 - far), 1 - far), b, "") for a, b, far in found.pairs]
     return {"pairs": pairs, "k": found.k, "note": note}

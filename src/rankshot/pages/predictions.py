@@ -1,57 +1,51 @@
-"""What a report says of predictions: how good they are, what is confused, and some examples.
+"""What a report says of predictions: how good they are, and which classes are confused.
 
-The template does no arithmetic: all texts and lengths of bars are computed here.
+The templates do no arithmetic: all texts and lengths of bars are computed here.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, format_count
-from rankshot.pages.contents import Evaluation, ExplainedInput, PredictionOverview
+from rankshot.core.errors import format_count, join_some
+from rankshot.pages.contents import Card, Evaluation, PredictionOverview, Report
 from rankshot.pages.formatting import (
     Bar,
-    Html,
-    PairLine,
-    format_interval,
     format_percent,
+    format_range,
     make_bars,
     sort_largest_first,
 )
-from rankshot.pages.images import Outcomes, Thumbnail
-from rankshot.pages.result_plots import ConfusionDisplay, ReliabilityDisplay
-from rankshot.zeroshot.explanation import Explanation, explain
-from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import (
     FEW_CLASSES,
     Interval,
+    Reliability,
+    choose_confused_classes,
     count_confusions,
+    describe_left_out,
     find_largest_confusions,
     mean_class_interval,
     per_class_accuracy,
     reliability,
     wilson_interval,
 )
-from rankshot.zeroshot.scores import Scores
 
-DIAGRAM_WIDTH = 4.2
-"""Inches: it fits on a phone."""
-N_CONFIDENCES = 10
-"""Bins of confidence if the true classes are not known."""
+N_BINS = 10
+"""Bins of confidence."""
 FIRST_PAIRS = 10
 """Lines of a list of pairs that are not folded."""
 MAX_LINES = 1000
 """Lines of a folded table."""
-MAX_FINDINGS = 3
-"""Classes that are named at the top of the page."""
-MAX_EXAMPLES = 12
-"""The largest number of inputs that are explained in detail."""
+UNEQUAL = 0.02
+"""A mean over classes that differs so much from the accuracy is worth a card."""
+UNCERTAIN = 0.5
+"""Predictions with a smaller probability are counted as uncertain."""
 
 
 # ---- Values
@@ -94,7 +88,7 @@ def evaluate_predictions(
         per_class=per_class,
         n_inputs=n_inputs,
         confusion=count_confusions(truth, predicted, names),
-        calibration=reliability(truth, proba, names),
+        calibration=reliability(truth, proba, names, N_BINS),
     )
 
 
@@ -122,7 +116,7 @@ def count_predictions(
     names = tuple(map(str, classes))
     numbers = Counter(predicted.tolist())
     confidence = np.minimum(np.asarray(proba, dtype=float).max(axis=1), 1.0)
-    edges = np.arange(N_CONFIDENCES + 1) / N_CONFIDENCES
+    edges = np.arange(N_BINS + 1) / N_BINS
     sizes = np.histogram(confidence, edges)[0]
     return PredictionOverview(
         names,
@@ -133,177 +127,170 @@ def count_predictions(
     )
 
 
-def explain_outcomes(
-    head: BaseHead,
-    outcomes: Outcomes,
-    names: Sequence[str],
-    thumbnails: Mapping[int, Thumbnail],
-    find_scores: Callable[[Collection[int]], Iterable[tuple[int, Scores]]],
-) -> tuple[tuple[ExplainedInput, ...], dict[int, Explanation]]:
-    """Explain an example of each class in detail, and all inputs that have an image, by row.
-
-    ``find_scores`` yields the rows that it is given, each with the scores of its input.
-    """
-    # Rejected inputs have no class to explain. Inputs with an image are the best examples.
-    shown = np.array(list(thumbnails), int)
-    first = np.concatenate([shown, np.setdiff1d(np.flatnonzero(~outcomes.rejected), shown)])
-    examples = first[_choose_examples(outcomes, first)].tolist()
-    cards, whys = {}, {}
-    for row, scores in find_scores({*thumbnails, *examples}):
-        label = str(outcomes.predicted[row])
-        why = explain(head, scores)[0]
-        if why.target != label:
-            raise RankshotError(
-                f"input {names[row]!r} is {label!r} in the predictions, but {why.target!r} with "
-                "these scores and this head: give those that made the predictions"
-            )
-        if row in thumbnails:
-            whys[row] = why
-        if row in examples:
-            truth = None if outcomes.truth is None else str(outcomes.truth[row])
-            # The rival of a wrong class is the true one, otherwise the most probable other class.
-            order = np.argsort(-np.asarray(outcomes.proba[row]), kind="stable")
-            others = [str(outcomes.classes[i]) for i in order if outcomes.classes[i] != label]
-            rival = truth if truth not in (None, label) else next(iter(others), None)
-            why = explain(head, scores, against=rival)[0]
-            cards[row] = ExplainedInput(names[row], why, truth, thumbnails.get(row))
-    return tuple(cards[row] for row in examples), whys
+# ---- The top of the page
 
 
-def _choose_examples(outcomes: Outcomes, rows: NDArray[np.intp]) -> list[int]:
-    """Return the places of examples among rows: the first input of each of the first classes.
+class Headline(NamedTuple):
+    """One large number, what it is, what to compare it with, and their places on a scale."""
 
-    Inputs that were not recognised and inputs that were take turns, as far as a class has both,
-    and errors come first: so there is an error if any of these classes has one. If the truth is
-    not known, it is an input that got the class.
-    """
-    predicted = outcomes.predicted[rows]
-    truth = predicted if outcomes.truth is None else outcomes.truth[rows]
-    chosen = []
-    was_right = True
-    for name in outcomes.classes[:MAX_EXAMPLES]:
-        theirs = np.flatnonzero(truth == name)
-        if theirs.size:
-            right = predicted[theirs] == name
-            best = int(np.argmax(right != was_right))
-            was_right = bool(right[best])
-            chosen.append(int(theirs[best]))
-    return chosen
+    number: str
+    label: str
+    context: tuple[tuple[str, str], ...] = ()
+    scale: Mapping[str, float] = MappingProxyType({})
 
 
-# ---- Accuracy
-
-
-def write_verdict(
-    found: Evaluation | PredictionOverview, predicted: Interval | None = None, kind: str = "new"
-) -> str:
-    """Return the result of a page in one sentence.
-
-    Parameters
-    ----------
-    found : Evaluation or PredictionOverview
-        What `evaluate_predictions` or `count_predictions` returned.
-    predicted : Interval, optional
-        The accuracy that a rehearsal predicted.
-    kind : str
-        Which classes could be predicted, such as ``"new"`` or ``"seen and new"``.
+def write_headline(report: Report) -> Headline | None:
+    """Return the accuracy beside chance and the forecast; without true classes, what is known.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from rankshot.pages import evaluate_predictions, write_verdict
+    >>> from rankshot.pages import Report, evaluate_predictions
+    >>> from rankshot.pages.predictions import write_headline
     >>> truth, predicted = np.array(["cat", "dog"]), np.array(["cat", "cat"])
     >>> proba = np.array([[0.9, 0.1], [0.6, 0.4]])
-    >>> text = write_verdict(evaluate_predictions(truth, predicted, proba, ["cat", "dog"]))
-    >>> text.split(". ")[0]
-    '1 of 2 inputs of 2 new classes were classified correctly: 50.0% (95% interval 9.5–90.5%)'
+    >>> evaluation = evaluate_predictions(truth, predicted, proba, ["cat", "dog"])
+    >>> headline = write_headline(Report("Cats and dogs", evaluation=evaluation))
+    >>> headline.number, headline.label, headline.context[1]
+    ('50.0%', 'of 2 inputs of 2 new classes predicted correctly', ('chance', '50.0%'))
     """
-    classes = format_count(len(found.classes), f"{kind} class")
-    before = ""
-    if predicted is not None:
-        before = f" The rehearsal on seen classes had predicted {format_interval(predicted)}."
-    if isinstance(found, PredictionOverview):
-        known = "The true classes are not given, so the accuracy is not known."
-        if found.audited is not None:
-            correct = format_interval(found.audited)
-            known = f"A random sample was checked: {correct} of the predictions are correct."
-        return f"{format_count(found.n_inputs, 'prediction')} of {classes}. {known}{before}"
-    n = sum(found.n_inputs)
-    return (
-        f"{round(found.accuracy.estimate * n):,} of {format_count(n, 'input')} of {classes} were "
-        f"classified correctly: {format_interval(found.accuracy)}. Random guessing reaches "
-        f"{format_percent(1 / len(found.classes))}.{before}"
-    )
+    found = report.evaluation or report.overview
+    if found is None:
+        return None
+    of = format_count(len(found.classes), f"{report.kind} class")
+    forecast = report.forecast
+    if isinstance(found, Evaluation):
+        measured: Interval | None = found.accuracy
+        n = sum(found.n_inputs)
+        label = f"of {format_count(n, 'input')} of {of} predicted correctly"
+    else:
+        measured, n = found.audited, found.n_inputs
+        label = f"of the {format_count(n, 'prediction')} of {of} are correct"
+        label += ", by a random audit"
+    shown = measured or forecast
+    if shown is None:
+        label = f"of {of}; their true classes are not known"
+        return Headline(format_count(n, "prediction"), label)
+    chance = 1 / len(found.classes)
+    context = [("95% interval", format_range(shown)), ("chance", format_percent(chance))]
+    scale = {"at": shown.estimate, "low": shown.low, "high": shown.high, "chance": chance}
+    if measured is None:
+        label = f"forecast for {format_count(n, 'input')} of {of}"
+    elif forecast is not None:
+        scale |= {"from": forecast.low, "to": forecast.high}
+        text = f"{format_percent(forecast.estimate)} ({format_range(forecast)})"
+        context.append(("forecast", text))
+    places = {key: 100 * min(max(value, 0.0), 1.0) for key, value in scale.items()}
+    return Headline(format_percent(shown.estimate), label, tuple(context), places)
 
 
-def list_findings(found: Evaluation) -> list[str]:
-    """Return what stands out: the classes that are clearly less accurate than all inputs together.
+def list_cards(found: Evaluation | PredictionOverview) -> list[Card]:
+    """Return cards: the lowest class, a confusion, wrong probabilities, classes never predicted.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rankshot.pages import evaluate_predictions
-    >>> from rankshot.pages.predictions import list_findings
+    >>> from rankshot.pages.predictions import list_cards
     >>> truth = np.repeat(["octopus", "squid"], 20)
     >>> predicted = np.repeat(["octopus", "squid"], [3, 37])
     >>> proba = np.eye(2)[(predicted == "squid").astype(int)]
-    >>> list_findings(evaluate_predictions(truth, predicted, proba, ["octopus", "squid"]))
-    ['octopus: 3 of 20 recognised; 17 taken for squid']
+    >>> for card in list_cards(evaluate_predictions(truth, predicted, proba, ["octopus", "squid"])):
+    ...     print(*card, sep=" | ")
+    Lowest class | octopus 15.0% | 3 of 20 inputs; 17 predicted as squid
+    Most frequent confusion | octopus → squid | 17 inputs, 85.0% of octopus
+    Probabilities | 42.5 points too high | mean probability 100.0%, accuracy 57.5%
     """
-    return [
-        f"{line.bar.name}: {round(line.bar.length * line.inputs):,} of {line.inputs:,} recognised"
-        + (f"; {line.times:,} taken for {' or '.join(line.confused_with[:2])}" * bool(line.times))
-        for line in _find_weak_classes(found)
+    return _count_cards(found) if isinstance(found, PredictionOverview) else _accuracy_cards(found)
+
+
+def _count_cards(found: PredictionOverview) -> list[Card]:
+    counts = sort_largest_first(zip(found.classes, found.counts, strict=True))
+    (first, n), n_inputs = counts[0], max(found.n_inputs, 1)
+    uncertain = sum(size for _, high, size in found.confidences if high <= UNCERTAIN)
+    never = [name for name, count in counts if not count]
+    share, doubt = format_percent(n / n_inputs), format_percent(uncertain / n_inputs)
+    cards = [
+        Card("Most often predicted", first, f"{format_count(int(n), 'input')}, {share}"),
+        Card(
+            "Uncertain", format_count(uncertain, "input"), f"{doubt} have a probability below 50%"
+        ),
+        Card("Median probability", format_percent(found.median_confidence)),
     ]
+    if never:
+        cards.append(
+            Card("Never predicted", format_count(len(never), "class"), join_some(never, 5))
+        )
+    return cards
 
 
-def list_steps(found: Evaluation | PredictionOverview) -> list[str]:
-    """Return what to do next."""
+def _accuracy_cards(found: Evaluation) -> list[Card]:
+    lines = [line for part in format_classes(found).values() for line in part if line.inputs]
+    cards = []
+    if len(lines) > 1:
+        low = lines[0]
+        detail = f"{round(low.bar.length * low.inputs):,} of {format_count(low.inputs, 'input')}"
+        if low.times:
+            detail += f"; {low.times:,} predicted as {' or '.join(low.confused_with[:2])}"
+        cards.append(Card("Lowest class", f"{low.bar.name} {low.bar.text}", detail))
+    for i, j in find_largest_confusions(found.confusion, found.classes)[:1]:
+        n, (true, other) = int(found.confusion[i, j]), (found.classes[i], found.classes[j])
+        share = f"{format_percent(n / found.n_inputs[i])} of {true}"
+        detail = f"{format_count(n, 'input')}, {share}"
+        cards.append(Card("Most frequent confusion", f"{true} → {other}", detail))
+    used = found.calibration.count > 0
+    weights = found.calibration.count[used]
+    confidence, accuracy = (
+        float(np.average(values[used], weights=weights))
+        for values in (found.calibration.confidence, found.calibration.accuracy)
+    )
+    points = f"{100 * abs(confidence - accuracy):.1f} points too "
+    inside = found.accuracy.low <= confidence <= found.accuracy.high
+    value = (
+        "as high as they should be"
+        if inside
+        else points + ("high" if confidence > accuracy else "low")
+    )
+    detail = f"mean probability {format_percent(confidence)}, accuracy {format_percent(accuracy)}"
+    cards.append(Card("Probabilities", value, detail))
+    mean = found.mean_class_accuracy.estimate
+    if abs(mean - found.accuracy.estimate) > UNEQUAL:
+        sizes = [line.inputs for line in lines]
+        detail = f"classes have {min(sizes):,} to {max(sizes):,} inputs"
+        cards.append(Card("Mean over classes", format_percent(mean), detail))
+    return cards
+
+
+def suggest_step(found: Evaluation | PredictionOverview) -> str:
+    """Return a sentence with the next step."""
     if isinstance(found, PredictionOverview):
         if found.audited is not None:
-            return ["Label more inputs to increase the accuracy, and check another random sample."]
-        return ["Check some predictions that are drawn at random, to learn the accuracy."]
-    weak = [line for line in _find_weak_classes(found) if line.times]
-    if not np.any(found.confusion - np.diag(np.diag(found.confusion))):
-        return ["No class was confused with another: check more inputs to narrow the interval."]
-    if not weak:
-        return [
-            "Label some inputs. No class is clearly less accurate than others, so any class helps."
-        ]
-    # Two classes that are confused with each other are named once.
-    pairs = dict.fromkeys(tuple(sorted([line.bar.name, line.confused_with[0]])) for line in weak)
-    what = "Label a few inputs of these classes, or add rankings that contrast them"
-    return [f"{what}: {'; '.join(map(' and '.join, pairs))}."]
-
-
-def _find_weak_classes(found: Evaluation) -> list[ClassLine]:
-    """Return the classes whose interval is below the accuracy of all inputs, lowest first."""
-    lines = [line for part in format_classes(found).values() for line in part if line.inputs]
-    return [
+            return "Label more inputs to increase the accuracy, and check another random sample."
+        return "Check some predictions that are drawn at random, to measure the accuracy."
+    lines = [line for part in format_classes(found).values() for line in part if line.times]
+    low = [
         line
         for line in lines
         if wilson_interval(round(line.bar.length * line.inputs), line.inputs).high
         < found.accuracy.estimate
-    ][:MAX_FINDINGS]
+    ][:3]
+    if not lines:
+        return "No class was confused with another: check more inputs to narrow the interval."
+    if not low:
+        return "Label some inputs. No class is clearly less accurate than the others."
+    # Two classes that are confused with each other are named once.
+    pairs = dict.fromkeys(tuple(sorted([line.bar.name, line.confused_with[0]])) for line in low)
+    what = "Label a few inputs of these classes, or add rankings that contrast them"
+    return f"{what}: {'; '.join(map(' and '.join, pairs))}."
 
 
-def list_facts(found: Evaluation | PredictionOverview) -> list[tuple[str, str]]:
-    """Return labels and values of the cards below the verdict."""
-    if isinstance(found, PredictionOverview):
-        return [("median probability", format_percent(found.median_confidence))]
-    return [
-        ("mean accuracy of a class", format_percent(found.mean_class_accuracy.estimate)),
-        (
-            "mean error of the probabilities",
-            format_percent(found.calibration.expected_calibration_error),
-        ),
-    ]
+# ---- Sections
 
 
 def format_overview(overview: PredictionOverview) -> dict[str, object]:
-    """Return how many inputs got each class, and how certain these predictions are."""
+    """Return bars for the inputs of each class, and for their confidences."""
     bars = make_bars(sort_largest_first(zip(overview.classes, overview.counts, strict=True)))
-    bins = [(f"{100 * low:.0f}–{100 * high:.0f}%", n) for low, high, n in overview.confidences]
+    bins = [(_format_bin(low, high), n) for low, high, n in overview.confidences]
     return {
         "first": bars[:FEW_CLASSES],
         "others": bars[FEW_CLASSES:MAX_LINES],
@@ -311,31 +298,44 @@ def format_overview(overview: PredictionOverview) -> dict[str, object]:
     }
 
 
-# ---- Confusions and classes
+def _format_bin(low: float, high: float) -> str:
+    return f"{100 * low:.0f}\N{EN DASH}{100 * high:.0f}%"
 
 
 def format_confusions(evaluation: Evaluation) -> dict[str, object]:
     """Return the most frequent confusions, and the matrix."""
     names, counts = evaluation.classes, evaluation.confusion
-    found = find_largest_confusions(counts, names)
+    largest = find_largest_confusions(counts, names)
     pairs = [
-        PairLine(
-            names[i],
+        (
+            Bar(names[i], f"{counts[i, j]:,}", counts[i, j] / counts[largest[0]]),
             names[j],
-            f"{counts[i, j]:,}",
             format_percent(counts[i, j] / evaluation.n_inputs[i]),
-            counts[i, j] / counts[found[0]],
         )
-        for i, j in found
+        for i, j in largest
     ]
-    title = "Number of inputs by true class (rows) and predicted class (columns)"
-    matrix = Html(ConfusionDisplay(counts, list(names)).to_svg(title)) if len(names) > 1 else ""
-    return {
-        "first": pairs[:FIRST_PAIRS],
-        "others": pairs[FIRST_PAIRS:],
-        "matrix": matrix,
-        "n_classes": len(names),
-    }
+    matrix: dict[str, Any] | None = None
+    kept = choose_confused_classes(counts, names) or list(range(min(len(names), FEW_CLASSES)))
+    if len(names) > 1:
+        part = counts[np.ix_(kept, kept)]
+        shares = part / np.maximum(counts.sum(axis=1)[kept, None], 1)
+        texts = [[f"{n:,}" if n else "" for n in row] for row in part.tolist()]
+        matrix = format_matrix([names[i] for i in kept], shares, texts)
+    note = describe_left_out(len(kept), len(names)) if len(kept) < len(names) else ""
+    first, others = pairs[:FIRST_PAIRS], pairs[FIRST_PAIRS:]
+    return {"first": first, "others": others, "matrix": matrix, "note": note}
+
+
+def format_matrix(
+    names: Sequence[str], shares: NDArray[np.floating], texts: Sequence[Sequence[str]]
+) -> dict[str, Any]:
+    """Return a square matrix of shares from 0 to 1 with its names, as a template takes it."""
+    values = np.nan_to_num(shares).round(2).tolist()
+    rows = [
+        (name, [(text, share) for text, share in zip(*row, strict=True)])
+        for name, *row in zip(names, texts, values, strict=True)
+    ]
+    return {"names": list(names), "rows": rows}
 
 
 class ClassLine(NamedTuple):
@@ -365,18 +365,19 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
     # If nothing was confused, no count is 1.
     others = np.array(evaluation.classes)[counts == max(times, 1)].tolist()
     share = evaluation.per_class[i]
-    bar = Bar(evaluation.classes[i], format_percent(share), 0.0 if math.isnan(share) else share)
+    bar = Bar(evaluation.classes[i], format_percent(share), float(np.nan_to_num(share)))
     return ClassLine(bar, evaluation.n_inputs[i], tuple(sorted(others)), times)
 
 
-# ---- Calibration
-
-
-def format_calibration(evaluation: Evaluation) -> dict[str, object]:
-    """Return the reliability diagram, and what it amounts to."""
-    bins = evaluation.calibration
-    title = "Accuracy against confidence, with one disc per bin"
-    return {
-        "error": format_percent(bins.expected_calibration_error),
-        "diagram": Html(ReliabilityDisplay(bins).to_svg(title, DIAGRAM_WIDTH)),
-    }
+def format_calibration(calibration: Reliability) -> dict[str, object]:
+    """Return a bar per bin of confidence: its accuracy, with a tick at its mean confidence."""
+    bins = zip(*(values.tolist() for values in (
+        calibration.edges[:-1], calibration.edges[1:], calibration.confidence,
+        calibration.accuracy, calibration.count,
+    )), strict=True)  # fmt: skip
+    rows = [
+        (Bar(_format_bin(low, high), format_percent(share), share, tick=confidence), f"{n:,}")
+        for low, high, confidence, share, n in bins
+        if n
+    ]
+    return {"error": format_percent(calibration.expected_calibration_error), "rows": rows}

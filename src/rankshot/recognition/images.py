@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import NO_VALUE, InputError, prefix_errors, short_repr
 from rankshot.core.images import require_pillow
 from rankshot.core.validation import (
     require_choice,
@@ -59,7 +59,7 @@ def _as_numbers(what: str, value: object, n: int) -> list[Any]:
     values = values * n if len(values) == 1 else values
     if len(values) != n:
         count = {2: "two", 3: "three"}[n]
-        raise RankshotError(f"{what} must be one number or {count}, not {short_repr(value)}")
+        raise InputError(what, value, f"must be one number or {count}")
     return values
 
 
@@ -129,10 +129,8 @@ class Preprocessing:
             ]
             object.__setattr__(self, what, tuple(values))
             if self.white == 1 and (large := [one for one in values if abs(one) > most]):
-                raise RankshotError(
-                    f"{what} is {large[0]:g}, but white is 1 here; divide the means and deviations "
-                    "of pixels from 0 to 255 by 255"
-                )
+                hint = "divide the means and deviations of pixels from 0 to 255 by 255"
+                raise InputError(what, large[0], "is too large: white is 1 here", hint=hint)
 
     @classmethod
     def from_name(cls, name: str) -> Preprocessing:
@@ -151,10 +149,11 @@ class Preprocessing:
             If a value is missing, or a step is not supported; the message names it.
         """
         try:
-            return cls(**_read_config(dict(config)))
-        except (ValueError, TypeError, KeyError) as error:
-            text = f"no {error} in it" if isinstance(error, KeyError) else error
-            raise RankshotError(f"{where}: {text}") from None
+            with prefix_errors(where):
+                return cls(**_read_config(dict(config)))
+        except (TypeError, KeyError) as error:
+            text = f"has no {error}" if isinstance(error, KeyError) else f"is wrong ({error})"
+            raise InputError("preprocessing", NO_VALUE, text, where) from None
 
     @classmethod
     def from_file(cls, path: str | Path) -> Preprocessing:
@@ -163,7 +162,9 @@ class Preprocessing:
         try:
             config = json.loads(path.read_text(encoding="utf-8-sig"))
         except (ValueError, RecursionError) as error:
-            raise RankshotError(f"{path}: not JSON ({error})") from None
+            raise InputError(
+                "preprocessing", NO_VALUE, f"is not JSON ({error})", str(path)
+            ) from None
         return cls.from_config(config, str(path))
 
     def __call__(self, image: object) -> NDArray[np.float32]:
@@ -323,9 +324,8 @@ def fit_to_shape(
     """
     described = f"({', '.join(str(side) if side is not None else '?' for side in shape)})"
     if len(shape) != 4:
-        raise RankshotError(
-            f"{where}: its input has {len(shape)} axes {described}; a network for images has "
-            "four: images, channels, height, width"
+        raise InputError(
+            "model", described, "must have four axes: images, channels, height, width", where
         )
     layouts: dict[Layout, Any] = {"NCHW": shape[2:], "NHWC": shape[1:3]}
     possible = [name for name, place in zip(layouts, (1, 3), strict=True) if shape[place] == 3]
@@ -335,11 +335,9 @@ def fit_to_shape(
     is_fixed = all(isinstance(side, int) and side > 0 for side in (height, width))
     if is_fixed and (height, width) != preprocessing.size:
         high, wide = preprocessing.size
-        raise RankshotError(
-            f"{where}: it expects images of {height} x {width} pixels {described}, but the "
-            f"preprocessing makes {high} x {wide}; give the size {height}"
-            f"{'' if height == width else f'x{width}'}"
-        )
+        size = f"{height} x {width}"
+        problem = f"must be the size that the network expects, {size}"
+        raise InputError("preprocessing", f"{high} x {wide}", problem, where)
     return replace(preprocessing, layout=possible[0])
 
 
@@ -353,15 +351,13 @@ def _read_config(config: Mapping[str, Any]) -> dict[str, Any]:
     name = config.get("image_processor_type") or config.get("feature_extractor_type")
     kind = re.sub("(FeatureExtractor|ImageProcessor(Fast|Pil)?)$", "", str(name)) if name else None
     if kind is not None and kind not in _KNOWN_TYPES:
-        raise RankshotError(
-            f"{short_repr(name)} does more than this file describes; if it only resizes, "
-            "crops and normalises, remove its name from the file"
-        )
+        hint = "if it only resizes, crops and normalises, remove its name from the file"
+        raise InputError("preprocessing", name, "does more than this file describes", hint=hint)
     steps = {step for step, value in config.items() if step.startswith("do_") and value is True}
     unknown = steps - _KNOWN_STEPS
     if unknown or not config.get("do_resize", True):
         told = ", ".join(sorted(unknown)) or "no do_resize"
-        raise RankshotError(f"a preprocessing with {told} is not supported")
+        raise InputError("preprocessing", told, "is not supported")
     number: Any = config.get("resample")
     if number is None and kind is not None:
         number = INTERPOLATIONS.index(_KNOWN_TYPES[kind][0])
@@ -398,10 +394,8 @@ def _read_sizes(config: Mapping[str, Any], kind: str | None) -> tuple[int | None
         require_number("crop_pct", share, above=0, below=np.inf)
         return (int(shortest / share), shortest) if shortest < 384 else (None, shortest)
     if share is not None or (crop is None) != (shortest is None):
-        raise RankshotError(
-            f"the images would have different shapes, or the crop is unknown: size "
-            f"{short_repr(size)}, crop_size {short_repr(crop)}, crop_pct {short_repr(share)}"
-        )
+        sizes = f"size {short_repr(size)}, crop_size {short_repr(crop)}, crop_pct {share!r}"
+        raise InputError("preprocessing", sizes, "must give all images one shape, and the crop")
     sides = size if crop is None else crop
     if isinstance(sides, Mapping):
         sides = (sides["height"], sides["width"])

@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import InputError, short_repr
 from rankshot.core.files import read_lines
 from rankshot.core.images import ENDINGS
-from rankshot.core.tables import ID, find_column, read_batches, read_columns
+from rankshot.core.tables import ID, LABEL, find_column, read_batches, read_columns
 from rankshot.core.validation import as_name
 from rankshot.recognition.model import Takes
 
 INPUT_COLUMNS = {"texts": "text", "images": "path"}
 """The column of a table that has the inputs, if no other is named."""
+DATASET_COLUMNS = {"texts": "text", "images": "image"}
 JSON_ENDINGS = (".jsonl", ".ndjson")
 
 
@@ -113,24 +114,24 @@ def open_inputs(
     if path.suffix in {".csv", *JSON_ENDINGS} and path.is_file():
         return _open_table(path, takes, id_prefix)
     if not path.exists():
-        raise RankshotError(f"{path}: no such file or folder")
+        raise InputError("inputs", str(path), "does not exist")
     if path.is_dir() or path.suffix.lower() in ENDINGS:
         if takes != "images":
-            wanted = (
-                "texts; give them as .csv, .jsonl or .txt"
+            raise InputError(
+                "inputs",
+                str(path),
+                f"has images, but the model takes {takes}",
+                hint="give texts as .csv, .jsonl or .txt"
                 if takes == "texts"
-                else "arrays or other values; give preprocessing=, such as 'imagenet', which says "
-                "how images are preprocessed"
+                else "give preprocessing, such as 'imagenet': how images become arrays",
             )
-            raise RankshotError(f"{path}: holds images, but the model takes {wanted}")
         if path.is_dir():
             return Inputs(str(path), lambda: _walk(path, ""), has_unique_ids=True)
         return Inputs(str(path), lambda: iter([Input(path.name, path)]))
     if path.suffix == ".txt":
         return Inputs(str(path), lambda: _read_list(path, takes))
-    raise RankshotError(
-        f"{path}: unknown file extension {path.suffix!r}; inputs are a folder of images, or a file "
-        ".csv, .jsonl or .txt"
+    raise InputError(
+        "inputs", str(path), "must be a folder of images, or a file .csv, .jsonl or .txt"
     )
 
 
@@ -171,10 +172,7 @@ def _as_id(name: str) -> str:
 def _require_id(name: str, where: str) -> str:
     """Return an id that every kind of table can hold, or raise an error now, not after scoring."""
     if "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
-        raise RankshotError(
-            f"{where}: an id must be text without NUL characters or surrogates, not "
-            f"{short_repr(name)}"
-        )
+        raise InputError("id", name, "must be text without NUL characters or surrogates", where)
     return name
 
 
@@ -190,7 +188,7 @@ def _read_list(path: Path, takes: Takes) -> Entries:
 def _open_table(path: Path, takes: Takes, id_prefix: str) -> Inputs:
     wanted = INPUT_COLUMNS.get(takes)
     if wanted is None:
-        raise RankshotError(f"{path}: is a table of texts or images, but the model takes arrays")
+        raise InputError("inputs", str(path), "is a table, but the model takes arrays")
     read = _read_csv if path.suffix == ".csv" else _read_json_lines
     if path.suffix == ".csv":
         others = [name for name in read_columns(path)[0] if name != ID]
@@ -232,7 +230,7 @@ def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
         except (json.JSONDecodeError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise RankshotError(f"{path}:{line}: not a JSON object: {short_repr(text)}")
+            raise InputError("inputs", text, "must be a JSON object", f"{path}:{line}")
         if column not in row:
             find_column(list(map(str, row)), column, Path(f"{path}:{line}"))
         name = as_name(row.get(ID, f"{id_prefix}{number}"))
@@ -242,20 +240,22 @@ def _read_json_lines(path: Path, column: str, id_prefix: str) -> Iterator[_Row]:
 # -------------------------------------------------------------------- values in memory
 
 
-def _open_sequence(source: object, takes: Takes) -> Inputs:
+def _open_sequence(source: Any, takes: Takes) -> Inputs:
+    if hasattr(source, "column_names") and hasattr(source, "features"):
+        return _open_dataset(source, takes)
     if not isinstance(source, (Sequence, np.ndarray)):
         if not isinstance(source, Iterable) or hasattr(source, "columns") or issparse(source):
-            what = short_repr(source) if np.isscalar(source) else type(source).__name__
-            raise RankshotError(
-                f"inputs must be a folder, a file, a list or an array, not {what}; the scores of a "
-                "scikit-learn classifier for a table come from rs.scores_of"
+            raise InputError(
+                "inputs",
+                source if np.isscalar(source) else type(source).__name__,
+                "must be a folder, a file, a list, an array or a Dataset",
+                hint="the scores of a scikit-learn classifier for a table come from rs.scores_of",
             )
         source = list(source)
-    values = source
 
     def read() -> Entries:
-        for number in range(len(values)):
-            value = values[number]
+        for number in range(len(source)):
+            value = source[number]
             if takes == "images" and isinstance(value, (str, Path)):
                 id_ = _require_id(_as_id(str(value)), f"input {number}")
                 yield Input(id_, Path(value))
@@ -265,6 +265,26 @@ def _open_sequence(source: object, takes: Takes) -> Inputs:
                 yield Input(str(number), value)
 
     return Inputs("the list", read)
+
+
+def _open_dataset(dataset: Any, takes: Takes) -> Inputs:
+    """Return the texts or images of a ``datasets.Dataset``, row by row."""
+    wanted = DATASET_COLUMNS.get(takes)
+    others = [name for name in dataset.column_names if name not in {ID, LABEL}]
+    column = wanted if wanted in others else others[0] if len(others) == 1 else None
+    if column is None:
+        raise InputError("inputs", dataset.column_names, f"must have a column {wanted!r}")
+    has_ids = ID in dataset.column_names
+
+    def read() -> Entries:
+        for number, row in enumerate(dataset):
+            id_ = _require_id(str(row[ID]), f"row {number}") if has_ids else str(number)
+            if takes == "texts" and not (isinstance(row[column], str) and row[column].strip()):
+                yield Skipped(id_, f"not a text: {short_repr(row[column])}")
+            else:
+                yield Input(id_, row[column])
+
+    return Inputs("the dataset", read)
 
 
 def find_version(value: Path | str) -> str:

@@ -17,10 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import RankshotError, RowError, format_count, format_share, short_repr
+from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
+    RankshotError,
+    RowError,
+    format_count,
+    format_share,
+    short_repr,
+)
 from rankshot.core.images import ignore_pillow_warnings, read_image, require_pillow
 from rankshot.core.progress import Announce
 from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.recognition.any_model import open_model
 from rankshot.recognition.images import (
     PRESETS,
     Preprocessing,
@@ -28,7 +37,7 @@ from rankshot.recognition.images import (
     fit_to_shape,
 )
 from rankshot.recognition.inputs import Input, Skipped, open_inputs
-from rankshot.recognition.model import Model, fingerprint, join_lines, open_model
+from rankshot.recognition.model import Model, fingerprint, join_lines
 from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.zeroshot.decide import most_probable
 from rankshot.zeroshot.metrics import Interval, wilson_interval
@@ -70,7 +79,7 @@ class ScoredInputs:
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(letter) for letter in "ab"] for text in texts]
-    >>> found = rs.recognition.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.recognition.score(count, ["banana", "bb"], seen=["a", "b"])
     >>> found.ids, found.scores.items, found.skipped
     (array(['0', '1'], dtype=object), ('a', 'b'), ())
     """
@@ -87,7 +96,7 @@ class ScoredInputs:
 def score(
     model: object,
     inputs: object,
-    classes: Classes | None = None,
+    seen: Classes | None = None,
     *,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
@@ -105,8 +114,8 @@ def score(
     inputs : str, Path, sequence or ndarray
         A folder of images, a file (.csv, .jsonl, .txt), a list, or an array with one row per
         input.
-    classes : sequence, mapping, str or Path, optional
-        The names of the classes in the order of the model's outputs: a list, a mapping from
+    seen : sequence, mapping, str or Path, optional
+        The names of the seen classes in the order of the model's outputs: a list, a mapping from
         numbers, a file, or ``"imagenet-1k"``. Needed unless the model has them.
     preprocessing : Preprocessing, str, Path or mapping, optional
         The preprocessing of images: a preset such as ``"imagenet"``, a file
@@ -133,11 +142,11 @@ def score(
     --------
     >>> import rankshot as rs
     >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
-    >>> found = rs.recognition.score(count, ["banana", "bb"], classes=["a", "b"])
+    >>> found = rs.recognition.score(count, ["banana", "bb"], seen=["a", "b"])
     >>> found.ids, found.scores.values.tolist()
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
-    plan = plan_scoring(model, classes, preprocessing, features=features)
+    plan = plan_scoring(model, seen, preprocessing, features=features)
     found = open_inputs(inputs, plan.model.takes)
     total = len(inputs) if isinstance(inputs, Sized) and not isinstance(inputs, (str, Path)) else 0
     skipped: list[Skipped] = []
@@ -157,21 +166,18 @@ def refuse_skipped(skipped: Iterable[Skipped]) -> None:
     """Raise an error if an input was skipped."""
     bad = next((one for one in skipped if one.is_input), None)
     if bad is not None:
-        raise RankshotError(
-            f"{bad.id}: {bad.reason}; on_error='skip' leaves out such inputs, and lists them"
-        )
+        hint = "on_error='skip' leaves out such inputs, and lists them"
+        raise InputError("inputs", bad.id, f"cannot be used: {bad.reason}", hint=hint)
 
 
-def nothing_scored(name: str, skipped: Sequence[Skipped]) -> RankshotError:
+def nothing_scored(name: str, skipped: Sequence[Skipped]) -> InputError:
     """Return the error for inputs of which none could be scored."""
     if not skipped:
-        return RankshotError(
-            f"{name}: contains no inputs; give images, or texts (.csv, .jsonl, .txt)"
+        return InputError(
+            "inputs", name, "has no inputs", hint="give images, or texts (.csv, .jsonl, .txt)"
         )
     first = next((one for one in skipped if one.is_input), skipped[0])
-    return RankshotError(
-        f"{name}: no input could be scored; the first one, {first.id}: {first.reason}"
-    )
+    return InputError("inputs", first.id, f"and all others were skipped: {first.reason}", name)
 
 
 # -------------------------------------------------------------------- what will be done
@@ -305,10 +311,9 @@ class ScoringPlan:
             try:
                 values = Scores.from_probabilities(values, self.classes.names).values
             except RowError as error:
-                raise RankshotError(
-                    f"{self.model.name}: its first outputs are probabilities, but a later one is "
-                    f"not{error.problem}; let it return logits"
-                ) from None
+                problem = f"returns probabilities first, but a later row is not{error.problem}"
+                hint = "let it return logits"
+                raise InputError("model", self.model.name, problem, hint=hint) from None
         features = None if features is None else features[rows]
         scores = Scores.from_validated(values, self.classes.names, self.model.kind, features)
         return batch._replace(ids=ids, values=scores)
@@ -340,17 +345,15 @@ class ScoringPlan:
             shape = f" of shape {inputs.shape}" if isinstance(inputs, np.ndarray) else ""
             wanted = self.model.input_shape
             expected = "" if wanted is None else f"; it expects {wanted}"
-            raise RankshotError(
-                f"{self.model.name}: failed on a batch{shape}{expected} ({join_lines(error)})"
-            ) from error
+            problem = f"failed on a batch{shape}{expected} ({join_lines(error)})"
+            raise InputError("model", self.model.name, problem) from error
 
     def _require_table(self, output: object, n: int) -> Floats:
         table: NDArray[Any] = np.asarray(output)
         if table.dtype.kind not in "fiu" or table.ndim != 2 or len(table) != n:
-            raise RankshotError(
-                f"{self.model.name}: for {format_count(n, 'input')} it must return a table of "
-                f"numbers with {n} rows, not {table.dtype} of shape {table.shape}"
-            )
+            problem = f"must return a table of numbers with {n} rows"
+            what = f"{table.dtype} of shape {table.shape}"
+            raise InputError("model", what, problem, where=self.model.name)
         self.require_n_outputs(table.shape[1])
         single = table.dtype in (np.float16, np.float32)
         return table.astype(np.float32 if single else np.float64, copy=False)
@@ -360,41 +363,36 @@ class ScoringPlan:
         wanted = n_columns(len(self.classes.names), self.model.kind)
         if n == wanted:
             return
-        background = "; an extra output is often a background class, which comes first:"
-        hint = f"{background} add a name for it to the classes" if n == wanted + 1 else ""
-        raise RankshotError(
-            f"{self.model.name}: has {n} outputs, but there are {wanted} classes{hint}"
-        )
+        background = "an extra output is often a background class, which comes first:"
+        hint = f"{background} add a name for it" if n == wanted + 1 else ""
+        raise InputError("seen", wanted, f"must be the names of {n} outputs", self.model.name, hint)
 
 
 def plan_scoring(
     model: object,
-    classes: Classes | None = None,
+    seen: Classes | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     *,
     features: bool = True,
 ) -> ScoringPlan:
     """Open a model and find that it has all it needs; the parameters are those of `score`."""
-    opened, problems = open_model(model), []
-    source = opened.classes if classes is None else classes
-    try:
-        opened = set_preprocessing(opened, preprocessing)
-    except RankshotError as error:
-        problems.append(str(error))
+    opened = open_model(model)
+    source = opened.classes if seen is None else seen
     if source is None:
-        problems.append(
-            f"{opened.name}: it does not contain the names of its classes{opened.odd}; pass "
-            "classes=, a file with one name per line in the order of its outputs (in Python also "
-            "a list), or imagenet-1k"
+        raise InputError(
+            "seen",
+            NO_VALUE,
+            "is needed: the model does not contain the names of its classes" + opened.odd,
+            where=opened.name,
+            hint="give a list or a file with one name per line, in the order of its outputs, or "
+            "imagenet-1k",
         )
-    if problems or source is None:
-        # All of them, so that one more run is enough.
-        raise RankshotError("\n".join(problems))
+    opened = set_preprocessing(opened, preprocessing)
     plan = ScoringPlan(opened, read_class_labels(source), features=features)
     if opened.n_outputs is not None:
         plan.require_n_outputs(opened.n_outputs)
-    if classes is not None and opened.classes is not None:
-        where = f"the names in {classes}" if isinstance(classes, (str, Path)) else "the given names"
+    if seen is not None and opened.classes is not None:
+        where = f"the names in {seen}" if isinstance(seen, (str, Path)) else "the given names"
         plan.remark = _compare_names(plan.classes, opened, where)
     return plan
 
@@ -406,16 +404,19 @@ def set_preprocessing(
     given = None if preprocessing is None else as_preprocessing(preprocessing)
     if given is not None:
         if opened.takes == "texts":
-            raise RankshotError(f"{opened.name}: takes texts, which need no preprocessing")
+            raise InputError("preprocessing", preprocessing, "must be None for texts", opened.name)
         opened = replace(opened, takes="images", preprocessing=given, prepare=None)
     if opened.takes == "images":
         require_pillow()
     if opened.takes == "images" and opened.prepare is None:
         if opened.preprocessing is None:
-            raise RankshotError(
-                f"{opened.name}: no preprocessing is known for this network"
-                f"{opened.odd}; pass preprocessing=, a preset ({', '.join(PRESETS)}) or a file "
-                "preprocessor_config.json (one next to the model is found automatically)"
+            raise InputError(
+                "preprocessing",
+                NO_VALUE,
+                "is needed: that of this network is unknown" + opened.odd,
+                where=opened.name,
+                hint=f"give a preset ({', '.join(PRESETS)}) or a file preprocessor_config.json "
+                "(one beside the model is found)",
             )
         if opened.input_shape is not None:
             fitted = fit_to_shape(opened.preprocessing, opened.input_shape, opened.name)
@@ -443,9 +444,12 @@ def _compare_names(labels: ClassLabels, model: Model, where: str) -> str:
     moved = [i for i, (given, known) in enumerate(pairs) if meant.get(given, known) != known]
     if moved and (len(meant) == len(own) or len(moved) >= same):
         given, known = pairs[moved[0]]
-        raise RankshotError(
-            f"{model.name}: {where} are not in its own order: output {moved[0]} is "
-            f"{known!r} in the model, and {given!r} there; leave out the classes, or correct them"
+        raise InputError(
+            "seen",
+            given,
+            f"is {known!r} in the model: {where} are in another order",
+            where=f"{model.name}, output {moved[0]}",
+            hint="leave out the classes, or correct them",
         )
     other = [*moved, *(i for i, (given, _) in enumerate(pairs) if given not in meant)]
     if not other:

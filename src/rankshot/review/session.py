@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
-from pathlib import Path
 from threading import Condition, RLock, Thread
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import OutputError, RankshotError, format_count, short_repr, suggest_name
-from rankshot.core.files import append_line
+from rankshot.core.errors import InputError, RankshotError, format_count, suggest_name
 from rankshot.ranking.rankings import Rankings
 from rankshot.review.audit import Audit
+from rankshot.review.journal import Event, Journal
 from rankshot.review.learning import Changes, Learner, Predicted, compare
 from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 
@@ -27,6 +25,7 @@ PAUSE_SECONDS = 0.4
 WRITE_SECONDS = 3.0
 """Predictions, labels and the head are written if no label has come for so long."""
 LONGEST_NAME = 200
+ENDED = "an audit was ended: its inputs or predictions have changed; its labels are kept"
 
 
 class GoneError(RankshotError):
@@ -67,6 +66,9 @@ class Review:
         self.version = 0
         self.problem = ""
         self.notes: list[str] = []
+        # What was judged in an audit that cannot go on, by id.
+        self._ended: list[tuple[str, str]] = []
+        self._n_missing = 0
         self._journal = journal
         self._lock = RLock()
         # One fit at a time; who needs both locks takes this one first.
@@ -83,39 +85,69 @@ class Review:
 
     def _replay(self) -> None:
         """Repeat all events of the journal."""
-        missing = 0
         for event in self._journal.read():
-            try:
-                missing += self._apply(event)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                raise RankshotError(
-                    f"{self._journal.path}: damaged, or written by another version of rankshot: "
-                    f"{short_repr(event)}"
-                ) from None
-        if missing:
-            text = f"{format_count(missing, 'label')} kept for inputs that no longer exist"
+            self._apply(event)
+        self._keep_ended()
+        if self._n_missing:
+            text = f"{format_count(self._n_missing, 'label')} kept for inputs that no longer exist"
             self.notes.append(text)
 
-    def _apply(self, event: Event) -> int:
-        """Do what an event says; return how many of its inputs are not there."""
-        what, audit = event["what"], self.audit
+    def _apply(self, event: Event) -> None:
+        """Do what an event says."""
+        what = event["what"]
         if what == "labels":
-            rows = {self._row_of.get(name): label for name, label in event["labels"].items()}
-            self._set({row: label for row, label in rows.items() if row is not None})
-            return sum(name not in self._row_of for name in event["labels"])
-        if what == "class":
+            self._set_by_id(event["labels"])
+        elif what == "class":
             self.added[event["name"]] = tuple(event["ranking"])
             self.n_changes += 1
         elif what == "audit":
+            self._keep_ended()
             self._open(event)
-        elif audit is not None and what == "check":
-            audit.judged.append(event["label"])
-        elif audit is not None and what == "uncheck":
-            audit.judged.pop()
-        elif audit is not None:
-            self.last_audit, self.audit = audit.describe(), None
-            self._set(dict(zip(audit.order.tolist(), audit.judged, strict=False)))
-        return 0
+        elif what == "check":
+            self._check(event.get("id"), event["label"])
+        elif what == "uncheck":
+            judged: list[Any] = self._ended if self.audit is None else self.audit.judged
+            if judged:
+                judged.pop()
+        else:
+            if self.audit is not None:
+                self.last_audit = self.audit.describe()
+                self._end_audit()
+            self._keep_ended()
+
+    def _check(self, name: str | None, label: str) -> None:
+        """Add a judgement to the audit, or keep it if the audit is of other predictions."""
+        audit = self.audit
+        if audit is not None and name not in {None, self._next_id()}:
+            self._end_audit()
+            self.notes.append(ENDED)
+        if self.audit is not None:
+            self.audit.judged.append(label)
+        elif name is not None:
+            self._ended.append((name, label))
+
+    def _next_id(self) -> str | None:
+        row = None if self.audit is None else self.audit.next_row
+        return None if row is None else self.ids[row]
+
+    def _end_audit(self) -> None:
+        """End the audit; what was judged in it waits to be kept as labels."""
+        if self.audit is not None:
+            order = self.audit.order.tolist()
+            names = [self.ids[row] for row in order]
+            self._ended = list(zip(names, self.audit.judged, strict=False))
+            self.audit = None
+
+    def _keep_ended(self) -> None:
+        """Make labels of what was judged in an audit that has ended."""
+        if self._ended:
+            self._set_by_id(dict(self._ended))
+            self._ended = []
+
+    def _set_by_id(self, labels: Mapping[str, str | None]) -> None:
+        """Set the labels of inputs that are there, and count the others."""
+        self._n_missing += sum(name not in self._row_of for name in labels)
+        self._set({self._row_of[n]: label for n, label in labels.items() if n in self._row_of})
 
     def _set(self, labels: Mapping[int, str | None]) -> None:
         for row, label in labels.items():
@@ -130,7 +162,7 @@ class Review:
         self._fit_now()
         self.audit = None
         if self._digest() != event["digest"]:
-            self.notes.append("an audit was ended: its inputs or predictions have changed")
+            self.notes.append(ENDED)
             return
         order = np.random.default_rng(event["seed"]).permutation(self.unlabelled())
         self.audit = Audit(order, self.predicted.labels)
@@ -169,7 +201,7 @@ class Review:
         with self._changing():
             for row, label in labels.items():
                 if not 0 <= row < len(self.ids):
-                    raise RankshotError(f"there is no input {row}; there are {len(self.ids):,}")
+                    raise InputError("row", row, f"is not one of the {len(self.ids):,} inputs")
                 self._require_class(label)
             named = {self.ids[row]: label for row, label in labels.items()}
             self._record(what="labels", labels=named)
@@ -177,23 +209,25 @@ class Review:
 
     def _require_class(self, label: str | None) -> None:
         if label not in {*self.classes, NONE_OF_THESE, None}:
-            raise RankshotError(f"there is no class {label!r}; add it first")
+            raise InputError("label", label, "is not a class", hint="add it first")
 
     def add_class(self, name: str, ranking: Sequence[str]) -> str:
         """Save a new class, with seen classes that are like it, or without; return its name."""
         with self._changing():
             name, known = " ".join(name.split()), self.classes
             if not name or len(name) > LONGEST_NAME or not name.isprintable():
-                raise RankshotError(f"the name of a class must have 1 to {LONGEST_NAME} characters")
+                rule = f"must have 1 to {LONGEST_NAME} printable characters"
+                raise InputError("name", name, rule)
             if name in {*known, NONE_OF_THESE}:
-                raise RankshotError(f"there is a class {name!r} already")
+                raise InputError("name", name, "is a class already")
             if name in self.learner.items:
-                raise RankshotError(f"{name!r} is a seen class of the classifier")
+                raise InputError("name", name, "is a seen class of the classifier")
             if ranking:
                 # Unknown and repeated classes are refused.
                 Rankings.from_orders([ranking], items=self.learner.items)
             elif close := suggest_name(name, known):
-                raise RankshotError(f"{name!r} looks misspelt{close}; if not, give it a ranking")
+                rule = f"looks misspelt{close}"
+                raise InputError("name", name, rule, hint="if not, give it a ranking")
             self._record(what="class", name=name, ranking=list(ranking))
             return name
 
@@ -214,7 +248,7 @@ class Review:
             if self._require_audit().next_row != row:
                 raise GoneError("this input has been checked already, perhaps in another tab")
             self._require_class(label)
-            self._record(what="check", label=label)
+            self._record(what="check", id=self.ids[row], label=label)
             self._skip_labelled()
 
     def undo_check(self) -> None:
@@ -237,8 +271,8 @@ class Review:
 
     def _skip_labelled(self) -> None:
         """Nothing is asked twice: an audited input that has a label meanwhile is checked by it."""
-        while self.audit is not None and self.audit.next_row in self.labels:
-            self._record(what="check", label=self.labels[self.audit.next_row])
+        while self.audit is not None and (row := self.audit.next_row) in self.labels:
+            self._record(what="check", id=self.ids[row], label=self.labels[row])
 
     # ---- Learning
 
@@ -321,53 +355,3 @@ class Review:
                 "problem": self.problem,
                 "notes": self.notes,
             }
-
-
-# ---- The journal: lines of JSON that are only ever added, each on disk before it counts
-
-Event = dict[str, Any]
-
-
-class Journal:
-    """A file of events, which `read` returns in their order."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        try:
-            # Not buffered: what is written goes to the system in one call.
-            self._stream = path.open("a+b", buffering=0)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot write there ({error.strerror})") from None
-
-    def read(self) -> Iterator[Event]:
-        """Yield all events, before the first one is added.
-
-        A process that is killed can leave an incomplete last line. Its event was not acknowledged,
-        and it is removed.
-        """
-        end = 0
-        with self.path.open("rb") as stream:
-            for number, line in enumerate(stream, 1):
-                if not line.endswith(b"\n"):
-                    self._stream.truncate(end)
-                    return
-                end += len(line)
-                try:
-                    event = json.loads(line)
-                except ValueError:
-                    event = None
-                if not isinstance(event, dict):
-                    raise RankshotError(
-                        f"{self.path}:{number}: damaged: not a line of JSON; restore the file from "
-                        "a copy, or remove the line; only the decision in it is lost"
-                    )
-                yield event
-
-    def append(self, event: Event) -> None:
-        """Add an event; when this returns, it is on disk."""
-        line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
-        append_line(self._stream, line, self.path)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()

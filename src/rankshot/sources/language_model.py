@@ -16,7 +16,7 @@ from threading import Event, Lock
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from rankshot.core.errors import RankshotError, format_count, short_repr
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError, format_count
 from rankshot.core.files import append_line, require_ending
 from rankshot.core.progress import ProgressLine
 from rankshot.core.validation import (
@@ -195,10 +195,12 @@ class LanguageModel:
             object.__setattr__(self, name, number)
         # The message shows nothing of an address, which may hold a password.
         if self.base_url is not None and not re.fullmatch(r"https?://[^@?#\s]+", self.base_url):
-            raise RankshotError(
-                "base_url must be an address such as 'https://host/v1' or "
-                "'http://localhost:8080/v1', without a user, a password or a key: a key belongs "
-                f"in the environment variable {KEY_VARIABLE}"
+            raise InputError(
+                "base_url",
+                NO_VALUE,
+                "must be an address such as 'https://host/v1' or 'http://localhost:8080/v1', "
+                "without a user, a password or a key",
+                hint=f"a key belongs in the environment variable {KEY_VARIABLE}",
             )
         make_question(self.question, self.inputs)
 
@@ -306,8 +308,8 @@ class LanguageModel:
                 raise RankshotError(f"{who}: {error}{_describe_log(log)}") from None
             try:
                 ranking = parse_answer(text, question["items"], question["k"])
-            except RankshotError as error:
-                fault = str(error)
+            except InputError as error:
+                fault = error.rule
             else:
                 time = datetime.now(UTC).isoformat(timespec="seconds")
                 details = {"source": self.model, "asked": asked, "time": time}
@@ -316,10 +318,8 @@ class LanguageModel:
             prompt = RETRY_PROMPT.format(
                 prompt=first, answer=text[:MAX_QUOTE], fault=fault, k=question["k"]
             )
-        raise RankshotError(
-            f"{who}: {asked} invalid answers; the last is {short_repr(text)}: {fault}"
-            f"{_describe_log(log)}"
-        )
+        problem = f"{fault} (the last of {asked} invalid answers){_describe_log(log)}"
+        raise InputError("answer", text, problem, where=who)
 
     def _connect(self) -> Ask:
         """Return a function that asks the endpoint, by the openai client."""
@@ -424,10 +424,8 @@ class AnswerLog:
                 if record is not None and "items" in record:
                     self._rankings.setdefault(_fingerprint(record), record["ranking"])
                 elif record is None and line.strip() and not (self._tail and is_partial):
-                    raise RankshotError(
-                        f"{path}:{number}: not a line of an answer log: "
-                        f"{short_repr(line.decode(errors='replace'))}"
-                    )
+                    written, where = line.decode(errors="replace"), f"{path}, line {number}"
+                    raise InputError("log", written, "must be an answer log", where=where)
 
 
 def _parse_record(line: bytes) -> dict[str, Any] | None:

@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankshot.core.errors import (
-    RankshotError,
+    NO_VALUE,
+    InputError,
     format_count,
     join_some,
     prefix_errors,
     quote_names,
-    short_repr,
     suggest_name,
 )
 from rankshot.core.files import decode_lines, iterate_names
@@ -329,9 +329,8 @@ class ClassLabels:
             if len(rows) == 1:
                 other = name_of.setdefault(rows[0], name)
                 if other != name:
-                    raise RankshotError(
-                        f"{other!r} and {name!r} both mean the class {self.given[rows[0]]!r}"
-                    )
+                    problem = f"means the class {self.given[rows[0]]!r}, as {other!r} does"
+                    raise InputError("names", name, problem)
         return {name: self.given[row] for row, name in name_of.items()}
 
     @cached_property
@@ -399,20 +398,16 @@ def _list_labels(source: Any) -> tuple[list[Any], str]:
     if isinstance(source, (str, Path)):
         path = Path(source) / "config.json" if Path(source).is_dir() else Path(source)
         if path.name == source and not path.exists() and not path.suffix:
-            raise RankshotError(
-                f"{source!r} is neither a file nor a built-in list"
-                f"{suggest_name(source, [IMAGENET])}; the built-in list is {IMAGENET!r}"
-            )
+            problem = f"is neither a file nor a built-in list{suggest_name(source, [IMAGENET])}"
+            raise InputError("source", source, problem, hint=f"the list is {IMAGENET!r}")
         content, where = _read_structure(path), str(path)
     is_ordered = isinstance(content, Iterable) and not isinstance(content, (bytes, set, frozenset))
     labels = list(content) if is_ordered else []
     if isinstance(content, Mapping) and labels:
         labels = _list_mapping(content, where)
     if not labels:
-        raise RankshotError(
-            f"{where}: contains no labels; expected a file with one label per line, a sequence or "
-            f"a mapping of labels, not {short_repr(content)}"
-        )
+        expected = "must be a file with one label per line, a sequence or a mapping of labels"
+        raise InputError("source", content, expected, where=where)
     return labels, where
 
 
@@ -431,7 +426,7 @@ def _read_structure(path: Path) -> object:
             return ast.literal_eval(text.strip())
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             if is_json:
-                raise RankshotError(f"{path}: not JSON: {problem}") from None
+                raise InputError("source", str(path), f"is not JSON ({problem})") from None
     return [name for _, name in iterate_names(path)]
 
 
@@ -441,9 +436,8 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
         if isinstance(mapping.get(field), Mapping):
             return _list_mapping(mapping[field], f"{where}: {field}")
     if "model_type" in mapping or "architectures" in mapping:
-        raise RankshotError(
-            f"{where}: has no id2label, so the model has no class names: give a list of them"
-        )
+        problem = "has no id2label, so the model has no class names"
+        raise InputError("source", NO_VALUE, problem, where, "give a list of them")
     keys, values = list(mapping), list(mapping.values())
     if all(map(_is_index, values)) and not all(type(key) is int for key in keys):
         keys, values = values, keys
@@ -451,10 +445,9 @@ def _list_mapping(mapping: Mapping[Any, Any], where: str) -> list[Any]:
     wanted = range(len(mapping))
     if missing := [index for index in wanted if index not in label_of]:
         odd = [key for key in keys if not _is_index(key) or int(key) not in wanted]
-        raise RankshotError(
-            f"{where}: {len(mapping)} labels must have the indices 0 to {len(mapping) - 1}, each "
-            f"once; missing: {quote_names(missing, 4)}; found instead: {quote_names(odd, 4)}"
-        )
+        problem = f"must have the indices 0 to {len(mapping) - 1}, each once"
+        hint = f"missing: {quote_names(missing, 4)}"
+        raise InputError("source", odd, problem, where, hint)
     return [label_of[index] for index in wanted]
 
 
@@ -470,7 +463,7 @@ def _as_label(raw: object, number: int) -> Label:
     if isinstance(raw, int) and not isinstance(raw, bool):
         raw = str(raw)
     if not isinstance(raw, str) or not raw.strip():
-        raise RankshotError(f"label {number} must be text, not {short_repr(raw)}")
+        raise InputError("source", raw, "must be text", where=f"label {number}")
     return parse_label(str(raw).strip())
 
 
@@ -536,10 +529,13 @@ def _tell_apart(
     if len(set(found)) < len(found):
         name = Counter(found).most_common(1)[0][0]
         same = [i for i, other in enumerate(found) if other == name]
-        raise RankshotError(
-            f"{labels[same[0]].given!r} is listed more than once (names "
-            f"{' and '.join(str(i + 1) for i in same)} of {len(found)}), and nothing distinguishes "
-            "the classes: give each its own name, or its WordNet id, as in 'n02012849 crane'"
+        places = " and ".join(str(i + 1) for i in same)
+        raise InputError(
+            "source",
+            labels[same[0]].given,
+            f"is listed more than once (names {places} of {len(found)}), and nothing "
+            "distinguishes the classes",
+            hint="give each its own name, or its WordNet id, as in 'n02012849 crane'",
         )
     return tuple(found)
 
@@ -621,7 +617,7 @@ def compare_as(
     if odd := set(look_up) - {*target_names, *item_names}:
         name = min(odd)
         hint = suggest_name(name, target_names + item_names)
-        raise RankshotError(f"words to look up: no class {name!r}{hint}")
+        raise InputError("look_up", name, f"is not a class{hint}")
     words = [[look_up.get(name, name) for name in names] for names in (target_names, item_names)]
     # Each text is looked up once, also where two classes share it.
     rows, columns = ({text: i for i, text in enumerate(dict.fromkeys(some))} for some in words)
@@ -679,16 +675,16 @@ def read_look_up(path: str | Path, classes: Iterable[object]) -> dict[str, str]:
             continue
         problem = ""
         if name not in known:
-            problem = f"no class {name!r}{suggest_name(name, known)}"
+            problem = f"is not a class{suggest_name(name, known)}"
         elif name in look_up:
-            problem = f"the class {name!r} occurs twice"
+            problem = "occurs twice"
         elif not words:
-            problem = f"the class {name!r} has no words to look up"
+            problem = "has no words to look up"
         elif is_sense(words):
             with prefix_errors(where):
                 load_nouns().synset(words)
         if problem:
-            raise RankshotError(f"{where}: {problem}")
+            raise InputError("class", name, problem, where)
         look_up[name] = words
     return look_up
 
@@ -766,19 +762,18 @@ def choose_rehearsed(
     """
     names = as_names(classes, "classes")
     if isinstance(which, Iterable):
-        chosen = set(as_names(which, "the classes to rehearse"))
+        chosen = set(as_names(which, "which"))
         if odd := sorted(chosen - set(names)):
-            raise RankshotError(f"rehearse: no seen class {odd[0]!r}{suggest_name(odd[0], names)}")
+            raise InputError("which", odd[0], f"is not a seen class{suggest_name(odd[0], names)}")
         number = len(chosen)
     else:
-        number = require_whole_number("the number of rehearsed classes", which)
+        number = require_whole_number("which", which)
         seed = require_whole_number("seed", seed, least=0)
         chosen = set(shuffle_names(names, [seed, "rehearse"])[:number])
     if number > len(names) - FEWEST_RANKED:
-        raise RankshotError(
-            f"{number} of {len(names)} seen classes cannot be rehearsed: too few are left to be "
-            "ranked. Choose a third of them, and at least 5 where possible"
-        )
+        problem = f"leaves too few of {len(names)} seen classes to be ranked"
+        hint = "hold out a third of them, and at least 5 where possible"
+        raise InputError("which", number, problem, hint=hint)
     return (
         tuple(name for name in names if name in chosen),
         tuple(name for name in names if name not in chosen),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from rankshot.core.errors import RankshotError, quote_names, short_repr, suggest_name
+from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.validation import as_names, require_whole_number, shuffle_names
 
 LIST_LENGTH = 15
@@ -127,14 +127,15 @@ def make_question(
         return question
     text, order, usual = TEXTS.get(question, (question, None, ""))
     if question == "contrast" and len(classes) == 1:
-        raise RankshotError(
-            f"the question 'contrast' compares new classes, but there is only {classes[0]!r}"
+        raise InputError(
+            "question", question, f"compares new classes, but there is only {classes[0]!r}"
         )
     if order is None and "{" not in text:
-        raise RankshotError(
-            f"no question {short_repr(question)}{suggest_name(question, TEXTS)}; give one of "
-            f"{quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
+        problem = f"is not a question{suggest_name(question, TEXTS)}"
+        hint = (
+            f"give one of {quote_names(TEXTS)}, or a template with {{target}}, {{items}} and {{k}}"
         )
+        raise InputError("question", question, problem, hint=hint)
     whole = text if order is None else ONE_LIST.format(text=text, order=order)
     problem = ""
     if ("{inputs}" in text) != bool(inputs or usual):
@@ -151,7 +152,7 @@ def make_question(
     if lacking:
         problem = f"lacks {' and '.join(lacking)}"
     if problem:
-        raise RankshotError(f"question: the template {problem}; a literal brace is written twice")
+        raise InputError("question", question, problem, hint="a literal brace is written twice")
     return Question(whole, None if order is None else text, order)
 
 
@@ -246,11 +247,11 @@ def make_prompts(
         is_again = wanted is targets
         limit = max_tokens or max(MAX_TOKENS, 2 * (fixed + most) if is_again else 0)
         if most > limit - fixed:
-            raise RankshotError(
-                f"a prompt with {len(names):,} seen classes, and its answer, has about "
-                f"{fixed + most:,} tokens; the limit is {limit:,} (max_tokens). Give fewer seen "
-                "classes, for example those that WordNet ranks first, or raise the limit if the "
-                "model accepts it"
+            raise InputError(
+                "max_tokens",
+                limit,
+                f"must be {fixed + most:,} or more for {len(names):,} seen classes",
+                hint="give fewer seen classes, or raise the limit if the model accepts it",
             )
         # As few prompts as possible, of about the same length.
         count = max(count_tokens(some) // (limit - fixed), 1)

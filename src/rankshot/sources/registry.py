@@ -6,14 +6,13 @@ Importing this module loads no source.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from rankshot import sources
-from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.core.errors import InputError, suggest_name
 
 if TYPE_CHECKING:
     from rankshot.ranking.rankings import Rankings
@@ -81,11 +80,7 @@ KINDS = {
     "vectors": Kind(
         "vectors:FILE", "file", open=lambda file, _: sources.WordVectors.from_file(file)
     ),
-    "corpus": Kind(
-        "corpus:FILE",
-        "file",
-        open=lambda file, _: sources.Corpus(file, verbose=sys.stderr.isatty()),
-    ),
+    "corpus": Kind("corpus:FILE", "file", open=lambda file, _: sources.Corpus(file)),
     "table": Kind(
         "table:FILE (similarities as CSV or Parquet)",
         "file",
@@ -140,14 +135,13 @@ def parse_source(text: str) -> Spec:
     """Return a source that a user named, such as ``vectors:FILE``."""
     name, colon, detail = text.partition(":")
     if name not in KINDS:
-        raise RankshotError(
-            f"no source {name!r}{suggest_name(name, KINDS)}; the sources are {', '.join(KINDS)}"
-        )
+        problem = f"is not a source{suggest_name(name, KINDS)}"
+        raise InputError("source", text, problem, hint=f"the sources are {', '.join(KINDS)}")
     needs, default = KINDS[name].needs, KINDS[name].default
     if needs and not detail and (colon or default is None):
-        raise RankshotError(f"source {name!r} needs a {needs}, as in {name}:{needs.upper()}")
+        raise InputError("source", text, f"needs a {needs}, as in {name}:{needs.upper()}")
     if colon and not needs:
-        raise RankshotError(f"source {name!r} takes no file or name; it was given as {text!r}")
+        raise InputError("source", text, f"must be {name!r} alone")
     return Spec(name, detail)
 
 

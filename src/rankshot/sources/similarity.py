@@ -9,12 +9,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr, suggest_name
+from rankshot.core.errors import (
+    InputError,
+    RankshotError,
+    prefix_errors,
+    quote_names,
+    suggest_name,
+)
 from rankshot.core.files import require_ending
 from rankshot.core.tables import (
     TABLE_ENDINGS,
     Rule,
-    open_parquet,
     open_writer,
     read_columns,
     read_table,
@@ -23,8 +28,6 @@ from rankshot.core.validation import as_names
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
-MAX_CELLS = 2**28
-"""Cells in a table of a file."""
 TARGET = "target"
 """The name of the column that holds the targets."""
 RULE = Rule("similarities must be finite numbers, or empty where unknown", allow_missing=True)
@@ -80,15 +83,13 @@ class Similarity:
         except (TypeError, ValueError):
             table = np.empty(0)
         if table.shape != shape:
-            raise RankshotError(
-                f"{shape[0]} targets and {shape[1]} items need a table of numbers of that shape, "
-                f"not {short_repr(values)}"
+            raise InputError(
+                "values", values, f"must be a table of {shape[0]} x {shape[1]} numbers"
             )
         if np.isinf(table).any():
             row, column = np.argwhere(np.isinf(table))[0]
-            raise RankshotError(
-                f"the similarity of {target_names[row]!r} and {item_names[column]!r} is infinite"
-            )
+            where = f"{target_names[row]!r} and {item_names[column]!r}"
+            raise InputError("values", table[row, column], "must be finite", where=where)
         table.flags.writeable = False
         fields = {"values": table, "targets": target_names, "items": item_names}
         for name, value in (fields | {"source": source, "notes": tuple(notes)}).items():
@@ -140,13 +141,12 @@ class Similarity:
 
     def select(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the rows and columns of the given names, in the given order."""
-        wanted = as_names(targets, "targets"), as_names(items)
-        for names, known in zip(wanted, (self.targets, self.items), strict=True):
+        wanted = {"targets": as_names(targets, "targets"), "items": as_names(items)}
+        for (kind, names), known in zip(wanted.items(), (self.targets, self.items), strict=True):
             if absent := [name for name in names if name not in known]:
-                raise RankshotError(
-                    f"no {absent[0]!r} in the table{suggest_name(absent[0], known)}"
-                )
-        return self.reindex(*wanted)
+                hint = suggest_name(absent[0], known)
+                raise InputError(kind, absent[0], f"is not in the table{hint}")
+        return self.reindex(**wanted)
 
     def reindex(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
         """Return the rows and columns of the given names; names not in the table get NaN."""
@@ -240,7 +240,7 @@ def _merge_tables(
     tables: Sequence[Similarity], name: str, transform: Callable[[Floats], Floats]
 ) -> Similarity:
     if not isinstance(tables, Sequence) or not tables:
-        raise RankshotError(f"the {name} needs a list of Similarity tables, at least one")
+        raise InputError("tables", tables, "must be a list of Similarity tables, at least one")
     first = tables[0]
     values = np.stack(
         [transform(table.select(first.targets, first.items).rescale().values) for table in tables]
@@ -264,7 +264,7 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     path : str or Path
         In CSV, the first line names the items and the first column holds the targets (its own
         heading does not matter). In Parquet, the targets are the column ``target`` or, without
-        one, the only column of text. An empty cell means that the similarity is unknown.
+        one, the first column. An empty cell means that the similarity is unknown.
     source : str, optional
         The name of the source; by default the file's name without its extension.
 
@@ -282,40 +282,16 @@ def read_similarity(path: str | Path, source: str | None = None) -> Similarity:
     """
     path = Path(path)
     require_ending(path, TABLE_ENDINGS)
-    columns, n_rows = read_columns(path)
-    place = 0
-    if path.suffix == ".parquet":
-        with open_parquet(path) as file:
-            kinds = [str(kind) for kind in file.schema_arrow.types]
-        texts = [j for j, kind in enumerate(kinds) if "string" in kind]
-        place = columns.index(TARGET) if TARGET in columns else texts[0] if len(texts) == 1 else -1
+    columns, _ = read_columns(path)
+    place = columns.index(TARGET) if path.suffix == ".parquet" and TARGET in columns else 0
     others = [j for j in range(len(columns)) if j != place]
-    if place < 0 or not others:
-        raise RankshotError(
-            f"{path}: the columns must be the targets and the items, not {quote_names(columns)}; "
-            f"in Parquet the targets are {TARGET!r} or the only column of text"
-        )
-    refuse_huge_table(path, n_rows or 0, len(columns))
     table = read_table(path, [place], others, rule=RULE)
     # Spreadsheets write lines without anything for empty rows.
     is_used = np.array(table.texts[0], bool) | ~np.isnan(table.numbers).all(axis=1)
-    targets: dict[str, int] = {}
-    for row in np.flatnonzero(is_used).tolist():
-        name = table.texts[0][row]
-        if not name or name in targets:
-            problem = f"the target {short_repr(name)} occurs twice" if name else "no target"
-            raise RankshotError(f"{table.where(row)}: {problem}")
-        targets[name] = row
-    items = [columns[j] for j in others]
+    targets = [table.texts[0][row] for row in np.flatnonzero(is_used)]
     with prefix_errors(path):
-        return Similarity(table.numbers[is_used], targets, items, source or path.stem)
-
-
-def refuse_huge_table(path: Path, n_rows: int, n_columns: int) -> None:
-    """Refuse what a small file can claim before memory is taken for it."""
-    if n_rows * n_columns > MAX_CELLS:
-        raise RankshotError(
-            f"{path}: {n_rows} rows of {n_columns} columns, too many to fit in memory"
+        return Similarity(
+            table.numbers[is_used], targets, [columns[j] for j in others], source or path.stem
         )
 
 

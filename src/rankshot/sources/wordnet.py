@@ -39,7 +39,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
+from rankshot.core.errors import InputError, quote_names, suggest_name
 from rankshot.core.files import replace_file
 from rankshot.core.tables import open_csv_writer
 from rankshot.core.validation import as_names, require_choice
@@ -119,10 +119,10 @@ class WordNet:
         """
         found, unknown = self._choose(as_names(names, "names"))
         if unknown:
-            nouns, shown = load_nouns(), list(unknown.items())[:UNKNOWN_SHOWN]
-            some = "; ".join(f"{error}{nouns.hint(name)}" for name, error in shown)
-            more = f"; and {len(unknown) - len(shown)} more" if len(unknown) > len(shown) else ""
-            raise RankshotError(f"{some}{more}. Pin such a name to the sense of another word")
+            problem = f"is not a noun in WordNet{load_nouns().hint(unknown[0])}"
+            others = f"nor are {quote_names(unknown[1:], UNKNOWN_SHOWN)}; " if unknown[1:] else ""
+            hint = f"{others}pin such a name to the sense of another word"
+            raise InputError("names", unknown[0], problem, hint=hint)
         return found
 
     def similarity(self, targets: Iterable[object], items: Iterable[object]) -> Similarity:
@@ -135,10 +135,8 @@ class WordNet:
         target_names, item_names = as_names(targets, "targets"), as_names(items)
         for name in self.pins:
             if name not in target_names and name not in item_names:
-                raise RankshotError(
-                    f"{name!r} is pinned, but is neither a target nor an item"
-                    f"{suggest_name(name, target_names + item_names)}"
-                )
+                hint = suggest_name(name, target_names + item_names)
+                raise InputError("senses", name, f"is neither a target nor an item{hint}")
         senses, _ = self._choose(tuple(dict.fromkeys(target_names + item_names)))
         rows, columns = (
             [i for i, name in enumerate(names) if name in senses]
@@ -156,17 +154,17 @@ class WordNet:
         notes += [sense.note for sense in senses.values() if sense.note]
         return Similarity(values, target_names, item_names, f"wordnet-{self.measure}", notes)
 
-    def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], dict[str, UnknownNounError]]:
-        """Return the senses of the known names, and what is wrong with the others."""
+    def _choose(self, names: Sequence[str]) -> tuple[dict[str, Sense], list[str]]:
+        """Return the senses of the known names, and the unknown names."""
         nouns = load_nouns()
         options: list[SenseCandidates] = []
-        unknown: dict[str, UnknownNounError] = {}
+        unknown: list[str] = []
         for name in names:
-            try:
-                found = find_candidates(nouns, name, self.pins.get(name))
+            found = find_candidates(nouns, name, self.pins.get(name))
+            if found is None:
+                unknown.append(name)
+            else:
                 options.append(_prefer_first_words(nouns, found))
-            except UnknownNounError as error:
-                unknown[name] = error
         chosen = choose_senses(nouns, options) if options else []
         senses = {}
         for option, posterior in zip(options, chosen, strict=True):
@@ -268,10 +266,6 @@ def make_sense(nouns: Nouns, synset: int, probability: float) -> Sense:
 # ---- The possible senses of a name
 
 
-class UnknownNounError(RankshotError):
-    """WordNet has no noun for a name."""
-
-
 @dataclass(frozen=True)
 class SenseCandidate:
     """A possible sense of a name.
@@ -303,8 +297,11 @@ class SenseCandidates:
         return tuple(candidate.synset for candidate in self.candidates)
 
 
-def find_candidates(nouns: Nouns, name: str, pin: str | None = None) -> SenseCandidates:
-    """Look up a name: as the sense that it is pinned to, as a sense, synonyms, or a noun."""
+def find_candidates(nouns: Nouns, name: str, pin: str | None = None) -> SenseCandidates | None:
+    """Look up a name: as the sense that it is pinned to, as a sense, synonyms, or a noun.
+
+    None if WordNet has no noun for it.
+    """
     if pin is not None or is_sense(name):
         only = SenseCandidate(nouns.synset(name if pin is None else pin))
         return SenseCandidates(name, (only,), None, is_pinned=True)
@@ -321,7 +318,7 @@ def _prefer_first_words(nouns: Nouns, found: SenseCandidates) -> SenseCandidates
     return replace(found, candidates=first) if is_compound and first else found
 
 
-def _find_synonyms(nouns: Nouns, name: str) -> SenseCandidates:
+def _find_synonyms(nouns: Nouns, name: str) -> SenseCandidates | None:
     """Return the synsets that have the most of these words."""
     words = [word.strip() for word in name.split(",") if word.strip()]
     spellings = {word: lemmas for word in words if (lemmas := nouns.spellings(word))}
@@ -339,7 +336,7 @@ def _find_synonyms(nouns: Nouns, name: str) -> SenseCandidates:
     return _collect(nouns, name, lemmas, most, note)
 
 
-def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
+def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates | None:
     """Look up a text as the noun of a name: as it is, in the singular, or by its head.
 
     "maple tree" is not in WordNet, but a maple is a kind of tree. "aquarium fish" is not in
@@ -352,10 +349,7 @@ def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
             note = None if other == name else f"{name!r} was looked up as {lemmas[0]!r}"
             return _collect(nouns, name, lemmas, note=note)
     if qualified := _QUALIFIED.fullmatch(text):
-        found = _find_noun(nouns, name, qualified[1])
-        kinds = _find_kinds(nouns, found.synsets, nouns.spellings(qualified[2]))
-        kept = tuple(c for c in found.candidates if c.synset in kinds)
-        return replace(found, candidates=kept, note=None) if kept else found
+        return _find_qualified(nouns, name, qualified[1], qualified[2])
     if numbered := _NUMBERED.fullmatch(text):
         return _find_noun(nouns, name, numbered[1])
     if len(words) > 1:
@@ -368,7 +362,15 @@ def _find_noun(nouns: Nouns, name: str, text: str) -> SenseCandidates:
                     return _collect(nouns, name, lemmas, kinds, note)
                 note = f"{name!r} was looked up as its head noun, {heads[0]!r}"
                 return _collect(nouns, name, heads, note=note)
-    raise UnknownNounError(f"WordNet has no noun {name!r}")
+    return None
+
+
+def _find_qualified(nouns: Nouns, name: str, text: str, kind: str) -> SenseCandidates | None:
+    """Look up a noun, and keep its senses of a kind, if there are any."""
+    found = _find_noun(nouns, name, text)
+    kinds = _find_kinds(nouns, found.synsets if found else (), nouns.spellings(kind))
+    kept = tuple(c for c in found.candidates if c.synset in kinds) if found else ()
+    return replace(found, candidates=kept, note=None) if found and kept else found
 
 
 def _find_kinds(nouns: Nouns, synsets: Iterable[int], kinds: Iterable[str]) -> list[int]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import InputError
 from rankshot.ranking.construction import row_starts
 
 Ints = NDArray[np.int64]
@@ -161,7 +161,7 @@ class Nouns:
             return self._by_offset[int(name[1:])]
         else:
             problem = "is not the id of a noun in WordNet 3.0"
-        raise RankshotError(f"{short_repr(name)} {problem}")
+        raise InputError("sense", name, problem)
 
     def id(self, synset: int) -> str:
         """Return the id of a synset, such as ``n02128925``."""
@@ -201,6 +201,8 @@ def is_sense(text: object) -> bool:
 
 # ---- Spelling
 
+LONGEST_NAME = 80
+"""Letters of a name that is corrected: the time grows with their square."""
 MAX_SPELLINGS = 100
 """How many combinations of corrected words are tried for one name."""
 _NUMBER = re.compile(r"[-_+\s]*(\d+|\(\d+\))$")
@@ -213,7 +215,7 @@ def suggest_noun(nouns: Nouns, name: str, near_to: Sequence[int] = ()) -> str | 
     returned. A number at the end of the name is ignored. Senses, ids and synonyms separated by
     commas are not words to correct.
     """
-    if is_sense(name) or "," in name or _is_noun(nouns, name):
+    if len(name) > LONGEST_NAME or is_sense(name) or "," in name or _is_noun(nouns, name):
         return None
     words = [word for word in re.split(r"[-_+\s]+", _NUMBER.sub("", name.lower())) if word]
     text = "_".join(words)

@@ -15,7 +15,6 @@ import time
 import traceback
 from contextlib import suppress
 from importlib.resources import files
-from ipaddress import ip_address
 from threading import Lock
 from typing import NamedTuple
 
@@ -155,14 +154,6 @@ def open_port(host: str, port: int) -> socket.socket:
     except OSError as error:
         problem = f"cannot listen on {host}:{port} ({error.strerror})"
         raise RankshotError(f"{problem}; give another port with --port") from None
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached only from this machine."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def find_network_address() -> str | None:

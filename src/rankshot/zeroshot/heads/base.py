@@ -256,7 +256,7 @@ class BaseHead(ABC):
             from rankshot.zeroshot.torch_head import TorchHead  # noqa: PLC0415
         except ImportError as error:
             raise RankshotError(
-                f"to_torch needs {error.name}: pip install torch 'rankshot[arrays]'"
+                f"to_torch needs {error.name}: pip install torch array-api-compat"
             ) from None
         return TorchHead(self, kind)
 

@@ -1,0 +1,111 @@
+"""Run a command of cyclopts: bad input ends it with one message and exit status 2."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import io
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from errno import ENOSPC
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn, get_type_hints
+
+from cyclopts import App, CycloptsError, Parameter
+
+from rankshot.core.errors import InputError, RankshotError, suggest_name
+
+
+def make_app(name: str, about: str, version: str, commands: Mapping[str, str]) -> App:
+    """App whose commands are functions, named by ``module:function`` and imported when they run.
+
+    Options and their help come from the signature and the numpydoc docstring of each function.
+    """
+    app = App(
+        name=name,
+        help=about,
+        version=f"{name} {version}",
+        help_format="plaintext",
+        help_formatter="plain",
+        default_parameter=Parameter(negative=()),
+    )
+    for command, place in commands.items():
+        app.command(place, name=command)
+    return app
+
+
+def run(app: App, words: Sequence[str] | None = None) -> None:
+    """Run the command that the words name; by default those that the process was started with.
+
+    An `InputError` about a parameter is shown with the option of that name.
+    """
+    # Characters that the terminal cannot show are written as escapes, as in error messages.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    # SIGTERM, as sent by a time limit, cleans up temporary files as Ctrl-C does.
+    signal.signal(signal.SIGTERM, _exit_on_signal)
+    command: Callable[..., object] | None = None
+    try:
+        command, bound, _ = app.parse_args(
+            sys.argv[1:] if words is None else words, print_error=False, exit_on_error=False
+        )
+        command(*bound.args, **bound.kwargs)
+    except CycloptsError as error:
+        fail(app, str(error))
+    except InputError as error:
+        fail(app, error.format(_name_option(error.parameter, command)))
+    except RankshotError as error:
+        fail(app, str(error))
+    except IsADirectoryError as error:
+        fail(app, f"{error.filename}: is a folder; a file is expected")
+    except OSError as error:
+        # Files that are written have names: this is the output, as of `rankshot ... > FILE`.
+        where = error.filename or ("standard output" if error.errno == ENOSPC else "")
+        hint = _suggest_file(where) if isinstance(error, FileNotFoundError) else ""
+        fail(app, f"{where}: {error.strerror}{hint}" if where else str(error))
+    except KeyboardInterrupt:
+        raise SystemExit(128 + signal.SIGINT) from None
+
+
+def fail(app: App, text: str) -> NoReturn:
+    """Print an error message and exit with status 2."""
+    app.error_console.print(
+        f"{app.name[0]}: {text}", style="red", highlight=False, markup=False, soft_wrap=True
+    )
+    raise SystemExit(2)
+
+
+def _name_option(parameter: str, command: Callable[..., object] | None) -> str:
+    """Option of a parameter, or the parameter itself if the command has no such option."""
+    options = {} if command is None else dict(_list_options(command))
+    return options.get(parameter, parameter)
+
+
+def _list_options(command: Callable[..., object]) -> Iterator[tuple[str, str]]:
+    """Yield each parameter of a command, the fields of its dataclasses included, and its option."""
+    hints = get_type_hints(command)
+    for name, parameter in inspect.signature(command).parameters.items():
+        if dataclasses.is_dataclass(hint := hints.get(name)):
+            yield from ((one.name, _spell(one.name)) for one in dataclasses.fields(hint))
+        elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+            yield name, _spell(name)
+
+
+def _spell(name: str) -> str:
+    return f"--{name.strip('_').replace('_', '-')}"
+
+
+def _suggest_file(name: Any) -> str:
+    """Hint at a file whose name is similar, in the same folder."""
+    path = Path(os.fsdecode(name))
+    with suppress(OSError):
+        return suggest_name(path.name, [file.name for file in path.parent.iterdir()])
+    return ""
+
+
+def _exit_on_signal(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)

@@ -1,0 +1,644 @@
+"""Jobs: a map from files to files, in this process, in many processes, or on a cluster.
+
+A task reads one part of the input and writes one Parquet file, beside its target, which is then
+renamed. The footer of that file has the *key* of the part: the name, size and time of its input,
+and the settings of the job. If a job is interrupted, the same call does the parts that have no
+output with the right key.
+
+Recovery, retries and scheduling are those of the executor: any `concurrent.futures.Executor`, such
+as ``dask.distributed.Client(...).get_executor()`` for a cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from hashlib import sha256
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from rankshot.core.errors import OutputError, RankshotError, quote_names
+from rankshot.core.files import has_pattern, remove_leftovers, replace_path
+from rankshot.core.tables import TABLE_ENDINGS, open_parquet
+from rankshot.core.validation import require_choice, require_number, require_whole_number
+from rankshot.zeroshot.decide import REJECTED
+from rankshot.zeroshot.files.predictions import classify_to_file
+from rankshot.zeroshot.files.score_tables import (
+    AUTO,
+    LOGITS,
+    PROBABILITIES,
+    SCORE_TYPES,
+    guess_score_type,
+    name_by_columns,
+    open_scores,
+    require_score_type,
+)
+from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.plan import load_head
+
+__all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
+ENDING = ".parquet"
+ON_ERROR = ("stop", "skip")
+KEY, SETTINGS, SUMMARY = "rankshot.input", "rankshot.settings", "rankshot.summary"
+"""The keys in the footer of an output part."""
+SMALL_BYTES = 2**28
+"""One process classifies less than this before others have started: two took three times its CPU
+for 270,000 rows of 100 scores."""
+
+Task = Callable[[Any, Path, dict[str, str]], None]
+"""Reads the source of a part and writes a Parquet file whose footer has the metadata. The task may
+add a JSON object, ``metadata[SUMMARY]``, which the job collects."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the input of a job.
+
+    Attributes
+    ----------
+    name : str
+        The name of its output, without an ending; may have folders, as in ``may/a``.
+    source : object
+        What the task reads: usually the path of a file.
+    version : str
+        Changes with the source, such as the size and the time of the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from rankshot.jobs import Part
+    >>> Part("may", Path("scores/may.csv"), "1").name
+    'may'
+    """
+
+    name: str
+    source: Any
+    version: str
+
+
+@dataclass
+class JobRun:
+    """The state of a job, and its results.
+
+    Attributes
+    ----------
+    n_parts : int
+        The number of parts of the input.
+    n_done, n_kept : int
+        The number of parts processed in this run, and finished in earlier runs.
+    summaries : dict
+        What the tasks say of the finished parts, by the names of the parts.
+    failed : list of (str, str)
+        With ``on_error="skip"``, the parts without output, and the reasons.
+    n_new_rows : int
+        The rows processed in this run.
+    elapsed : float
+        The time since the job began, in seconds.
+
+    Examples
+    --------
+    >>> from rankshot.jobs import JobRun
+    >>> run = JobRun(n_parts=2, summaries={"may": {"n_rows": 5, "counts": {"cat": 5}}})
+    >>> run.n_rows, run.counts
+    (5, Counter({'cat': 5}))
+    """
+
+    n_parts: int
+    n_done: int = 0
+    n_kept: int = 0
+    summaries: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+    n_new_rows: int = 0
+    elapsed: float = 0.0
+
+    @property
+    def n_rows(self) -> int:
+        """The rows of all finished parts."""
+        return sum(summary.get("n_rows", 0) for summary in self.summaries.values())
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The sum of the tasks' counts, such as the inputs per class."""
+        total: Counter[str] = Counter()
+        for summary in self.summaries.values():
+            total.update(summary.get("counts", {}))
+        return total
+
+
+Progress = Callable[[JobRun], None]
+
+
+def map_files(
+    task: Task,
+    parts: Sequence[Part],
+    output: str | Path,
+    settings: Mapping[str, object],
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    overwrite: bool = False,
+    on_error: str = "stop",
+    progress: Progress | None = None,
+) -> JobRun:
+    """Run a task for each part that is not finished, and write a folder of Parquet files.
+
+    Parameters
+    ----------
+    task : callable
+        Called as ``task(part.source, target, metadata)``. With processes or a cluster, it must be
+        picklable: a function of a module, perhaps in `functools.partial`.
+    parts : sequence of Part
+        The input, such as from `list_parts`.
+    output : str or Path
+        The folder to write. Files of another job in it are refused.
+    settings : mapping
+        What the output depends on beside the input, as JSON: with other settings, it is another
+        job.
+    executor : concurrent.futures.Executor, optional
+        Runs the tasks; it is not closed. On a cluster, its machines share the folders.
+    workers : int, optional
+        Instead of an executor, the number of local processes; one is this process. By default, as
+        many as there are cores. A script that starts processes must be guarded by
+        ``if __name__ == "__main__"``.
+    overwrite : bool
+        Start over: replace all output in the folder, also that of another job.
+    on_error : {"stop", "skip"}
+        What to do if a part fails: raise the error, or continue and collect it in ``failed``.
+    progress : callable, optional
+        Called with the `JobRun` after each part, instead of a progress bar.
+
+    Returns
+    -------
+    JobRun
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> from rankshot.jobs import list_parts, map_files
+    >>> def count_lines(source, target, metadata):
+    ...     n = len(source.read_text().splitlines())
+    ...     table = pa.table({"lines": [n]})
+    ...     pq.write_table(table.replace_schema_metadata(metadata), target)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.txt").write_text("one" + chr(10) + "two")
+    ...     parts = list_parts(folder, [".txt"])
+    ...     run = map_files(count_lines, parts, folder + "-out", {}, workers=1)
+    ...     again = map_files(count_lines, parts, folder + "-out", {}, workers=1)
+    >>> run.n_done, again.n_done, again.n_kept
+    (1, 0, 1)
+    """
+    require_choice("on_error", on_error, ON_ERROR)
+    if workers is not None:
+        require_whole_number("workers", workers)
+    folder, begin = Path(output), monotonic()
+    text = json.dumps(settings, sort_keys=True)
+    run = JobRun(len(parts))
+    todo = _find_unfinished(folder, parts, text, run, overwrite=overwrite)
+    run_one = partial(_run_part, task)
+    calls = [(part, _target(folder, part), _metadata(part, text)) for part in todo]
+    # None: hidden unless standard error is a terminal.
+    is_silent = None if progress is None else True
+    with (
+        tqdm(total=len(parts), initial=run.n_kept, unit="part", disable=is_silent) as bar,
+        _choose_executor(executor, workers, len(todo)) as pool,
+    ):
+        for part, outcome in _run_all(pool, run_one, calls):
+            try:
+                summary = outcome()
+            except BrokenExecutor as error:
+                raise RankshotError(
+                    f"{output}: a worker process ended without a result ({error}); it may lack "
+                    "memory. The same call continues with the parts that are not finished"
+                ) from None
+            except OutputError:
+                raise
+            except Exception as error:
+                if on_error == "stop":
+                    raise
+                is_ours = isinstance(error, RankshotError)
+                reason = str(error) if is_ours else f"{type(error).__name__}: {error}"
+                run.failed.append((part.name, reason))
+            else:
+                run.summaries[part.name] = summary
+                run.n_done += 1
+                run.n_new_rows += summary.get("n_rows", 0)
+            run.elapsed = monotonic() - begin
+            bar.update()
+            if progress is not None:
+                progress(run)
+    run.failed.sort()
+    run.elapsed = monotonic() - begin
+    return run
+
+
+def _run_part(task: Task, part: Part, target: Path, metadata: dict[str, str]) -> dict[str, Any]:
+    """Write one part; runs in the worker."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replace_path(target) as temporary:
+        task(part.source, temporary, metadata)
+    summary: dict[str, Any] = json.loads(metadata.get(SUMMARY, "{}"))
+    return summary
+
+
+def _run_all(
+    pool: Executor | None,
+    run_one: Callable[..., Any],
+    calls: Sequence[tuple[Part, Path, dict[str, str]]],
+) -> Iterator[tuple[Part, Callable[[], dict[str, Any]]]]:
+    """Yield each part when it is done, with a function that returns or raises the outcome."""
+    if pool is None:
+        for call in calls:
+            yield call[0], partial(run_one, *call)
+        return
+    futures = {pool.submit(run_one, *call): call[0] for call in calls}
+    try:
+        for future in as_completed(futures):
+            yield futures[future], future.result
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+@contextmanager
+def _choose_executor(
+    executor: Executor | None, workers: int | None, n_parts: int
+) -> Iterator[Executor | None]:
+    """Yield the executor; a pool of processes that ends with the block; or None: this process."""
+    n = min(workers or cpu_count(), n_parts)
+    if executor is not None or n <= 1:
+        yield executor
+        return
+    threads = max(1, cpu_count() // n)
+    with ProcessPoolExecutor(
+        n, get_context("spawn"), initializer=_start_worker, initargs=(threads,)
+    ) as pool:
+        yield pool
+
+
+def _start_worker(n_threads: int) -> None:
+    threadpool_limits(n_threads)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker if the process that started it is killed."""
+    if (parent := parent_process()) is not None:
+        parent.join()
+        os._exit(1)
+
+
+# -------------------------------------------------------------------- the output folder
+
+
+def _target(folder: Path, part: Part) -> Path:
+    return folder / f"{part.name}{ENDING}"
+
+
+def _metadata(part: Part, settings: str) -> dict[str, str]:
+    return {KEY: f"{part.name} {part.version}", SETTINGS: settings}
+
+
+def _find_unfinished(
+    folder: Path, parts: Sequence[Part], settings: str, run: JobRun, *, overwrite: bool
+) -> list[Part]:
+    """Add the finished parts to the run and return the others; refuse the output of another job.
+
+    Outputs of parts that no longer exist are removed.
+    """
+    part_of = {_target(folder, part): part for part in parts}
+    kept = list_outputs(folder)
+    foreign = [path for path, footer in kept.items() if footer.get(SETTINGS) != settings]
+    if foreign and not overwrite:
+        raise RankshotError(f"{folder}: {_describe_difference(kept[foreign[0]], settings)}")
+    todo = []
+    for target, part in part_of.items():
+        footer = kept.get(target, {})
+        if not overwrite and _metadata(part, settings).items() <= footer.items():
+            run.summaries[part.name] = json.loads(footer.get(SUMMARY, "{}"))
+            run.n_kept += 1
+        else:
+            todo.append(part)
+    for path in kept.keys() - part_of.keys():
+        path.unlink()
+    for subfolder in {folder, *(target.parent for target in part_of)}:
+        if subfolder.is_dir():
+            remove_leftovers(subfolder)
+    return todo
+
+
+def list_outputs(folder: Path) -> dict[Path, dict[str, str]]:
+    """Return the footers of a job's output, by file; raise for files that no job has written."""
+    kept = {}
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if path.is_dir() or not _is_visible(path.relative_to(folder)):
+            continue
+        footer = read_footer(path)
+        if footer is None or SETTINGS not in footer:
+            raise RankshotError(
+                f"{folder}: is not empty ({path.name!r}), and was not written by a job; give "
+                "another output, or remove what is there"
+            )
+        kept[path] = footer
+    return kept
+
+
+def read_footer(path: Path) -> dict[str, str] | None:
+    """Return our metadata in a Parquet file; None if the file is damaged or of another kind."""
+    try:
+        with open_parquet(path) as file:
+            pairs = file.metadata.metadata or {}
+    except RankshotError:
+        return None
+    return {
+        key.decode(): value.decode() for key, value in pairs.items() if key.startswith(b"rankshot")
+    }
+
+
+def _describe_difference(footer: Mapping[str, str], settings: str) -> str:
+    before, now = json.loads(footer[SETTINGS]), json.loads(settings)
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    return (
+        f"has the output of another job (other {', '.join(names)}); give another output, or "
+        "overwrite=True"
+    )
+
+
+# -------------------------------------------------------------------- the parts
+
+
+def list_parts(dataset: str | Path, endings: Iterable[str] = TABLE_ENDINGS) -> list[Part]:
+    """Return the files of a folder with all its subfolders, of a pattern, or a single file.
+
+    Parameters
+    ----------
+    dataset : str or Path
+        The folder, pattern or file.
+    endings : iterable of str
+        How the names of parts end.
+
+    Returns
+    -------
+    list of Part
+        Sorted by name; names that begin with ``_`` or ``.`` are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.jobs import list_parts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("may.csv", "june.csv", "_notes.csv"):
+    ...         _ = Path(folder, name).write_text("a,b")
+    ...     [part.name for part in list_parts(folder)]
+    ['june', 'may']
+    """
+    endings, text = tuple(endings), str(dataset)
+    if has_pattern(text):
+        root = Path(text)
+        while any(has_pattern(str(step)) for step in (root, *root.parents)):
+            root = root.parent
+        found = [path for path in root.glob(str(Path(text).relative_to(root))) if path.is_file()]
+    elif Path(text).is_dir():
+        root = Path(text)
+        found = [Path(place, name) for place, _, names in os.walk(root) for name in names]
+    elif Path(text).is_file():
+        root, found = Path(text).parent, [Path(text)]
+    else:
+        raise RankshotError(f"{dataset}: no such file or folder")
+    found = sorted(path for path in found if _is_visible(path.relative_to(root)))
+    paths = [path for path in found if path.name.endswith(endings)]
+    if not paths:
+        there = f"; there is {quote_names([path.name for path in found], 3)}" if found else ""
+        raise RankshotError(f"{dataset}: no files that end in {', '.join(endings)}{there}")
+    # Parts but for the case of their ending, or because they are compressed.
+    alike = tuple(f"{ending}{more}" for ending in endings for more in ("", ".gz", ".zip", ".zst"))
+    left_out = [path for path in found if path.name.lower().endswith(alike)]
+    if missed := [path.name for path in left_out if path not in paths]:
+        raise RankshotError(
+            f"{dataset}: {quote_names(missed, 3)} would be left out, because parts end in "
+            f"{', '.join(endings)}: rename or unpack them, or move them elsewhere"
+        )
+    parts: dict[str, Part] = {}
+    for path in paths:
+        part = Part(path.relative_to(root).with_suffix("").as_posix(), path, find_version(path))
+        if (other := parts.setdefault(part.name, part)) is not part:
+            raise RankshotError(f"{path}: would get the same output file as {other.source}")
+    return list(parts.values())
+
+
+def _is_visible(path: Path) -> bool:
+    return not any(step.startswith(("_", ".")) for step in path.parts)
+
+
+def find_version(path: Path) -> str:
+    """Return the size and the time of a file."""
+    status = path.stat()
+    return f"{status.st_size}-{status.st_mtime_ns}"
+
+
+def require_outside(output: str | Path, dataset: object, parts: Sequence[Part]) -> None:
+    """Refuse an output folder inside the dataset, or with parts of it inside."""
+    folder = Path(output).resolve()
+    if folder.suffix in {*TABLE_ENDINGS, ".npz"}:
+        raise RankshotError(f"{output}: the output is a folder; give a name without an extension")
+    root = Path(str(dataset)).resolve()
+    paths = [part.source.resolve() for part in parts if isinstance(part.source, Path)]
+    is_inside = root.is_dir() and folder.is_relative_to(root)
+    if is_inside or any(path.is_relative_to(folder) for path in paths):
+        raise RankshotError(f"{output}: is the dataset itself, or inside it; give another output")
+
+
+# -------------------------------------------------------------------- classify
+
+
+def classify(
+    dataset: str | Path,
+    head: str | Path,
+    output: str | Path,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    score_type: str = AUTO,
+    reject_below: float | None = None,
+    top: int | None = None,
+    overwrite: bool = False,
+    on_error: str = "stop",
+    progress: Progress | None = None,
+) -> JobRun:
+    r"""Classify a dataset of scores: one part of predictions for each part of scores.
+
+    An interrupted job continues when the same call is made again; parts that have changed are
+    processed again.
+
+    Parameters
+    ----------
+    dataset : str or Path
+        A folder (with its subfolders) or a pattern such as ``scores/*.parquet``. Its parts are
+        tables of scores, .parquet or .csv. In a table without a column ``id``, the ids are
+        ``PART:ROW``.
+    head : str or Path
+        A fitted head, as written by ``head.save`` or ``rankshot fit``.
+    output : str or Path
+        The folder of predictions to write.
+    score_type : str
+        What the scores are, such as ``"logits"``. With ``"auto"``, it is the type that the head
+        was fitted for; if that is unknown, it is guessed from the first part.
+    reject_below : float, optional
+        Inputs for which no class reaches this probability are labelled ``rejected``.
+    top : int, optional
+        Write only this number of most probable classes per input; see `open_predictions`.
+    executor, workers, overwrite, on_error, progress
+        As for `map_files`. By default, a small dataset is classified in this process.
+
+    Returns
+    -------
+    JobRun
+        ``counts`` holds the number of rows per class.
+
+    Raises
+    ------
+    RankshotError
+        If the dataset, the head or the output is invalid.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import rankshot as rs
+    >>> from rankshot.jobs import classify
+    >>> from rankshot.zeroshot import read_predictions
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "bus"], ["bus", "leopard"]], targets=["cat", "truck"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scores = Path(folder, "scores")
+    ...     scores.mkdir()
+    ...     for month in ("may", "june"):
+    ...         _ = (scores / f"{month}.csv").write_text("leopard,bus\n2.5,-1\n0,1.5\n")
+    ...     rs.WeightedMean().fit(rankings).save(folder + "/new.rankshot")
+    ...     run = classify(scores, folder + "/new.rankshot", folder + "/out")
+    ...     ids = read_predictions(folder + "/out/may.parquet").ids
+    >>> run.n_rows, dict(run.counts), ids
+    (4, {'cat': 2, 'truck': 2}, array(['may:0', 'may:1'], dtype=object))
+    """
+    require_choice("score_type", score_type, SCORE_TYPES)
+    require_choice("on_error", on_error, ON_ERROR)
+    if reject_below is not None:
+        require_number("reject_below", reject_below, least=0, most=1)
+    if top is not None:
+        require_whole_number("top", top)
+    content = Path(head).read_bytes()
+    parts = list_parts(dataset)
+    require_outside(output, dataset, parts)
+    fitted = load_head(head)
+    if fitted.evidence_classes_:
+        raise RankshotError(f"{head}: needs evidence of each input: classify one table instead")
+    if reject_below is not None and REJECTED in fitted.classes_:
+        raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
+    settings: dict[str, Any] = {
+        "head": sha256(content).hexdigest(),
+        "score_type": _find_score_type(parts, fitted, str(head), score_type, on_error),
+        "reject_below": reject_below,
+        "top": top,
+    }
+    is_small = sum(part.source.stat().st_size for part in parts) < SMALL_BYTES
+    task = _ClassifyTask(Path(head).absolute(), is_given=score_type != AUTO, **settings)
+    return map_files(
+        task,
+        [Part(part.name, (part.name, part.source.absolute()), part.version) for part in parts],
+        output,
+        settings,
+        executor=executor,
+        workers=1 if workers is None and is_small else workers,
+        overwrite=overwrite,
+        on_error=on_error,
+        progress=progress,
+    )
+
+
+@lru_cache(maxsize=1)
+def _load_head(path: Path, content_hash: str) -> BaseHead:  # noqa: ARG001 (part of the key)
+    """Return a head, which a worker process reads once."""
+    return load_head(path)
+
+
+@dataclass(frozen=True)
+class _ClassifyTask:
+    """Writes the predictions for one table of scores."""
+
+    path: Path
+    is_given: bool
+    head: str
+    score_type: str
+    reject_below: float | None
+    top: int | None
+
+    def __call__(self, source: tuple[str, Path], target: Path, metadata: dict[str, str]) -> None:
+        name, path = source
+        table = replace(open_scores(path, allow_empty=True), score_type=self.score_type)
+        head, _ = name_by_columns(_load_head(self.path, self.head), table, str(self.path))
+
+        def check_first(values: NDArray[np.floating]) -> None:
+            """Refuse a part whose first scores do not look like those of the first part."""
+            guess = guess_score_type(values, table)
+            if not self.is_given and {guess, self.score_type} == {LOGITS, PROBABILITIES}:
+                raise RankshotError(
+                    f"{path}: the scores look like {guess}, and those of the dataset are "
+                    f"interpreted as {self.score_type}; if they are, pass score_type"
+                )
+
+        def describe(counts: Counter[str]) -> dict[str, str]:
+            metadata[SUMMARY] = json.dumps({"n_rows": counts.total(), "counts": counts})
+            return metadata
+
+        classify_to_file(
+            table,
+            head,
+            target,
+            self.reject_below,
+            self.top,
+            id_prefix=f"{name}:",
+            check_first=check_first,
+            describe=describe,
+        )
+
+
+def _find_score_type(
+    parts: Sequence[Part], head: BaseHead, origin: str, given: str, on_error: str
+) -> str:
+    """Return the type of the scores in the first part with rows, which must also fit the head."""
+    fitted = head.provenance_.get("score_type")
+    problems: list[RankshotError] = []
+    for part in parts:
+        try:
+            table = open_scores(part.source, allow_empty=True)
+            name_by_columns(head, table, origin)
+            if (first := next(table.batches(), None)) is None:
+                continue
+            if fitted is not None:
+                require_score_type(first[1].values, table, given, fitted, origin)
+                return str(fitted)
+            return guess_score_type(first[1].values, table) if given == AUTO else given
+        except RankshotError as error:
+            if on_error == "stop":
+                raise
+            problems.append(error)
+    if problems:
+        raise problems[0]
+    return str(fitted or (LOGITS if given == AUTO else given))

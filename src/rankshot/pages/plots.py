@@ -1,0 +1,525 @@
+"""Plots of rankings, worths and results, in one style."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import NO_VALUE, InputError, quote_names
+from rankshot.core.validation import require_module
+from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.zeroshot.metrics import Reliability, reliability
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from rankshot.ranking.models.plackett_luce import WorthModel
+
+Floats = NDArray[np.float64]
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+"""Okabe and Ito's colours, which colour-blind people can distinguish; the markers differ as
+well."""
+MARKERS = "osD^vP"
+LINES = ("-", "--", ":", "-.")
+MUTED, LIGHT, GRID = "#737373", "#bfbfbf", "#e5e5e5"
+NUMBER_SIZE = 7
+"""Points: the numbers in a plot."""
+WIDTH = 6.4
+"""Inches: displays whose names are at the left."""
+ROW_HEIGHT = 0.24
+"""Inches per item: names in the default font do not overlap."""
+MAX_HEIGHT = 150
+"""Inches: Matplotlib cannot draw much more."""
+MAX_LETTERS, CELL_LETTERS, TITLE_LETTERS = 32, 18, 60
+COLUMNS_SHOWN, PLACES_SHOWN = 12, 10
+"""Rankings side by side that can be read, and places of each."""
+COLUMN_WIDTH = 1.45
+"""Inches per ranking."""
+LARGEST_DISC, SMALLEST_DISC = 20.0, 4.0
+"""Diameters in points."""
+
+
+class Display:
+    """A plot on Matplotlib axes: `plot` draws what the object holds.
+
+    Attributes
+    ----------
+    ax_ : matplotlib.axes.Axes
+        Where `plot` has drawn.
+    figure_ : matplotlib.figure.Figure
+        The figure of these axes, for ``figure_.savefig("plot.png")``.
+    """
+
+    ax_: Axes
+    figure_: Figure
+
+    def __repr__(self) -> str:
+        # Not the arrays: notebooks print what a cell returns beside its plot.
+        return f"<{type(self).__name__}>"
+
+    def plot(self, ax: Axes | None = None) -> Self:
+        """Draw on ``ax``, or on a new figure; return the display."""
+        if ax is None:
+            pyplot = require_module("matplotlib.pyplot", "plots", "cli")
+            figure, ax = pyplot.subplots()
+            self._fit(figure)
+        self.ax_, self.figure_ = ax, ax.figure.figure
+        self._draw(ax)
+        return self
+
+    def _draw(self, ax: Axes) -> None:
+        """Draw on axes."""
+
+    def _measure(self) -> tuple[float, float]:
+        """Return the width and height of a new figure in inches."""
+        return WIDTH, 5.2
+
+    def _fit(self, figure: Figure) -> None:
+        width, height = self._measure()
+        if height > MAX_HEIGHT:
+            rule = f"would be {height:,.0f} inches high, and at most {MAX_HEIGHT} can be drawn"
+            raise InputError("figure", NO_VALUE, rule, hint="choose some rows, or give ax")
+        figure.set_size_inches(width, max(2.0, height))
+        figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.08)
+
+
+def choose_style(number: int) -> dict[str, Any]:
+    """Return the style of a line that differs from others in colour and in shape."""
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": LINES[number % len(LINES)],
+        "markersize": 5,
+    }
+
+
+def hide_spines(ax: Axes, *sides: str) -> None:
+    """Remove some of the lines around axes."""
+    for side in sides:
+        ax.spines[side].set_visible(False)
+
+
+def draw_intervals(ax: Axes, intervals: NDArray[Any]) -> None:
+    """Draw (estimate, low, high) of each row; rows with NaN are left out."""
+    y = range(len(intervals))
+    ax.hlines(y, *intervals[:, 1:].T, color=COLOURS[0], linewidth=1.5)
+    ax.plot(intervals[:, 0], y, MARKERS[0], color=COLOURS[0], markersize=5)
+
+
+def name_rows(ax: Axes, names: list[str]) -> None:
+    """Write names at the left, the first at the top, and draw lines only for the numbers below."""
+    ax.set_yticks(range(len(names)), [shorten(name) for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x", color=GRID)
+    ax.set_axisbelow(True)
+    hide_spines(ax, "top", "right", "left")
+
+
+def shorten(name: str, letters: int = MAX_LETTERS) -> str:
+    """Leave out the middle of a long name: names often differ at their ends."""
+    half = letters // 2
+    short = name if len(name) <= letters else f"{name[: half - 1]}…{name[-half:]}"
+    # SVG has no control characters, and text between two dollar signs would be a formula.
+    return re.sub(r"[\x00-\x1f\x7f]", " ", short).replace("$", r"\$")
+
+
+# ---- Rankings
+
+
+@dataclass(eq=False, repr=False)
+class RankingsDisplay(Display):
+    """The rankings of one target side by side, one column per ranking, best first.
+
+    Items that occur in most columns have a colour, the same in all columns. An "=" marks items that
+    are tied with their neighbours. Use `from_rankings` to make one.
+
+    Parameters
+    ----------
+    orders : list of list
+        For each ranking its items, best first; a list of items inside is a tie.
+    names : list of str
+        The names of the columns.
+    k : int
+        How many places are drawn.
+    title : str
+        What the items are ranked for, and what is left out.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger", "fox"], ["tiger", ["fox", "leopard"]]], targets="cat",
+    ...     sources=["WordNet", "survey"])
+    >>> display = rs.pages.RankingsDisplay.from_rankings(votes, "cat")
+    >>> [text.get_text() for text in display.ax_.texts]
+    ['leopard', 'tiger', 'fox', 'tiger', '= fox', '= leopard']
+    """
+
+    orders: list[list[str | list[str]]]
+    names: list[str]
+    k: int = PLACES_SHOWN
+    title: str = ""
+
+    @classmethod
+    def from_rankings(
+        cls,
+        rankings: Rankings,
+        target: str | None = None,
+        *,
+        k: int = PLACES_SHOWN,
+        ax: Axes | None = None,
+    ) -> RankingsDisplay:
+        """Draw the rankings of one target.
+
+        Parameters
+        ----------
+        rankings : Rankings
+            Each is named by its rater, or else by its source or its number. The first 12 are
+            drawn.
+        target : str, optional
+            Which rankings to draw; it can be left out if all have the same target or none.
+        k : int
+            How many places are drawn.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        rankings = require_rankings(rankings)
+        if target is None and len(rankings.target_names) > 1:
+            targets = quote_names(rankings.target_names)
+            raise InputError("target", None, f"must be one of {targets}")
+        chosen = rankings.select(target=target)
+        shown = chosen[:COLUMNS_SHOWN]
+        title = list(chosen.target_names)
+        if len(chosen) > len(shown):
+            title.append(f"the first {len(shown)} of {len(chosen):,} rankings")
+        labels = zip(shown.raters, shown.sources, shown.targets, strict=True)
+        names = [str(next(filter(None, some), row)) for row, some in enumerate(labels, 1)]
+        return cls(shown.orders(), names, k, ", ".join(title)).plot(ax)
+
+    def _measure(self) -> tuple[float, float]:
+        n_rows = max(len(_list_cells(order, self.k)) for order in self.orders)
+        width = max(4.0, 0.6 + COLUMN_WIDTH * len(self.orders))
+        return width, 0.9 + ROW_HEIGHT * n_rows
+
+    def _draw(self, ax: Axes) -> None:
+        columns = [_list_cells(order, self.k) for order in self.orders]
+        n_rows = max(map(len, columns))
+        colours = _colour_shared_items(columns)
+        for x, column in enumerate(columns):
+            for y, (item, text) in enumerate(column):
+                # The colours are light, so that the names can be read.
+                colour = colours.get(item, GRID)
+                ax.barh(y, 0.94, height=0.86, left=x - 0.47, color=colour, alpha=0.35)
+                ax.text(x, y, text, ha="center", va="center", fontsize=8)
+        names = [shorten(name, CELL_LETTERS) for name in self.names]
+        ax.set_xticks(range(len(columns)), names, fontsize=9)
+        ax.xaxis.tick_top()
+        ax.set_yticks(range(n_rows), [str(row + 1) for row in range(n_rows)])
+        ax.set_xlim(-0.5, len(columns) - 0.5)
+        ax.set_ylim(n_rows - 0.5, -0.5)
+        ax.tick_params(length=0)
+        ax.set_title(shorten(self.title, TITLE_LETTERS))
+        hide_spines(ax, "top", "right", "left", "bottom")
+
+
+def _list_cells(order: list[str | list[str]], k: int) -> list[tuple[str, str]]:
+    """Return items and their texts, at most ``k``; the last says how many of a tie are cut off."""
+    groups = [group if isinstance(group, list) else [group] for group in order]
+    cells = [
+        (item, ("= " if len(group) > 1 else "") + shorten(item, CELL_LETTERS))
+        for group in groups
+        for item in group
+    ]
+    ends = accumulate(len(group) for group in groups)
+    end = next((end for end in ends if end >= k), len(cells))
+    return cells[:k] if end <= k else [*cells[: k - 1], ("", f"= {end - k + 1:,} more")]
+
+
+def _colour_shared_items(columns: list[list[tuple[str, str]]]) -> dict[str, str]:
+    """Return the colours of the items that most columns list, but at least two."""
+    places: dict[str, list[int]] = {}
+    for column in columns:
+        for place, (item, _) in enumerate(column):
+            places.setdefault(item, []).append(place)
+    shared = [item for item in places if item and len(places[item]) > 1]
+    shared.sort(key=lambda item: (-len(places[item]), sum(places[item]), item))
+    return dict(zip(shared, COLOURS, strict=False))
+
+
+@dataclass(eq=False, repr=False)
+class WorthsDisplay(Display):
+    """The log-worths or Elo points of items, best first, with comparison intervals.
+
+    The intervals come from quasi-variances, for comparisons of two items. Grey bars at the right
+    join items of which none is clearly better than another, adjusted for all comparisons. Use
+    `from_leaderboard` or `from_model` to make one.
+
+    Parameters
+    ----------
+    items : list of str
+        The names of the rows, from top to bottom.
+    log_worths : ndarray of shape (items,)
+    intervals : ndarray of shape (items, 2), optional
+        The ends of the intervals.
+    level : float
+        Their confidence level, for the label.
+    scale : str
+        What the numbers are, for the label.
+    runs : list of tuple of int
+        The first and the last row of each grey bar.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_orders([["a", "b", "c"], ["b", "c", "a"]], weights=[3, 2])
+    >>> display = rs.pages.WorthsDisplay.from_leaderboard(rs.leaderboard(votes))
+    >>> display.ax_.get_xlabel()
+    'log-worth, with 95% comparison intervals'
+    """
+
+    items: list[str]
+    log_worths: Floats
+    intervals: Floats | None = None
+    level: float = 0.95
+    scale: str = "log-worth"
+    runs: list[tuple[int, int]] = field(default_factory=list)
+
+    @classmethod
+    def from_leaderboard(cls, leaderboard: Any, *, ax: Axes | None = None) -> WorthsDisplay:
+        """Draw the worths of a leaderboard with its comparison intervals.
+
+        Parameters
+        ----------
+        leaderboard : Leaderboard
+            From `rankshot.leaderboard`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        rows = np.array([(row.rating, row.low, row.high) for row in leaderboard])
+        scale = "Elo points" if leaderboard.scale == "elo" else leaderboard.scale
+        items = list(leaderboard.items)
+        runs = leaderboard.unclear_runs
+        return cls(items, rows[:, 0], rows[:, 1:], leaderboard.level, scale, runs).plot(ax)
+
+    @classmethod
+    def from_model(cls, model: WorthModel, *, ax: Axes | None = None) -> WorthsDisplay:
+        """Draw the worths of a fitted model, without intervals.
+
+        Parameters
+        ----------
+        model : PlackettLuce or DavidsonLuce
+            The fitted model.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> model = rs.PlackettLuce.from_worths({"a": 1, "b": 4, "c": 2})
+        >>> rs.pages.WorthsDisplay.from_model(model).items
+        ['b', 'c', 'a']
+        """
+        order = np.lexsort((np.array(model.items_), -model.log_worths_))
+        return cls([model.items_[i] for i in order], model.log_worths_[order]).plot(ax)
+
+    def _measure(self) -> tuple[float, float]:
+        return WIDTH, 1 + ROW_HEIGHT * len(self.items)
+
+    def _draw(self, ax: Axes) -> None:
+        label, ends = self.scale, np.full((len(self.items), 2), np.nan)
+        if self.intervals is not None:
+            ends = self.intervals
+            label += f", with {100 * self.level:g}% comparison intervals"
+        draw_intervals(ax, np.column_stack([self.log_worths, ends]))
+        ax.set_xlabel(label)
+        name_rows(ax, self.items)
+        lanes: list[int] = []
+        for first, last in self.runs:
+            # Each bar is in the first column that is free.
+            lane = next((i for i, end in enumerate(lanes) if end < first), len(lanes))
+            lanes[lane : lane + 1] = [last]
+            x, rows = 1.01 + 0.012 * lane, (first - 0.25, last + 0.25)
+            beside = ax.get_yaxis_transform()
+            ax.plot((x, x), rows, transform=beside, color=LIGHT, linewidth=2, clip_on=False)
+
+
+# ---- Results
+
+
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(Display):
+    """A reliability diagram: the accuracy of predictions against their confidence, in bins.
+
+    The confidence of a prediction is the largest probability of its input. A calibrated classifier
+    has all discs on the diagonal; below it, the classifier is overconfident. The area of a disc,
+    and the number next to it, show the number of inputs in the bin. A second display on the same
+    axes gets another colour. Use `from_predictions` to make one.
+
+    Parameters
+    ----------
+    reliability : Reliability
+        The bins; see `rankshot.zeroshot.metrics.reliability`.
+    name : str, optional
+        For the legend.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> proba = [[.9, .1], [.7, .3], [.2, .8]]
+    >>> display = rs.pages.ReliabilityDisplay.from_predictions(
+    ...     ["cat", "dog", "dog"], proba, ["cat", "dog"], n_bins=2, name="my head")
+    >>> [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    ['calibrated', 'my head, calibration error 13.3%']
+    """
+
+    reliability: Reliability
+    name: str | None = None
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        proba: ArrayLike,
+        classes: Iterable[object],
+        *,
+        n_bins: int = 15,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> ReliabilityDisplay:
+        """Draw the reliability of probabilities.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            The true class of each input.
+        proba : array-like of shape (n, L)
+            The probability of each class, such as ``head.predict_proba(scores)``.
+        classes : iterable of names
+            The L classes, in the order of the columns, such as ``head.classes_``.
+        n_bins : int
+            The number of bins, of equal width.
+        name : str, optional
+            For the legend.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        return cls(reliability(y_true, proba, classes, n_bins), name).plot(ax)
+
+    def _measure(self) -> tuple[float, float]:
+        return 5.2, 5.2
+
+    def _draw(self, ax: Axes) -> None:
+        number = sum(line.get_gid() == "reliability" for line in ax.lines)
+        if number == 0:
+            ax.plot([0, 1], [0, 1], ":", color=MUTED, label="calibrated")
+        bins = self.reliability
+        used = bins.count > 0
+        x, y, count = bins.confidence[used], bins.accuracy[used], bins.count[used]
+        style = choose_style(number)
+        label = f"calibration error {bins.expected_calibration_error:.1%}"
+        if self.name is not None:
+            label = f"{shorten(self.name)}, {label}"
+        line = {"color": style["color"], "linestyle": style["linestyle"]}
+        ax.plot(x, y, **line, linewidth=1, label=label, gid="reliability")
+        size = np.maximum(LARGEST_DISC * np.sqrt(count / count.max()), SMALLEST_DISC)
+        ax.scatter(x, y, size**2, color=style["color"], marker=style["marker"], alpha=0.6)
+        for i in range(len(x)):
+            below = y[i] < x[i]
+            ax.annotate(
+                f"{count[i]:,}",
+                (x[i], y[i]),
+                (0, (-1 if below else 1) * (size[i] / 2 + 3)),
+                textcoords="offset points",
+                ha="center",
+                va="top" if below else "bottom",
+                fontsize=NUMBER_SIZE,
+                color=style["color"],
+            )
+        ax.set(xlim=(-0.02, 1.05), ylim=(-0.08, 1.08), xlabel="confidence", ylabel="accuracy")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter("{x:.0%}")
+        ax.set_aspect("equal")
+        ax.grid(color=GRID)
+        ax.set_axisbelow(True)
+        # Above the axes, where it hides no disc.
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), frameon=False, fontsize=8)
+
+
+@dataclass(eq=False, repr=False)
+class ComparisonDisplay(Display):
+    """A comparison of methods: a number with its interval for each.
+
+    Use `from_results` to make one.
+
+    Parameters
+    ----------
+    names : list of str
+        The names of the rows, from top to bottom.
+    intervals : ndarray of shape (rows, 3)
+        Estimate, low and high end; NaN for a row that is a heading.
+    chance : float, optional
+        The result of random guessing, drawn as a dashed line.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> from rankshot.zeroshot.metrics import wilson_interval
+    >>> display = rs.pages.ComparisonDisplay.from_results(
+    ...     {"ConSE": wilson_interval(40, 100), "WeightedMean": wilson_interval(52, 100)},
+    ...     chance=0.1)
+    >>> display.names
+    ['WeightedMean', 'ConSE']
+    """
+
+    names: list[str]
+    intervals: Floats
+    chance: float | None = None
+
+    @classmethod
+    def from_results(
+        cls,
+        results: Mapping[str, Sequence[float]],
+        *,
+        chance: float | None = None,
+        ax: Axes | None = None,
+    ) -> ComparisonDisplay:
+        """Draw results, sorted by their estimates, the best first.
+
+        Parameters
+        ----------
+        results : mapping of names to (estimate, low, high)
+            Such as intervals of `Bootstrap.interval`, `metrics.wilson_interval` or
+            `Rehearsal.predict_accuracy`.
+        chance : float, optional
+            The accuracy of random guessing, such as one divided by the number of classes.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default, on a new figure.
+        """
+        for name, cell in results.items():
+            if np.shape(cell) != (3,) or not cell[1] <= cell[2]:
+                rule = "must be (estimate, low, high), three numbers with low <= high"
+                raise InputError(f"results[{str(name)!r}]", cell, rule)
+        pairs = sorted(results.items(), key=lambda pair: (-pair[1][0], str(pair[0])))
+        intervals = np.array([cell for _, cell in pairs], np.float64)
+        return cls([str(name) for name, _ in pairs], intervals, chance).plot(ax)
+
+    def _measure(self) -> tuple[float, float]:
+        return WIDTH, 1.1 + ROW_HEIGHT * len(self.names)
+
+    def _draw(self, ax: Axes) -> None:
+        draw_intervals(ax, self.intervals)
+        if self.chance is not None:
+            ax.axvline(self.chance, color=MUTED, linestyle="--", linewidth=1, label="chance")
+            ax.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), frameon=False)
+        ax.set_xlabel("accuracy")
+        name_rows(ax, self.names)
+        for label, row in zip(ax.get_yticklabels(), self.intervals, strict=True):
+            label.set_fontweight("bold" if np.isnan(row).all() else "normal")

@@ -1,0 +1,234 @@
+"""Networks in ONNX files, run by onnxruntime; EfficientNet-Lite0, which comes with the package."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import InputError, RankshotError, short_repr
+from rankshot.core.validation import require_module
+from rankshot.recognition.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
+from rankshot.recognition.model import Model, Takes, fingerprint_files, join_lines
+from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, add_last_layers, load_network
+
+BUILT_IN = "efficientnet-lite0"
+BUILT_IN_FILE = Path(__file__).parent / "data" / f"{BUILT_IN}.onnx"
+PREPROCESSING_KEY = "preprocessor_config"
+"""The entry of the metadata of an ONNX file that may hold a ``preprocessor_config.json``."""
+EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
+"""The setting of onnxruntime that says where the files with weights are."""
+_FLOATS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+}
+
+
+def open_onnx(path: Path) -> Model:
+    """Open an ONNX file: a network for images, or for texts if its input is text."""
+    runtime = require_module("onnxruntime", "ONNX files", "onnx")
+    network = _read_network(path)
+    data_files = _find_data_files(network, path)
+    features = add_last_layers(network)
+    wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    available = runtime.get_available_providers()
+    options = runtime.SessionOptions()
+    # As torch and NumPy do; without it, onnxruntime takes all cores.
+    if (threads := os.environ.get("OMP_NUM_THREADS", "")).isdecimal():
+        options.intra_op_num_threads = int(threads)
+    options.add_session_config_entry(EXTERNAL_FOLDER, str(path.parent))
+    try:
+        session = runtime.InferenceSession(
+            network.SerializeToString(),
+            options,
+            providers=[name for name in wanted if name in available],
+        )
+    except Exception as error:  # noqa: BLE001 - onnxruntime has no common error class
+        raise InputError("model", str(path), f"cannot be read ({join_lines(error)})") from None
+    return replace(
+        _open(session, path, features),
+        fingerprint=fingerprint_files([path, *data_files]),
+    )
+
+
+def open_built_in() -> Model:
+    """Open EfficientNet-Lite0, trained on ImageNet's 1,000 classes; the file is in the package."""
+    preprocessing = Preprocessing.from_name("efficientnet-lite")
+    opened = open_onnx(BUILT_IN_FILE)
+    return replace(opened, name=BUILT_IN, classes="imagenet-1k", preprocessing=preprocessing)
+
+
+def open_session(session: Any) -> Model:
+    """Return a session of onnxruntime as a model, without features."""
+    return _open(session, Path("the session of onnxruntime"), {})
+
+
+def _open(session: Any, path: Path, features: dict[str, str]) -> Model:
+    """Return a session as a model; ``features`` has the output of the last layer for each other."""
+    found = _choose_input(session.get_inputs(), path)
+    outputs = [one for one in session.get_outputs() if one.name not in features.values()]
+    output = _choose_output(outputs, path)
+    last_layer = features.get(output.name)
+    metadata = session.get_modelmeta().custom_metadata_map
+    takes: Takes = "values"
+    if found.type == "tensor(string)":
+        takes = "texts"
+    elif len(found.shape) == 4:
+        takes = "images"
+    classes, odd = _find_classes(metadata)
+    preprocessing = None
+    try:
+        preprocessing = _find_preprocessing(metadata, path) if takes == "images" else None
+    except RankshotError as error:
+        odd += f" ({error})"
+    run = _runner(session, found)
+
+    def run_with_features(batch: Any) -> tuple[NDArray[Any], Any]:
+        scores, layer = run([output.name, cast("str", last_layer)], batch)
+        return scores, layer.mean(axis=1) if layer.ndim == 3 else layer
+
+    return Model(
+        path.name,
+        takes,
+        lambda batch: run([output.name], batch)[0],
+        None if last_layer is None else run_with_features,
+        classes=classes,
+        preprocessing=preprocessing,
+        odd=odd,
+        input_shape=tuple(found.shape),
+        n_outputs=next((width for width in output.shape[1:] if isinstance(width, int)), None),
+        device="CUDA" if session.get_providers()[0] == "CUDAExecutionProvider" else "CPU",
+    )
+
+
+def _runner(session: Any, found: Any) -> Callable[[list[str], Any], list[NDArray[Any]]]:
+    """Return a function from the names of outputs and a batch of inputs to these outputs."""
+
+    def run_once(names: list[str], batch: Any) -> list[NDArray[Any]]:
+        if found.type == "tensor(string)":
+            values = np.array(batch, dtype=object).reshape(-1, *[1] * (len(found.shape) - 1))
+        else:
+            values = np.asarray(batch, _FLOATS[found.type])
+        return [np.asarray(one) for one in session.run(names, {found.name: values})]
+
+    def run_all(names: list[str], batch: Any) -> list[NDArray[Any]]:
+        if found.shape[:1] != [1]:
+            return run_once(names, batch)
+        parts = [run_once(names, batch[i : i + 1]) for i in range(len(batch))]
+        return [np.concatenate(some) for some in zip(*parts, strict=True)]
+
+    return run_all
+
+
+def _read_network(path: Path) -> Any:
+    """Return the graph of an ONNX file, without weights that are in other files."""
+    onnx = require_module("onnx", "ONNX files", "onnx")
+    try:
+        return onnx.load(path, load_external_data=False)
+    except Exception as error:  # noqa: BLE001 - protobuf has several error classes
+        raise InputError("model", str(path), f"cannot be read ({join_lines(error)})") from None
+
+
+def _find_data_files(network: object, path: Path) -> list[Path]:
+    """Return the other files that hold weights of an ONNX file, which must be in its folder."""
+    helper = require_module("onnx.external_data_helper", "ONNX files", "onnx")
+    tensors = filter(helper.uses_external_data, helper._get_all_tensors(network))
+    locations = sorted({helper.ExternalDataInfo(tensor).location for tensor in tensors})
+    for location in locations:
+        # By name only: caches of models are full of links to other folders.
+        if Path(location).is_absolute() or ".." in Path(location).parts:
+            raise InputError("model", location, "must be a file in the same folder", str(path))
+        if not (path.parent / location).is_file():
+            raise InputError("model", location, "is missing: it has the weights", str(path))
+    return [path.parent / location for location in locations]
+
+
+def _choose_input(inputs: Sequence[Any], path: Path) -> Any:
+    found, *others = inputs
+    size = found.shape[0] if found.shape else None
+    is_known = found.type in {*_FLOATS, "tensor(string)"}
+    if others or not is_known or (isinstance(size, int) and size != 1):
+        described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in inputs)
+        raise InputError(
+            "model",
+            described,
+            "must be one input, numbers or text, of any batch size",
+            str(path),
+        )
+    return found
+
+
+def _choose_output(outputs: Sequence[Any], path: Path) -> Any:
+    tables = [one for one in outputs if one.type in _FLOATS and len(one.shape) in {0, 2}]
+    if len(tables) > 1:
+        tables = [one for one in tables if one.name.lower() in {"logits", "scores"}] or tables
+    if len(tables) == 1:
+        return tables[0]
+    described = ", ".join(f"{one.name!r} ({one.type} {one.shape})" for one in outputs)
+    raise InputError(
+        "model",
+        described,
+        "must have one output that is a table of scores, with one column per class"
+        + (ZIPMAP_HINT if "seq(" in described else ""),
+        str(path),
+    )
+
+
+def _read_json(text: str) -> Any:
+    """Return an entry of the metadata, which anybody may have written; None if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _find_preprocessing(metadata: dict[str, str], path: Path) -> Preprocessing | None:
+    """Return what the file says itself, or a ``preprocessor_config.json`` beside it."""
+    if PREPROCESSING_KEY in metadata:
+        config = _read_json(metadata[PREPROCESSING_KEY])
+        return Preprocessing.from_config(config, f"{PREPROCESSING_KEY!r} in it")
+    beside = path.parent / CONFIG_FILE
+    return Preprocessing.from_file(beside) if beside.is_file() else None
+
+
+def find_preprocessing(path: Path, given: str | None = None) -> Preprocessing | None:
+    """Return how an image becomes the input of an ONNX network.
+
+    That is what was given, or what the file or one beside it says; None if nothing is known, or if
+    its input is not images.
+    """
+    network = load_network(path)
+    sides = network.graph.input[0].type.tensor_type.shape.dim
+    shape = tuple(side.dim_value or side.dim_param or None for side in sides)
+    if given is not None:
+        return fit_to_shape(as_preprocessing(given), shape, path.name)
+    found = None
+    with suppress(RankshotError):
+        metadata = {entry.key: entry.value for entry in network.metadata_props}
+        found = _find_preprocessing(metadata, path)
+    return None if found is None or len(shape) != 4 else fit_to_shape(found, shape, path.name)
+
+
+def _find_classes(metadata: dict[str, str]) -> tuple[list[str] | dict[str, object] | None, str]:
+    """Return the class names in the metadata, or what is there in their place.
+
+    A text is never a name: it would be interpreted as that of a file.
+    """
+    odd = ""
+    for key in CLASS_KEYS:
+        if key in metadata:
+            found = _read_json(metadata[key])
+            is_list = isinstance(found, list) and all(isinstance(one, str) for one in found)
+            if found and (is_list or isinstance(found, dict)):
+                return found, ""
+            text = short_repr(metadata[key])
+            odd = odd or f" ({key!r} in it is not a JSON list of names: {text})"
+    return None, odd

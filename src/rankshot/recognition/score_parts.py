@@ -1,0 +1,520 @@
+"""A model over many inputs: scores in a folder of parts, or in one table."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import chain, islice
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from scipy.sparse import issparse
+
+from rankshot.core.errors import RankshotError
+from rankshot.core.files import has_pattern, replace_file
+from rankshot.core.tables import ID, open_csv_writer, open_parquet
+from rankshot.core.validation import require_choice, require_whole_number
+from rankshot.jobs import (
+    KEY,
+    SUMMARY,
+    JobRun,
+    Part,
+    Progress,
+    list_outputs,
+    list_parts,
+    map_files,
+    require_outside,
+)
+from rankshot.recognition.any_model import open_model
+from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.inputs import (
+    Entries,
+    Input,
+    Skipped,
+    find_version,
+    fingerprint_entries,
+    open_inputs,
+)
+from rankshot.recognition.model import fingerprint_files
+from rankshot.recognition.scoring import (
+    BATCH,
+    ON_ERROR,
+    Classes,
+    ScoringPlan,
+    nothing_scored,
+    plan_scoring,
+    refuse_skipped,
+    set_preprocessing,
+)
+from rankshot.sources.names import ClassLabels
+from rankshot.zeroshot.files.score_tables import (
+    ENDINGS,
+    Block,
+    open_scores,
+    require_score_file,
+    write_score_table,
+)
+
+INPUT_ENDINGS = (".csv", ".jsonl", ".ndjson")
+PART_INPUTS = 1000
+"""The number of inputs of a part, about."""
+MIN_PARTS, MIN_BATCHES = 8, 16
+"""Parts are shorter if there would be fewer of them, but have at least this many batches: the
+images of a part are decoded while the model computes, except those of its first batch. The number
+of workers has no influence: with another one, a second start finds the same parts."""
+BLOCK_SCORES = 2**20
+"""Scores and features that are collected before they are written."""
+ORIGIN, SKIPPED = "_origin.json", "_skipped.csv"
+"""The files in a folder of parts that tell what the scores are from, and what was skipped."""
+PROBABILITIES = "probabilities"
+"""The count of rows whose scores are the logarithms of probabilities."""
+
+
+def write_scores(
+    model: object,
+    inputs: object,
+    output: str | Path,
+    seen: Classes | None = None,
+    *,
+    preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
+    features: bool = True,
+    executor: Executor | None = None,
+    workers: int | None = 1,
+    batch_size: int = BATCH,
+    on_error: str = "stop",
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> ScoringRun:
+    r"""Write the scores of a model for any number of inputs, as a folder of parts or one table.
+
+    If the job is interrupted, the same call continues with the parts that are not finished. (A
+    function has no fingerprint by which it could be recognised: it is always run from the start.)
+    Each worker process opens the model once.
+
+    Parameters
+    ----------
+    model, seen, preprocessing, features, batch_size
+        As for `rankshot.recognition.score`. CSV files have no features, and sparse features, such
+        as word counts, are not written. Workers open the model themselves: with workers, it must be
+        a file in a folder that all machines share, a name on the hub, or ``"efficientnet-lite0"``.
+    inputs : str, Path, sequence, ndarray or InputParts
+        As for `rankshot.recognition.score`; they are divided into parts of up to about 1,000.
+        Or, for a text model, a folder or a pattern of tables (.csv, .jsonl). Each table is a part;
+        if it has no ids, they are ``PART:ROW``. Or the result of `list_inputs`.
+    output : str or Path
+        A folder of Parquet parts, which `classify` takes: what was skipped is listed in
+        ``_skipped.csv`` in it. Or one table (.csv, .parquet), into which the parts are joined at
+        the end; what was skipped is then listed next to it, as in ``scores.skipped.csv``.
+    executor, workers, overwrite, progress
+        As for `rankshot.jobs.map_files`; by default, this process runs the model.
+    on_error : {"stop", "skip"}
+        With ``"skip"``, inputs that cannot be read are skipped and listed, and parts that fail are
+        in ``failed``. With ``"stop"``, both end the job.
+
+    Returns
+    -------
+    ScoringRun
+        ``skipped`` lists the inputs without scores.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from rankshot.recognition import write_scores
+    >>> count = lambda texts: [[text.count(c) for c in "ab"] for text in texts]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "scores.csv")
+    ...     run = write_scores(count, ["banana", "bb"], path, ["a", "b"])
+    ...     print(run.n_rows, path.read_text().split())
+    2 ['id,a,b', '0,3.0,1.0', '1,0.0,2.0']
+    """
+    target = Path(output).absolute()
+    is_table = target.suffix in ENDINGS
+    plan = model if isinstance(model, ScoringPlan) else plan_scoring(model, seen, preprocessing)
+    plan = replace(plan, features=features and plan.features and target.suffix != ".csv")
+    listed = inputs if isinstance(inputs, InputParts) else list_inputs(plan, inputs, batch_size)
+    require_choice("on_error", on_error, ON_ERROR)
+    require_score_file(
+        target if is_table else target / "part.parquet", plan.classes.names, plan.model.kind
+    )
+    folder = Path(f"{target}.parts") if is_table else target
+    if not is_table:
+        require_outside(folder, listed.name, listed.parts)
+    in_process = executor is None and workers == 1
+    if plan.model.source is None and not in_process:
+        raise RankshotError(
+            f"{plan.model.name}: workers open the model themselves; give a file or a name, not an "
+            "object in memory"
+        )
+    overwrite = overwrite or plan.model.fingerprint is None
+    if plan.model.fingerprint is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    settings = {"command": "score", **plan.identity, "batch": listed.batch_size}
+    one_table = _OneTable(target, settings, listed.parts) if is_table else None
+    if one_table and not overwrite and (finished := one_table.find_finished(folder)) is not None:
+        if on_error == "stop":
+            refuse_skipped(finished.skipped)
+        return finished
+    open_plan: Callable[[], ScoringPlan] = lambda: plan  # noqa: E731
+    if not in_process:
+        own = plan.model.preprocessing if plan.model.prepare is None else None
+        open_plan = _PlanOpener(plan.model.source, own, plan.classes.names, plan.identity)
+    task = _ScoreTask(
+        open_plan, listed, on_error, _are_probabilities(plan, listed, on_error, folder)
+    )
+    jobs = map_files(
+        task,
+        [_as_task_source(part) for part in listed.parts],
+        folder,
+        settings,
+        executor=executor,
+        workers=workers,
+        overwrite=overwrite,
+        on_error="stop" if is_table else on_error,
+        progress=progress,
+    )
+    run = ScoringRun(**vars(jobs))
+    if on_error == "stop":
+        refuse_skipped(run.skipped)
+    if not run.n_rows and not run.failed:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise nothing_scored(listed.name, run.skipped)
+    if one_table:
+        one_table.join_parts(folder, plan, run)
+    else:
+        _write_skipped(folder / SKIPPED, run.skipped)
+        with replace_file(folder / ORIGIN) as stream:
+            json.dump(_describe_origin(plan, run), stream)
+    return run
+
+
+@dataclass
+class ScoringRun(JobRun):
+    """The state of a job that writes scores, and its results.
+
+    Attributes
+    ----------
+    n_parts, n_done, n_kept, n_new_rows, summaries, failed, elapsed
+        As in `rankshot.jobs.JobRun`.
+    skipped : list of Skipped
+        The inputs without scores, each with the reason.
+
+    Examples
+    --------
+    >>> from rankshot.recognition import ScoringRun
+    >>> run = ScoringRun(1, summaries={"a": {"skipped": [["x.png", "not an image (PNG)", True]]}})
+    >>> run.count_reasons()
+    Counter({'not an image': 1})
+    """
+
+    @property
+    def skipped(self) -> list[Skipped]:
+        """The inputs without scores, each with the reason."""
+        every = [self.summaries[name].get("skipped", []) for name in sorted(self.summaries)]
+        return [Skipped(*one) for some in every for one in some]
+
+    def count_reasons(self, *, is_input: bool = True) -> Counter[str]:
+        """Count the reasons why inputs (``is_input``), or other files, were skipped."""
+        # Some reasons name sizes and the like, and would all be different.
+        return Counter(
+            one.reason.partition(" (")[0] for one in self.skipped if one.is_input == is_input
+        )
+
+
+# -------------------------------------------------------------------- the parts of the inputs
+
+
+class InputParts(NamedTuple):
+    """Inputs that were listed, once, as the parts of a job; `list_inputs` makes them."""
+
+    name: str
+    parts: Sequence[Part]
+    batch_size: int
+    are_tables: bool = False
+
+
+def list_inputs(
+    plan: ScoringPlan,
+    inputs: object,
+    batch_size: int = BATCH,
+    keep: str | Path | None = None,
+) -> InputParts:
+    """Return the inputs as parts: tables of texts, or lists, each of which begins with a batch.
+
+    If inputs were added or have changed since an earlier job wrote the folder ``keep``, the parts
+    of this job with inputs that are as they were stay, and all other inputs are in new parts.
+    """
+    require_whole_number("batch_size", batch_size)
+    if isinstance(inputs, (str, Path)) and _is_dataset(str(inputs), plan):
+        parts = list_parts(inputs, INPUT_ENDINGS)
+        return InputParts(str(inputs), parts, batch_size, are_tables=True)
+    found = open_inputs(inputs, plan.model.takes)
+    parts = _divide(iter(found), batch_size)
+    if not any(isinstance(one, Input) for one in found):
+        raise nothing_scored(found.name, [one for one in found if isinstance(one, Skipped)])
+    if keep is not None and Path(keep).is_dir():
+        parts = _keep_parts(parts, found, Path(keep), batch_size)
+    return InputParts(found.name, parts, batch_size)
+
+
+def _divide(entries: Entries, batch_size: int, first_number: int = 0) -> list[Part]:
+    """Return entries as parts, with numbers as names."""
+    first = list(islice(entries, MIN_PARTS * PART_INPUTS))
+    wanted = min(PART_INPUTS, max(MIN_BATCHES * batch_size, -(-len(first) // MIN_PARTS)))
+    size = -(-wanted // batch_size) * batch_size
+    entries = chain(first, entries)
+    parts: list[Part] = []
+    while group := list(islice(entries, size)):
+        parts.append(_make_part(f"part-{first_number + len(parts):06d}", group))
+    return parts
+
+
+def _keep_parts(
+    parts: list[Part], found: Iterable[Input | Skipped], folder: Path, batch_size: int
+) -> list[Part]:
+    """Return the parts of an earlier job whose inputs are the same, and new parts of the rest."""
+    kept = {path.stem: footer for path, footer in list_outputs(folder).items()}
+    now = {part.name: f"{part.name} {part.version}" for part in parts}
+    if all(now.get(name) == footer[KEY] for name, footer in kept.items()):
+        return parts
+    by_id: dict[str, list[Input | Skipped]] = {}
+    for one in found:
+        by_id.setdefault(one.id, []).append(one)
+    same: list[Part] = []
+    for name, footer in kept.items():
+        skipped = json.loads(footer[SUMMARY])["skipped"]
+        with open_parquet(folder / f"{name}.parquet") as file:
+            ids = {*file.read([ID])[ID].to_pylist(), *(one[0] for one in skipped)}
+        part = _make_part(name, [one for id_ in ids for one in by_id.get(id_, ())])
+        if f"{name} {part.version}" == footer[KEY]:
+            same.append(part)
+            for id_ in ids:
+                by_id.pop(id_, None)
+    rest = (one for some in by_id.values() for one in some)
+    first_number = 1 + max(int(name.rpartition("-")[2]) for name in kept)
+    return same + _divide(rest, batch_size, first_number)
+
+
+def _is_dataset(inputs: str, plan: ScoringPlan) -> bool:
+    """Return whether inputs are a dataset of tables, each of which is a part."""
+    if not has_pattern(inputs):
+        # A folder of images, for a text model, is refused by `open_inputs`.
+        return plan.model.takes == "texts" and any(
+            path.suffix in INPUT_ENDINGS for path in Path(inputs).rglob("*.*")
+        )
+    if plan.model.takes != "texts":
+        raise RankshotError(
+            f"{inputs}: only text models accept datasets of tables; give images as a folder, or "
+            "as a list of paths (.txt, .csv, .jsonl)"
+        )
+    return True
+
+
+def _make_part(name: str, entries: Sequence[Input | Skipped]) -> Part:
+    """Return a part with some entries; its version changes with their texts, or sizes and times."""
+    absolute: list[Input | Skipped] = []
+    for one in entries:
+        entry = one
+        if isinstance(one, Input) and isinstance(one.value, Path):
+            entry = Input(one.id, one.value.absolute())
+            try:
+                entry.value.stat()
+            except OSError as error:
+                entry = Skipped(one.id, error.strerror or "cannot be read")
+        absolute.append(entry)
+    return Part(name, tuple(absolute), fingerprint_entries(absolute, find_version))
+
+
+def _as_task_source(part: Part) -> Part:
+    source = part.source.absolute() if isinstance(part.source, Path) else part.source
+    return Part(part.name, (part.name, source), part.version)
+
+
+# -------------------------------------------------------------------- the task
+
+
+@dataclass(frozen=True)
+class _PlanOpener:
+    """Opens the model in a worker process, which keeps it."""
+
+    source: str | None
+    preprocessing: Preprocessing | None
+    names: tuple[str, ...]
+    identity: Mapping[str, object]
+
+    def __call__(self) -> ScoringPlan:
+        key = json.dumps(self.identity, sort_keys=True)
+        with _opening:
+            if key not in _plans:
+                _plans.clear()
+                _plans[key] = self.open()
+            return _plans[key]
+
+    def open(self) -> ScoringPlan:
+        opened = set_preprocessing(open_model(self.source), self.preprocessing)
+        classes = ClassLabels.from_names(self.names)
+        plan = ScoringPlan(opened, classes, features=bool(self.identity["features"]))
+        for what, value in plan.identity.items():
+            if value != self.identity[what]:
+                raise RankshotError(f"{self.source}: the {what} here is not that of the job")
+        return plan
+
+
+_opening = Lock()
+_plans: dict[str, ScoringPlan] = {}
+"""The model of the last job in this process, by its identity."""
+
+
+@dataclass(frozen=True)
+class _ScoreTask:
+    """Writes the scores of one part of the inputs."""
+
+    open_plan: Callable[[], ScoringPlan]
+    listed: InputParts
+    on_error: str
+    has_probabilities: bool | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A worker needs its own part alone.
+        return {**self.__dict__, "listed": self.listed._replace(parts=())}
+
+    def __call__(self, source: tuple[str, Any], target: Path, metadata: dict[str, str]) -> None:
+        plan = replace(self.open_plan(), has_probabilities=self.has_probabilities)
+        skipped: list[Skipped] = []
+
+        def blocks() -> Generator[Block, None, None]:
+            n_rows = 0
+            entries = _read_entries(source, self.listed)
+            for ids, scores in plan.score(
+                entries, self.listed.batch_size, self.on_error, skipped, BLOCK_SCORES
+            ):
+                n_rows += len(ids)
+                # Sparse features would be thousands of zeros in a file.
+                yield ids, replace(scores, features=None) if issparse(scores.features) else scores
+            counts = {PROBABILITIES: n_rows} if plan.has_probabilities else {}
+            summary = {"n_rows": n_rows, "counts": counts, "skipped": skipped}
+            metadata[SUMMARY] = json.dumps(summary)
+
+        with closing(blocks()) as found:
+            write_score_table(target, plan.classes.names, found, plan.model.kind, metadata)
+
+
+def _read_entries(source: tuple[str, Any], listed: InputParts) -> Entries:
+    name, content = source
+    if listed.are_tables:
+        return iter(open_inputs(content, "texts", f"{name}:"))
+    return _require_files(content)
+
+
+def _require_files(entries: Iterable[Input | Skipped]) -> Entries:
+    for one in entries:
+        if isinstance(one, Input) and isinstance(one.value, Path) and not one.value.exists():
+            raise RankshotError(
+                f"{one.value}: cannot be found, although it existed when the job began; inputs "
+                "must be in a folder that all machines share"
+            )
+        yield one
+
+
+def _are_probabilities(
+    plan: ScoringPlan, listed: InputParts, on_error: str, folder: Path
+) -> bool | None:
+    """Return, for all parts, whether the first scores are probabilities."""
+    for footer in list_outputs(folder).values():
+        summary = json.loads(footer.get(SUMMARY, "{}"))
+        if summary.get("n_rows"):
+            return PROBABILITIES in summary["counts"]
+    plan = replace(plan, has_probabilities=None)
+    for part in listed.parts:
+        entries = _read_entries((part.name, part.source), listed)
+        # Another part may be good, and the job names the bad ones.
+        with (
+            suppress(*[RankshotError] if on_error == "skip" else []),
+            closing(plan.run(entries, listed.batch_size, on_error)) as batches,
+        ):
+            while plan.has_probabilities is None and next(batches, None) is not None:
+                pass
+        if plan.has_probabilities is not None:
+            break
+    return plan.has_probabilities
+
+
+# -------------------------------------------------------------------- one table
+
+
+class _OneTable(NamedTuple):
+    """A table of all inputs; a file beside it says which job wrote it, from which inputs."""
+
+    path: Path
+    settings: Mapping[str, object]
+    parts: Sequence[Part]
+
+    @property
+    def key(self) -> str:
+        """What the table depends on."""
+        versions = [[part.name, part.version] for part in self.parts]
+        return sha256(json.dumps([self.settings, versions], sort_keys=True).encode()).hexdigest()
+
+    def join_parts(self, folder: Path, plan: ScoringPlan, run: ScoringRun) -> None:
+        """Make the table of the parts in a folder, and remove these."""
+        path = self.path
+        batches = open_scores(folder).batches(features=True)
+        blocks = (([] if ids is None else ids.tolist(), scores) for ids, scores in batches)
+        _write_skipped(path.with_suffix(".skipped.csv"), run.skipped)
+        write_score_table(path, plan.classes.names, blocks, plan.model.kind)
+        about = {"key": self.key, "table": fingerprint_files([path]), "summaries": run.summaries}
+        with replace_file(Path(f"{path}.json")) as stream:
+            json.dump({**about, **_describe_origin(plan, run)}, stream)
+        shutil.rmtree(folder)
+
+    def find_finished(self, folder: Path) -> ScoringRun | None:
+        """Return what the same job has done, if its table is there; refuse to replace another one.
+
+        A job that was begun goes on.
+        """
+        if not self.path.exists() or folder.exists():
+            return None
+        try:
+            kept = json.loads(Path(f"{self.path}.json").read_text(encoding="utf-8"))
+            if kept["key"] == self.key and kept["table"] == fingerprint_files([self.path]):
+                n = len(self.parts)
+                return ScoringRun(n, n_kept=n, summaries=kept["summaries"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        raise RankshotError(
+            f"{self.path}: exists, and is not the result of this job; give another output, or "
+            "replace it (overwrite=True)"
+        )
+
+
+def _write_skipped(path: Path, skipped: Sequence[Skipped]) -> None:
+    """List what was skipped, and why; remove an older list if nothing was."""
+    if not skipped:
+        path.unlink(missing_ok=True)
+        return
+    with replace_file(path) as stream:
+        writer = open_csv_writer(stream)
+        writer.writerow(["id", "reason", "input"])
+        writer.writerows((one.id, one.reason, "yes" if one.is_input else "no") for one in skipped)
+
+
+def _describe_origin(plan: ScoringPlan, run: ScoringRun) -> dict[str, Any]:
+    return {"origin": plan.origin, "skipped": run.count_reasons()}
+
+
+def read_origin(scores: Path) -> dict[str, str]:
+    """Return what a job of `write_scores` tells people of its output; nothing of another one."""
+    try:
+        path = scores / ORIGIN if scores.is_dir() else Path(f"{scores}.json")
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        counts = [f"{n:,} {reason}" for reason, n in kept["skipped"].items()]
+        return {**kept["origin"], "skipped inputs": ", ".join(counts) or "none"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}

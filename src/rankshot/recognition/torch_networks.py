@@ -1,0 +1,265 @@
+"""Networks of torch, and models and pipelines of transformers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
+from rankshot.core.validation import require_module
+from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.model import Model, Takes, fingerprint_files, join_lines
+
+KINDS: dict[str, Takes] = {
+    "ForImageClassification": "images",
+    "ForSequenceClassification": "texts",
+}
+"""How the names of classifiers of transformers end, and what they take."""
+
+
+def open_torch(module: Any) -> Model:
+    """Return a torch module as a model; it runs where its parameters are."""
+    torch = require_module("torch", "torch networks", "transformers")
+    tensors = [*module.parameters(), *module.buffers()]
+    device = tensors[0].device if tensors else torch.device("cpu")
+    # Half precision is computed on GPUs, and its inputs must have the same type.
+    floats = (tensor.dtype for tensor in tensors if tensor.is_floating_point())
+    dtype = next(floats, torch.float32)
+
+    def call(batch: Any) -> Any:
+        if isinstance(batch[0], (str, Path)) or "PIL." in type(batch[0]).__module__:
+            raise InputError(
+                "preprocessing",
+                NO_VALUE,
+                "is needed: the network takes arrays, not images or their paths",
+                where=type(module).__name__,
+                hint="'imagenet', for example, says how images are preprocessed",
+            )
+        x = torch.from_numpy(np.ascontiguousarray(batch)).to(device)
+        if x.is_floating_point():
+            x = x.to(dtype)
+        with torch.inference_mode(), _evaluation_mode(module):
+            return module(x)
+
+    return Model(
+        type(module).__name__,
+        "values",
+        lambda batch: _as_array(call(batch)),
+        partial(_run_with_features, module, call),
+        fingerprint=_fingerprint_state(module),
+        device=str(device).upper(),
+    )
+
+
+@contextmanager
+def _evaluation_mode(module: Any) -> Iterator[None]:
+    """Switch off dropout and the like, and leave the module as it was."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+def _as_array(output: Any) -> NDArray[Any]:
+    """Return the scores in what a network returns: a tensor, an object with logits, or a tuple."""
+    output = getattr(output, "logits", output)
+    if isinstance(output, (tuple, list)):
+        output = output[0]
+    return np.asarray(output.detach().float().cpu().numpy())
+
+
+def _run_with_features(
+    module: Any, call: Callable[[Any], Any], batch: Any
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Return the scores of a torch network, and the input of its last layer.
+
+    This is the linear layer or convolution that was called last, of those with one output per
+    score. None if there is no such layer, or if it is hidden in a compiled network.
+    """
+    last: dict[int, tuple[Any, Any, bool]] = {}
+
+    def keep(part: object, given: tuple[object, ...], output: object) -> None:
+        if given:
+            last[_width(part)] = given[0], output, hasattr(part, "out_channels")
+
+    hooks = [part.register_forward_hook(keep) for part in module.modules() if _width(part)]
+    try:
+        scores = _as_array(call(batch))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if scores.ndim != 2 or scores.shape[1] not in last:
+        return scores, None
+    *tensors, is_convolution = last[scores.shape[1]]
+    x, output = (_as_array(one.dequantize() if one.is_quantized else one) for one in tensors)
+    if is_convolution:
+        return scores, x.mean(axis=tuple(range(2, x.ndim)))
+    if x.ndim == 3:
+        # Decoders score each token, and return the scores of the last one that is not padding.
+        gaps = np.abs(output - scores[:, None]).sum(axis=2)
+        token = gaps.argmin(axis=1)
+        rows = np.arange(len(x))
+        x = x[rows, token] if (gaps[rows, token] == 0).all() else x.mean(axis=1)
+    return scores, x
+
+
+def _width(part: object) -> int:
+    """Return the number of outputs of a linear layer or convolution; 0 for other parts."""
+    return int(getattr(part, "out_features", None) or getattr(part, "out_channels", None) or 0)
+
+
+def _fingerprint_state(module: Any) -> str:
+    torch = require_module("torch", "torch networks", "transformers")
+    digest = sha256(repr(module).encode())
+    for name, tensor in module.state_dict().items():
+        digest.update(name.encode())
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
+    return digest.hexdigest()
+
+
+# -------------------------------------------------------------------- transformers
+
+
+def open_transformers(source: str | Path) -> Model:
+    """Open a folder, or a name on the hub, of transformers: a classifier of images or of texts."""
+    library = require_module("transformers", "transformers models", "transformers")
+    torch = require_module("torch", "transformers models", "transformers")
+    place = str(source)
+    config = _load(library.AutoConfig, place)
+    if getattr(config, "auto_map", None):
+        raise InputError("model", place, "needs custom code (auto_map), which is not run; use ONNX")
+    takes = _find_input(config.architectures or [], place)
+    auto_class = (
+        library.AutoModelForImageClassification
+        if takes == "images"
+        else library.AutoModelForSequenceClassification
+    )
+    # Other files of weights are pickles.
+    network = _load(auto_class, place, use_safetensors=True).eval()
+    network = network.to("cuda" if torch.cuda.is_available() else "cpu")
+    return _wrap(network, _load_tool(takes, place), takes, place)
+
+
+def open_pipeline(pipeline: Any) -> Model:
+    """Return a pipeline of transformers that classifies images or texts as a model."""
+    takes = _find_input([type(pipeline.model).__name__], "the pipeline")
+    tool = pipeline.tokenizer if takes == "texts" else pipeline.image_processor
+    return _wrap(pipeline.model, tool, takes, type(pipeline).__name__)
+
+
+def open_pretrained(network: Any) -> Model:
+    """Return a model of transformers; its tokenizer or image processor is where it came from."""
+    name = type(network).__name__
+    takes = _find_input([name], name)
+    try:
+        tool = _load_tool(takes, str(network.name_or_path or name), local_files_only=True)
+    except RankshotError as error:
+        task = "text-classification" if takes == "texts" else "image-classification"
+        raise InputError(
+            "model",
+            network.name_or_path,
+            f"has no tokenizer or image processor ({error})",
+            where=name,
+            hint=f"pass a pipeline: transformers.pipeline({task!r}, model=…, tokenizer=…)",
+        ) from None
+    return _wrap(network, tool, takes, name)
+
+
+def _find_input(names: list[str], where: str) -> Takes:
+    """Return what a classifier of transformers takes, by the name of its class."""
+    for ending, takes in KINDS.items():
+        if any(name.endswith(ending) for name in names):
+            return takes
+    raise InputError(
+        "model",
+        " ".join(names),
+        "must be a transformers model for image or sequence classification",
+        where=where,
+    )
+
+
+def _load_tool(takes: Takes, place: str, **options: Any) -> Any:
+    """Return a tokenizer or an image processor: scores depend on it as on the weights."""
+    library = require_module("transformers", "transformers models", "transformers")
+    auto_class = library.AutoTokenizer if takes == "texts" else library.AutoImageProcessor
+    return _load(auto_class, place, **options)
+
+
+def _wrap(network: Any, tool: Any, takes: Takes, name: str) -> Model:
+    """Return a network of transformers, and its tokenizer or image processor, as a model."""
+    torch = require_module("torch", "transformers models", "transformers")
+    config, device = network.config, network.device
+    # A tokenizer without a limit has an enormous number; a few positions may be reserved.
+    longest = int(getattr(tool, "model_max_length", 0))
+    if longest >= 10**6:
+        longest = getattr(config, "max_position_embeddings", 514) - 2
+
+    def call(batch: Any) -> Any:
+        if takes == "images":
+            inputs = {"pixel_values": torch.from_numpy(batch).to(device, network.dtype)}
+        else:
+            cut = {"padding": True, "truncation": True, "max_length": longest}
+            inputs = tool(list(batch), return_tensors="pt", **cut).to(device)
+        with torch.inference_mode(), _evaluation_mode(network):
+            return network(**inputs)
+
+    def prepare(image: Any) -> NDArray[Any]:
+        return np.asarray(tool(images=image, return_tensors="np")["pixel_values"][0])
+
+    described = None
+    if takes == "images":
+        with suppress(RankshotError):
+            described = Preprocessing.from_config(json.loads(tool.to_json_string()))
+    labels = dict(config.id2label or {})
+    # The names that transformers makes up where there are none.
+    made_up = all(str(label) == f"LABEL_{number}" for number, label in labels.items())
+    return Model(
+        name,
+        takes,
+        lambda batch: _as_array(call(batch)),
+        partial(_run_with_features, network, call),
+        classes=None if made_up else labels,
+        preprocessing=described,
+        prepare=prepare if takes == "images" else None,
+        n_outputs=config.num_labels,
+        max_tokens=longest if takes == "texts" else None,
+        fingerprint=_fingerprint_state(network) + _fingerprint_settings(config, tool),
+        device=device.type.upper(),
+    )
+
+
+def _fingerprint_settings(*parts: Any) -> str:
+    with TemporaryDirectory() as folder:
+        for part in parts:
+            part.save_pretrained(folder)
+        return fingerprint_files(sorted(one for one in Path(folder).rglob("*") if one.is_file()))
+
+
+def _load(auto_class: Any, place: str, **options: Any) -> Any:
+    logging = require_module("transformers.utils.logging", "transformers models", "transformers")
+    # The bar is useful for a download, and noise for files that are there.
+    is_silent = Path(place).is_dir() and logging.is_progress_bar_enabled()
+    if is_silent:
+        logging.disable_progress_bar()
+    try:
+        # Without this, transformers asks whether to run the code of a model.
+        return auto_class.from_pretrained(place, trust_remote_code=False, **options)
+    except Exception as error:  # noqa: BLE001 - the library and its hub raise all kinds
+        problem = f"cannot be loaded by transformers ({join_lines(error)})"
+        raise InputError("model", place, problem) from None
+    finally:
+        if is_silent:
+            logging.enable_progress_bar()

@@ -1,0 +1,127 @@
+"""A review from its beginning to its end: what is reviewed, and the page while it is served."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import webbrowser
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rankshot.core.errors import InputError, format_count
+from rankshot.core.files import lock_folder
+from rankshot.review.app import create_app
+from rankshot.review.inputs import ShownInputs
+from rankshot.review.journal import Journal
+from rankshot.review.learning import Learner
+from rankshot.review.results import Results
+from rankshot.review.session import Review
+from rankshot.web.guards import is_loopback
+from rankshot.web.server import open_port, serve
+
+TOKEN = "RANKSHOT_REVIEW_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+JOURNAL = "review.jsonl"
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """What is reviewed.
+
+    Attributes
+    ----------
+    learner : Learner
+        How the head learns from labels.
+    ids : list of str
+        The ids of the inputs.
+    score_type : str
+        That of the scores, for the saved head.
+    labels : dict of id to label
+        Labels that are known.
+    inputs : Path, optional
+        The inputs to show: a folder, or a table.
+    takes : {"texts", "images"}, optional
+        What a table contains.
+    versions : mapping of id to str, optional
+        The inputs when they were scored; see `find_version`.
+    """
+
+    learner: Learner
+    ids: list[str]
+    score_type: str
+    labels: dict[str, str] = field(default_factory=dict)
+    inputs: Path | None = None
+    takes: Any = None
+    versions: Mapping[str, str] | None = None
+
+
+def serve_review(
+    reviewed: Reviewed,
+    folder: Path,
+    *,
+    title: str,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    overwrite: bool = False,
+    open_browser: bool = False,
+    say: Callable[[str], object] = print,
+) -> None:
+    """Serve the page of a review until it is interrupted.
+
+    Parameters
+    ----------
+    reviewed : Reviewed
+    folder : Path
+        Where decisions and results are kept.
+    title : str
+        The heading of the page.
+    host, port
+        The address to listen on; with port 0, a free one is chosen.
+    overwrite : bool
+        Whether results in the folder that a person has written or changed are replaced.
+    open_browser : bool
+        Open the page in the browser.
+    say : callable
+        Gets lines of text for the person who started this.
+    """
+    token = os.environ.get(TOKEN)
+    if token is None and not is_loopback(host):
+        hint = f"set {TOKEN}, for example to that of python -c 'import secrets; "
+        hint += "print(secrets.token_hex())'"
+        raise InputError("host", host, "can be reached by others without a token", hint=hint)
+    inputs = ShownInputs(
+        reviewed.ids, reviewed.learner.scores, reviewed.inputs, reviewed.takes, reviewed.versions
+    )
+    notes = [] if reviewed.inputs is None else inputs.check(reviewed.inputs)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        lock_folder(folder, "end it, or give another --folder"),
+        open_port(host, port) as listening,
+        closing(Journal(folder / JOURNAL)) as journal,
+        closing(Review(reviewed.learner, reviewed.ids, journal, reviewed.labels)) as review,
+    ):
+        results = Results(review, inputs, folder, reviewed.score_type, overwrite=overwrite)
+        review.notes += notes
+        for note in review.notes:
+            say(note)
+        results.write_all()
+        review.start(results.write_all)
+        name, own_port = f"[{host}]" if ":" in host else host, listening.getsockname()[1]
+        hosts = None
+        # Who sets a token may serve the page by a proxy, under any name.
+        if is_loopback(host) and token is None:
+            hosts = {f"{each}:{own_port}" for each in ("127.0.0.1", "localhost", "[::1]", name)}
+        secret = token or secrets.token_urlsafe(32)
+        app = create_app(review, inputs, results, token=secret, title=title, hosts=hosts)
+        address = f"http://{name}:{own_port}/?token="
+        labelled = format_count(len(review.labels), "label")
+        say(f"{format_count(len(review.ids), 'input')}, {labelled} so far; kept in {folder}")
+        # A secret from the environment is not printed.
+        say(f"Open {address}{secret if token is None else f'${TOKEN}'}")
+        say("Press Ctrl-C to stop. All labels are saved.")
+        if open_browser:
+            webbrowser.open(address + secret)
+        serve(app, listening)
+        results.write_all()

@@ -1,0 +1,241 @@
+r"""The default head: what the rankings say of new classes, as linear functions of the scores.
+
+With the scores f of an input, standardised to mean 0 and variance 1 over the C seen classes, and
+the weights w of the rankings (one row per new class, see `center_weights`), the log-posterior is
+
+.. math:: \ell_z(x) = [(1 - s) w_z + s a_z] \cdot f(x) - s a_z \cdot m + \sum_i b_{zi} \beta_i(x)
+
+- m and R are the mean and the correlations of f over a reference, and
+  :math:`a_z = (R + u C I)^{-1} w_z`, scaled to variance 1 over the reference, is the linear
+  discriminant whose class means are the weights: scores that rise and fall together are not
+  independent evidence. s is the share of the reference; without one, s = 0.
+- β is a bonus for the seen classes with the five largest scores (`rank_bonus`): it depends on the
+  order of the scores alone, which no rescaling of logits changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+UNCERTAINTY = 0.1
+"""u, the variance of each score that the rankings leave open, as a share of all variance."""
+SHARE = 0.5
+"""s of inputs that are classified one at a time. With few seen classes or short lists a reference
+can do harm, and half of it does hardly any."""
+PLACE_BONUS = tuple(1.5 / place for place in range(1, 6))
+"""The bonus of the largest score, the second and so on. From 1 / place to 2 / place, for three,
+five or all places, the accuracy on held-out seen classes is the same."""
+ROUNDING = 1e-12
+"""Lengths and variances that are smaller than this are zeros with a rounding error."""
+
+
+class Baseline(NamedTuple):
+    """What is usual of standardised scores over a reference, as far as it covers each seen class.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (C,)
+        m, times the coverage.
+    correlations : ndarray of shape (C, C)
+        R; those of a class that is not covered are 0.
+    coverage : ndarray of shape (C,)
+        From 0 to 1: see `measure_coverage`.
+    """
+
+    mean: Floats
+    correlations: Floats
+    coverage: Floats
+
+
+class LinearPart(NamedTuple):
+    """Linear log-posteriors of new classes: one row of slopes per class.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (L, C)
+        Of standardised scores.
+    rank_slopes : ndarray of shape (L, C)
+        Of the rank bonus.
+    offsets : ndarray of shape (L,)
+    """
+
+    slopes: Floats
+    rank_slopes: Floats
+    offsets: Floats
+
+    def evaluate(self, f: Floats, bonus: Floats) -> Floats:
+        """Return the log-posteriors of standardised scores and their `rank_bonus`."""
+        return np.asarray(f @ self.slopes.T + bonus @ self.rank_slopes.T + self.offsets)
+
+
+# ---- One input
+
+
+def rank_bonus(scores: Any, xp: Any = np) -> Any:
+    """Return the bonus of each score for its place among the scores of the same input.
+
+    Tied scores share the bonus of their places equally, so the order of the columns is irrelevant.
+
+    Parameters
+    ----------
+    scores : array of shape (n, C)
+        Of any library with the array API; missing values are not allowed.
+    xp : module
+        The library.
+
+    Examples
+    --------
+    >>> rank_bonus(np.array([[0.0, 5.0, 3.0, 1.0], [2.0, 2.0, 0.0, 0.0]])).round(2)
+    array([[0.38, 1.5 , 0.75, 0.5 ],
+           [1.12, 1.12, 0.44, 0.44]])
+    """
+    total = xp.zeros_like(scores)
+    level = xp.full_like(scores[:, :1], xp.inf)
+    used = xp.zeros_like(level)
+    for place, bonus in enumerate(PLACE_BONUS[: scores.shape[1]]):
+        # The level is the score at this place; it falls once all scores at the level have a place.
+        is_next = used <= place
+        below = xp.max(xp.where(scores < level, scores, -xp.inf), axis=1, keepdims=True)
+        level = xp.where(is_next, below, level)
+        at = xp.astype(scores == level, scores.dtype)
+        size = xp.sum(at, axis=1, keepdims=True)
+        used = xp.where(is_next, used + size, used)
+        total = total + at * (bonus / size)
+    return total
+
+
+# ---- The weights of the rankings
+
+
+def center_weights(weights: Floats) -> Floats:
+    """Return the weights of each new class, divided by the length of their deviation from the mean.
+
+    A class with few or short lists then has no advantage. A class without weights keeps zeros.
+    """
+    length = _deviation(weights)
+    return np.asarray(weights / np.where(length > ROUNDING, length, np.inf))
+
+
+def rank_weights(weights: Floats) -> Floats:
+    """Return the weights of the rank bonus: those of `center_weights` times √length.
+
+    The bonus is a bet on the largest scores. A short list bets more on its first classes than a
+    long one, and wins more often: half of this advantage is kept, on a logarithmic scale.
+    """
+    length = _deviation(weights)
+    factor = np.sqrt(length)
+    known = factor[length > ROUNDING]
+    return np.asarray(center_weights(weights) * factor / (known.mean() if known.size else 1.0))
+
+
+def _deviation(weights: Floats) -> Floats:
+    deviations = weights - weights.mean(axis=1, keepdims=True)
+    return np.asarray(np.linalg.norm(deviations, axis=1, keepdims=True))
+
+
+# ---- The reference
+
+
+def measure_baseline(f: Floats) -> Baseline:
+    """Return the mean and the correlations of the standardised scores ``f`` of a reference."""
+    C = f.shape[1]
+    counts = np.bincount(f.argmax(axis=1), minlength=C).astype(float)
+    mean = f.mean(axis=0)
+    covariance = f.T @ f / len(f) - np.outer(mean, mean)
+    coverage = np.maximum(measure_coverage(counts), _measure_trust(mean, covariance, counts))
+    variance = covariance.diagonal()
+    scale = np.sqrt(np.where(variance > ROUNDING, variance, 1.0) / np.maximum(coverage, ROUNDING))
+    correlations = covariance / np.outer(scale, scale)
+    np.fill_diagonal(correlations, 1.0)
+    return Baseline(coverage * mean, correlations, coverage)
+
+
+def measure_coverage(counts: Floats) -> Floats:
+    """Return how far a reference covers each seen class, given the number of its predictions.
+
+    It is n / (n + C) for a class that is predicted n times. Inputs of other classes are a baseline
+    as well: it is at least N / (N + C) · m / C, where N is the number of all inputs and m the
+    effective number of classes among them (Simpson's).
+    """
+    n, C = counts.sum(), len(counts)
+    return np.asarray(np.maximum(counts / (counts + C), n / (n + C) * _count_effective(counts) / C))
+
+
+def _count_effective(counts: Floats) -> float:
+    return float(counts.sum() ** 2 / (counts**2).sum())
+
+
+def _measure_trust(mean: Floats, covariance: Floats, counts: Floats) -> Floats:
+    """Return the share of each mean score that is not due to chance, from 0 to 1.
+
+    This is the estimator of James and Stein: true means have the variance b and their errors the
+    variance e, so a measured mean is worth b / (b + e). Inputs of one class are not independent, so
+    classes count. b is one standard error below its estimate, as few classes hardly show it.
+    """
+    m, total = _count_effective(counts), float(np.trace(covariance))
+    if m <= 1 or total <= ROUNDING:
+        # All inputs are of one class, or equal.
+        return np.zeros(len(mean))
+    error = covariance.diagonal() / (m - 1)
+    directions = total**2 / (covariance**2).sum()
+    true = (mean**2).mean() - error.mean() * (1 + np.sqrt(2 / directions))
+    return np.asarray(true / (true + error)) if true > 0 else np.zeros(len(mean))
+
+
+# ---- The head
+
+
+def fit_linear_part(
+    weights: Floats, baseline: Baseline | None = None, share: float = SHARE
+) -> LinearPart:
+    """Return the log-posteriors by the rankings.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (L, C)
+        The mean weight of each seen class over the rankings of each new class.
+    baseline : Baseline, optional
+        By a reference.
+    share : float
+        How much of the reference is used, from 0 to 1.
+    """
+    w = center_weights(weights)
+    if baseline is None:
+        return LinearPart(w, rank_weights(weights), np.zeros(len(w)))
+    a = discriminate(w, baseline)
+    return LinearPart(
+        (1 - share) * w + share * a, rank_weights(weights), -share * (a @ baseline.mean)
+    )
+
+
+def discriminate(w: Floats, baseline: Baseline) -> Floats:
+    """Return w (R + u C I)⁻¹, each row scaled to variance 1 over the reference."""
+    C = w.shape[1]
+    a = np.linalg.solve(baseline.correlations + UNCERTAINTY * C * np.eye(C), w.T).T
+    variance = ((a @ baseline.correlations) * a).sum(axis=1, keepdims=True)
+    return np.asarray(a / np.sqrt(np.where(variance > ROUNDING, variance, np.inf)))
+
+
+def choose_share(f: Floats, bonus: Floats, weights: Floats, baseline: Baseline) -> float:
+    """Return the share of the reference for a batch: all of it, or the default.
+
+    All of it is right if the classes then are predicted more evenly than without any reference, by
+    the entropy of their frequencies. No labels are used.
+    """
+    evenness = [
+        measure_entropy(fit_linear_part(weights, baseline, share).evaluate(f, bonus))
+        for share in (0.0, 1.0)
+    ]
+    return 1.0 if evenness[1] > evenness[0] else SHARE
+
+
+def measure_entropy(log_posterior: Floats) -> float:
+    """Return the entropy of the frequencies with which the classes are predicted."""
+    n, L = log_posterior.shape
+    share = np.bincount(log_posterior.argmax(axis=1), minlength=L) / n
+    share = share[share > 0]
+    return float(-(share * np.log(share)).sum())

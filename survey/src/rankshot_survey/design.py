@@ -1,0 +1,188 @@
+"""The design of a new study: which items each question shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from itertools import combinations
+from math import comb
+
+from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
+from rankshot.core.validation import as_names, require_whole_number
+from rankshot.ranking.consensus.precedence import average_order
+from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.sources.wordnet import WordNet
+from rankshot_survey.answers import group_by
+from rankshot_survey.study import DEFAULT_PROMPT, MOST_ITEMS, TITLE_PLACEHOLDER, Question, Study
+
+# The default number of items that a question shows, as in the paper; fewer if there are fewer.
+MOST_SHOWN = 10
+# The target of questions about nothing but the items.
+ALL_ITEMS = "all items"
+
+
+def new_study(
+    targets: Iterable[object] | None,
+    items: Iterable[object],
+    *,
+    prompt: str | None = None,
+    show: int | None = None,
+    pool: int | None = None,
+    rankings: Rankings | WordNet | None = None,
+    title: str | None = None,
+    answers_per_question: int = 50,
+    questions_per_participant: int | None = None,
+) -> Study:
+    """Design a study: choose the items that are shown with each target.
+
+    Parameters
+    ----------
+    targets, items : iterables of names
+        The new classes, and the seen classes. If ``targets`` is None, people order ordinary items;
+        then the target of the answers is "all items".
+    prompt : str, optional
+        The question, with ``{target}`` in place of the target. Required without targets.
+    show : int, optional
+        How many items a question shows: by default 10, or all if there are fewer, or no targets.
+    pool : int, optional
+        How many of the nearest items the questions of a target cover; by default as many as one
+        question shows, or all without targets. From a larger pool, each participant gets different
+        sets, so that all pairs of items are compared about equally often.
+    rankings : Rankings or WordNet, optional
+        The source of the nearest items of each target: rankings for all targets,
+        or WordNet, which must know all names; by default ``WordNet()``. The default is not used if
+        the pool has all items.
+    title : str, optional
+    answers_per_question : int
+        The number of answers that each question should get; Hamm and Belkin (2015) used 50.
+    questions_per_participant : int, optional
+        By default 10, or all if there are fewer.
+
+    Returns
+    -------
+    Study
+        Its consent contains "[name and e-mail address of the researcher]", to be replaced.
+
+    Examples
+    --------
+    >>> from rankshot_survey import new_study
+    >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"], show=2)
+    >>> [(question.target, question.items) for question in study.questions]
+    [('tiger', ('leopard', 'wolf')), ('dolphin', ('whale', 'mole'))]
+    >>> study = new_study(None, ["tea", "coffee", "juice"], prompt="Which do you like best?")
+    >>> study.questions[0].target, study.questions[0].items
+    ('all items', ('tea', 'coffee', 'juice'))
+    """
+    item_names = as_names(items)
+    if targets is None:
+        if prompt is None:
+            raise RankshotError("without targets, the prompt is the question: give one")
+        targets, title = [ALL_ITEMS], title or TITLE_PLACEHOLDER
+        show, pool = (len(item_names) if n is None else n for n in (show, pool))
+    target_names = as_names(targets, "targets")
+    available = len(item_names) - any(name in item_names for name in target_names)
+    show, pool = _require_sizes(show, pool, available)
+    pools = _select_pools(target_names, item_names, pool, rankings)
+    drawn = show if pool > show else 0
+    questions = [
+        Question(target, nearest, show=drawn)
+        for target, nearest in zip(target_names, pools, strict=True)
+    ]
+    if questions_per_participant is None:
+        questions_per_participant = min(10, sum(question.n_parts for question in questions))
+    consent = (files("rankshot_survey") / "new_consent.txt").read_text(encoding="utf-8")
+    return Study(
+        title=title or "Which of these are similar?",
+        prompt=prompt or DEFAULT_PROMPT,
+        consent=consent.strip(),
+        items=item_names,
+        questions=tuple(questions),
+        unshown="unknown" if pool > show else "after" if show < len(item_names) else None,
+        answers_per_question=answers_per_question,
+        questions_per_participant=questions_per_participant,
+        # A participant with one question would get the repeat directly after it.
+        repeats=min(1, questions_per_participant // 2),
+    )
+
+
+def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int]:
+    """Return the number of items shown and the size of a pool, after checking both."""
+    if available < 2:
+        raise RankshotError(f"a question needs 2 items or more, and there is {available}: add more")
+    if pool is not None:
+        require_whole_number("pool", pool, available, least=2)
+    if show is None:
+        show = min(MOST_SHOWN, pool or available)
+    require_whole_number("show", show, min(available, MOST_ITEMS), least=2)
+    if pool is not None and pool < show:
+        raise RankshotError(f"a pool of {pool} is smaller than the {show} items shown: raise pool")
+    return show, pool or show
+
+
+def _select_pools(
+    targets: tuple[str, ...], items: tuple[str, ...], size: int, rankings: Rankings | WordNet | None
+) -> list[tuple[str, ...]]:
+    """Return the pool of items of each target."""
+    if rankings is None:
+        others = [tuple(name for name in items if name != target) for target in targets]
+        if all(len(names) == size for names in others):
+            return others
+        rankings = WordNet()
+    if isinstance(rankings, WordNet):
+        try:
+            # An item that WordNet does not know would come last, and not be shown.
+            rankings.senses(dict.fromkeys(targets + items))
+        except RankshotError as error:
+            raise UnknownItemError(f"{error}, or give rankings from another source") from None
+        rankings = rankings.similarity(targets, items).to_rankings()
+    return select_nearest_items(rankings, targets, items, size)
+
+
+# ---- Which items a question shows
+
+
+def select_nearest_items(
+    rankings: Rankings, targets: Iterable[object], items: Iterable[object], n: int
+) -> list[tuple[str, ...]]:
+    """Return the ``n`` items nearest to each target, nearest first.
+
+    People cannot order a hundred names. The paper showed the ten items with the smallest average
+    place in five sources, or in WordNet alone. Items with the same average place are ordered by
+    name. Items that no ranking of the target compares come last. A target that is also an item is
+    not one of its own nearest items.
+    """
+    require_rankings(rankings)
+    counted = rankings.with_items(items)
+    counted = counted[counted.weights > 0]
+    found = []
+    for target in targets:
+        these = counted[counted.targets == target]
+        if len(these) == 0:
+            hint = suggest_name(target, counted.target_names)
+            raise RankshotError(f"there is no ranking for the target {target!r}{hint}: add one")
+        compared = set(counted.items)
+        if these.is_subset.all():
+            compared = {counted.items[i] for i in these.codes}
+        # The average place of an item that no ranking compares is a guess: it comes last.
+        order = sorted(average_order(these), key=lambda name: name not in compared)
+        found.append(tuple(name for name in order if name != target)[:n])
+    return found
+
+
+def describe_coverage(study: Study) -> str:
+    """Return how often pairs of items will be compared, if questions do not show all of them."""
+    found = []
+    for asked in group_by(study.asked, lambda q: (q.target, q.condition)).values():
+        items = {item for question in asked for item in question.items}
+        n_pairs = comb(len(items), 2)
+        shown = [frozenset(pair) for q in asked if not q.show for pair in combinations(q.items, 2)]
+        drawn = sum(comb(question.show, 2) for question in asked)
+        times = study.answers_per_question * (len(shown) + drawn)
+        n_compared = min(n_pairs, times) if drawn else len(set(shown))
+        if len(asked) > 1:
+            found.append((n_compared / n_pairs, times / n_compared, n_compared, n_pairs))
+    if not found:
+        return ""
+    _, mean, n_compared, n_pairs = min(found)
+    each = "of each target " if len(found) > 1 else ""
+    return f"; {n_compared:,} of {n_pairs:,} pairs of items {each}compared, about {mean:.0f} times"

@@ -1,0 +1,376 @@
+"""The files of a survey: rankings, raw data, and lists for payment.
+
+JSON lines are for programs. CSV is for spreadsheets, and made safe for them: see `format_csv`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.files import replace_file, require_ending
+from rankshot.core.tables import open_csv_writer
+from rankshot_survey.answers import Answer, is_counted
+from rankshot_survey.overview import Overview, Participant
+from rankshot_survey.quality import Flag, is_correct
+from rankshot_survey.study import Study
+
+SOURCE = "survey"
+TIMES = ("started_at", "seen_at", "finished_at", "withdrawn_at", "excluded_at")
+Record = dict[str, object]
+# Begins a CSV file: without it, spreadsheets do not read the text as UTF-8.
+MARK = "\ufeff"
+_DANGEROUS = re.compile(r"[=+\-@\t\r\n＝＋－＠]")
+# json.dumps would make an encoder for each value.
+_ENCODE = json.JSONEncoder(ensure_ascii=False).encode
+_NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?")
+Decision = Literal["approve", "look at", "reject", "return", "screened out", "wait"]
+# The states of submissions that Prolific does not pay, in its own list.
+_RETURNED = {"RETURNED", "TIMED OUT"}
+
+
+# ---- Rankings
+
+
+def ranking_records(
+    study: Study,
+    answers: Sequence[Answer],
+    flags: Mapping[str, Sequence[Flag]],
+    *,
+    exclude_flagged: bool = False,
+) -> list[Record]:
+    """Return the answers as records of a rankings file.
+
+    A ranking is a top-K list of all the study's items if the question showed all of them, or if
+    the items that were not shown come after those that were (``study.unshown`` is "after").
+    Otherwise, and for a target whose questions show different items, it is a ranking of the subset
+    shown, with the unranked items tied at its end, and ``k`` is the number of ranked items, if not
+    all are. Skips, repeated answers and answers to gold questions are left out.
+
+    Parameters
+    ----------
+    study : Study
+    answers : sequence of Answer
+        All answers.
+    flags : mapping
+        The flags of each participant, as in an `Overview`.
+    exclude_flagged : bool
+        Leave out the answers of participants with a flag.
+
+    Examples
+    --------
+    >>> from rankshot_survey import Answer, Question, Study, ranking_records
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Animals", "Like {target}?", "Yes?", (*cat.items, "cup"), (cat,), "unknown")
+    >>> said = Answer("a1", cat, 1, False, ("fox", "bus", "leopard"), ("leopard",), 7.25, 0.0)
+    >>> for key, value in ranking_records(study, [said], {})[0].items():
+    ...     print(key, value)
+    target cat
+    ranking ['leopard', ['bus', 'fox']]
+    source survey
+    rater a1
+    kind subset
+    k 1
+    shown ('fox', 'bus', 'leopard')
+    seconds 7.2
+    """
+    counted = [answer for answer in answers if is_counted(answer)]
+    kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
+    if not kept:
+        others = f" (of {len(answers)}, {len(counted)} are from flagged participants, and the "
+        others += "others are skips, repeats or gold answers)"
+        raise RankshotError(f"{study.title}: no answers to export yet{others if answers else ''}")
+    known = set(study.items)
+    if odd := [(a, name) for a in kept for name in a.shown if name not in known]:
+        answer, name = odd[0]
+        raise RankshotError(
+            f"an answer to {short_repr(answer.question.target)} ranks {short_repr(name)}, "
+            "which is no longer among the study's [items] names"
+            f"{suggest_name(name, study.items)}: add it again"
+        )
+    # Of all answers: leaving out flagged participants does not change what an answer means.
+    sets: dict[tuple[str, str], set[frozenset[str]]] = defaultdict(set)
+    for question in (*study.asked, *(answer.question for answer in counted)):
+        sets[question.target, question.condition].add(frozenset(question.items))
+    has_conditions = any(answer.question.condition for answer in answers)
+    records = []
+    for answer in kept:
+        target, theirs = answer.question.target, flags.get(answer.rater, ())
+        after = study.unshown == "after" and len(sets[target, answer.question.condition]) == 1
+        is_top = after or set(answer.shown) >= known
+        last = len(answer.order)
+        left = sorted(item for item, level in answer.levels.items() if level == last)
+        tie = [left] if len(left) > 1 else left
+        record: Record = {
+            "target": target,
+            "ranking": answer.order if is_top else [*answer.order, *tie],
+            "source": SOURCE,
+            "rater": answer.rater,
+            **({} if set(answer.shown) >= known else {"kind": "top" if is_top else "subset"}),
+            **({} if is_top or not left else {"k": len(answer.order)}),
+            **({"condition": answer.question.condition} if has_conditions else {}),
+            "shown": answer.shown,
+            "seconds": _round(answer.seconds, 1),
+            **({"flags": [flag.name for flag in theirs]} if theirs else {}),
+        }
+        records.append(record)
+    return records
+
+
+# ---- Raw data
+
+
+def answer_records(view: Overview) -> Iterator[Record]:
+    """Yield one record per answer, skips, repeats, gold questions and excluded raters included.
+
+    ``correct`` is whether a gold question was answered correctly, and null for others; ``screen``
+    and ``seen``, the share of the items that were ever on it, are null without scripts.
+    """
+    answers = [*view.answers, *view.excluded_answers]
+    for answer in sorted(answers, key=lambda answer: (answer.rater, answer.number)):
+        person = view.people[answer.rater]
+        yield {
+            "rater": answer.rater,
+            "number": answer.number,
+            "question": answer.question.key,
+            "target": answer.question.target,
+            "condition": answer.question.condition,
+            "shown": answer.shown,
+            "order": answer.order,
+            "skipped": not answer.order,
+            "repeat": answer.repeat,
+            "gold": answer.question.is_gold,
+            "first": answer.question.first,
+            "correct": is_correct(answer) if answer.question.is_gold and answer.order else None,
+            "shown_at": _format_time(answer.shown_at),
+            "answered_at": _format_time(answer.answered_at),
+            "seconds": _round(answer.seconds, 3),
+            "screen": answer.screen,
+            "seen": _round(answer.seen, 3),
+            "pilot": person.pilot,
+            "excluded": person.excluded_at is not None,
+            "flags": [flag.name for flag in person.flags],
+            "language": person.language,
+        }
+
+
+# The columns of a wide table before those of the items, and what they mean.
+WIDE = {
+    "rater": "participant",
+    "number": "number of the question in the sequence of the participant",
+    "target": "target of the question",
+    "condition": "condition of the experiment, empty without one",
+    "seconds": "time from showing the question to the answer",
+    "flags": "flags of the participant",
+    "n_shown": "number of items shown",
+    "n_ranked": "number of items ranked",
+}
+PLACE = "place of the item, 1 is best; equal places are tied, unranked items last; empty: not shown"
+
+
+def wide_records(view: Overview) -> tuple[list[Record], list[Record]]:
+    """Return one record per answer with the place of each item, and the codebook.
+
+    An item's place is one more than the number of items before it. The columns of items have
+    numbers, since a name may be a sentence: the codebook says which item each is. Skips, repeated
+    answers and answers to gold questions are left out.
+    """
+    given = [answer for answer in view.answers if is_counted(answer)]
+    names = dict.fromkeys([*view.study.items, *(item for a in given for item in a.shown)])
+    column = {item: f"item_{number}" for number, item in enumerate(names, 1)}
+    rows: list[Record] = []
+    for answer in given:
+        levels = answer.levels
+        before = list(levels.values())
+        places = {item: 1 + sum(x < level for x in before) for item, level in levels.items()}
+        beside = (
+            *(answer.rater, answer.number, answer.question.target, answer.question.condition),
+            *(_round(answer.seconds, 3), [flag.name for flag in view.flags.get(answer.rater, ())]),
+            *(len(answer.shown), answer.n_ranked),
+        )
+        own = {name: places.get(item) for item, name in column.items()}
+        rows.append({**dict(zip(WIDE, beside, strict=True)), **own})
+    book: list[Record] = [
+        {"column": name, "item": None, "meaning": text} for name, text in WIDE.items()
+    ]
+    book += [{"column": name, "item": item, "meaning": PLACE} for item, name in column.items()]
+    return rows, book
+
+
+def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[Record]:
+    """Yield one record per participant, in the order of their start.
+
+    ``answers`` counts neither gold questions nor repeats; ``gold_and_repeats`` counts these. The
+    answer to an extra question "age" is ``extra_age``; ``consent`` is the version of the text.
+    ``with_ids`` adds the platform ids, which identify people.
+    """
+    names = [question.name for question in view.study.extra]
+    others = {name for person in view.people.values() for name in person.extra} - set(names)
+    for person in view.people.values():
+        yield {
+            "rater": person.rater,
+            "code": view.codes[person.rater],
+            **(view.find_ids(person.rater) if with_ids else {}),
+            "state": person.state,
+            **{name: _format_time(getattr(person, name)) for name in TIMES},
+            "excluded_why": person.excluded_why,
+            "pilot": person.pilot,
+            "condition": person.condition,
+            "language": person.language,
+            "consent": person.consent,
+            "answers": person.n_answers,
+            "gold_and_repeats": person.n_checks,
+            "skipped": person.n_skipped,
+            "seconds": _round(person.seconds, 3),
+            "flags": [flag.name for flag in person.flags],
+            **{f"extra_{name}": person.extra.get(name) for name in (*names, *sorted(others))},
+        }
+
+
+def consent_records(view: Overview) -> list[Record]:
+    """Return the texts to which participants agreed: version, language, text, and by how many."""
+    agreed = Counter(person.consent for person in view.people.values())
+    return [{**row._mapping, "participants": agreed[row.version]} for row in view.consents]
+
+
+def _format_time(at: float | None) -> str | None:
+    """Return a Unix time as ISO 8601 in UTC, such as 2026-11-16T09:30:00.000Z."""
+    if not at:
+        return None
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+
+
+def _round(seconds: float | None, digits: int) -> float | None:
+    return None if seconds is None else round(seconds, digits)
+
+
+# ---- Payment
+
+
+def payment_records(view: Overview) -> list[Record]:
+    """Return whether each participant is to be paid, in the order of their start.
+
+    A record has the id by which the platform pays (None if the ids were erased; without a platform
+    the completion code), the decision, its reason, the rater, the code and the id of the
+    submission. The guide on paid studies describes the decisions.
+    """
+    has_ids = view.study.platform != "none"
+    return [
+        {
+            "id": person.platform_id if has_ids else view.codes[rater],
+            **dict(zip(("decision", "reason"), _decide(person), strict=True)),
+            "rater": rater,
+            "code": view.codes[rater],
+            "session": person.platform_session,
+        }
+        for rater, person in view.people.items()
+    ]
+
+
+def _decide(person: Participant) -> tuple[Decision, str]:
+    has_ended, why = person.finished_at is not None, str(person.excluded_why)
+    found: tuple[Decision, str] = "approve", ""
+    if person.withdrawn_at is not None:
+        # Who has ended had the code already, and may have sent it.
+        found = ("look at", "withdrew after the end") if has_ended else ("return", "withdrew")
+    elif person.screened_at is not None:
+        found = "screened out", "did not pass the screening"
+    elif person.excluded_at is not None:
+        found = ("reject", why) if has_ended else ("return", f"excluded before the end: {why}")
+    elif not has_ended:
+        found = "wait", "has not finished"
+    elif person.n_answers == 0:
+        found = "return", "answered nothing"
+    elif person.flags:
+        found = "look at", "; ".join(f"{flag.name}: {flag.text}" for flag in person.flags)
+    return found
+
+
+def compare_submissions(view: Overview, listed: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Compare the submissions that Prolific lists, as pairs of an id and a status, with ours.
+
+    Return the ids of people who returned the submission or ran out of time; who are missing here;
+    who submitted without finishing here; and who are not on Prolific's list.
+    """
+    status: dict[str, str] = {}
+    for person_id, given in listed:
+        plain = given.upper().replace("-", " ").replace("_", " ").strip()
+        # Who returned a submission and took part again has two lines.
+        if status.get(person_id, "RETURNED") in _RETURNED:
+            status[person_id] = plain
+    people = {person.platform_id: person for person in view.people.values() if person.platform_id}
+    submitted = [one for one in status if status[one] not in {*_RETURNED, "ACTIVE"}]
+    ended = {i for i, one in people.items() if one.finished_at or one.screened_at}
+    return {
+        "returned": [one for one in status if status[one] in _RETURNED],
+        "missing": [one for one in submitted if one not in people],
+        "not finished": [one for one in submitted if one in people.keys() - ended],
+        "another way": [one for one in people if one not in status],
+    }
+
+
+# ---- Formats
+
+
+def format_jsonl(records: Iterable[Record]) -> str:
+    """Return records as JSON, one per line."""
+    return "".join(f"{_ENCODE(record)}\n" for record in records)
+
+
+def format_csv(records: Iterable[Record]) -> str:
+    """Return records as CSV; the first line names the columns.
+
+    The text begins with a byte-order mark. Lists are JSON, true and false are written so, and
+    what is unknown is empty. A text that a spreadsheet could read as a formula (it begins with
+    =, +, -, @, a tab or a line end, and is not a number) gets an apostrophe before it.
+    """
+    stream = io.StringIO()
+    writer = open_csv_writer(stream)
+    for number, record in enumerate(records):
+        if number == 0:
+            writer.writerow(map(_format_cell, record))
+        writer.writerow(map(_format_cell, record.values()))
+    return MARK + stream.getvalue()
+
+
+def _format_cell(value: object) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else _ENCODE(value)
+    is_formula = _DANGEROUS.match(text) and not _NUMBER.fullmatch(text)
+    return f"'{text}" if is_formula else text
+
+
+def write_records(path: Path, records: Iterable[Record], *, private: bool = True) -> None:
+    """Write records to a file, completely or not at all.
+
+    Parameters
+    ----------
+    path : Path
+        Ends in .csv or .jsonl.
+    records : iterable of mappings
+        Such as `ranking_records` returns.
+    private : bool
+        Whether only the owner of the file may read it.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot_survey import write_records
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "answers.jsonl")
+    ...     write_records(path, [{"rater": "a1", "target": "cat", "order": ["leopard", "fox"]}])
+    ...     print(path.read_text().strip())
+    {"rater": "a1", "target": "cat", "order": ["leopard", "fox"]}
+    """
+    is_csv = require_ending(path, (".csv", ".jsonl")) == ".csv"
+    with replace_file(path, private=private) as stream:
+        stream.write(format_csv(records) if is_csv else format_jsonl(records))

@@ -1,0 +1,460 @@
+"""What the researcher sees of a survey: answers, consensus and people, from one state of it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from statistics import median
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, Row, select
+
+from rankshot.leaderboards import leaderboard
+from rankshot.ranking import PlackettLuce, Rankings, concordance
+from rankshot.ranking.consensus.precedence import precedence
+from rankshot.ranking.rater_agreement import merge_by_kemeny
+from rankshot_survey.answers import (
+    Answer,
+    NamedOrder,
+    group_by,
+    is_counted,
+    parse_order,
+    tabulate,
+)
+from rankshot_survey.platforms import ID_COLUMNS
+from rankshot_survey.quality import Flag, find_flags
+from rankshot_survey.store.assignment import Load, count_answers, expected_until, question_from_row
+from rankshot_survey.store.database import ASSIGNMENT, CONSENT, PARTICIPANT, QUESTION, Database
+from rankshot_survey.store.people import (
+    State,
+    read_events,
+    read_extra_answers,
+    read_state,
+)
+from rankshot_survey.study import Question, Study
+
+
+class QuestionProgress(NamedTuple):
+    """The answers to one question, in all its parts, without repeats.
+
+    None are planned if the study dropped it.
+    """
+
+    question: Question
+    answered: int
+    planned: int
+    # How many active participants have the question and have not answered it yet.
+    in_progress: int
+    skipped: int
+
+
+class Place(NamedTuple):
+    """An item of a consensus by worths: its log-worth, and the interval of its place, at 95%."""
+
+    item: str
+    log_worth: float
+    best: int
+    worst: int
+
+
+class Coverage(NamedTuple):
+    """How many pairs of items the answers compare; how often, at least and at most."""
+
+    n_pairs: int
+    n_compared: int
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        often = f", each {self.least:,} to {self.most:,} times" if self.least else ""
+        return f"{self.n_compared:,} of {self.n_pairs:,} pairs of items compared{often}"
+
+
+class TargetProgress(NamedTuple):
+    """The result for one target so far; the counts are sums over the questions of the study.
+
+    ``consensus`` has the items that somebody ranked, best first, and at the end those that nobody
+    ranked, as a tie. If all answers show the same items, it is the Kemeny order, with ties of
+    neighbours that equally many answers prefer; of more than 20 items, another order may be better.
+    ``concordance`` is then Kendall's W; None if there is one answer.
+
+    If answers show different items, it is the order of the worths of Plackett-Luce, which
+    ``places`` has with their intervals, and ``coverage`` says which pairs of items were compared.
+    """
+
+    target: str
+    condition: str
+    answered: int
+    planned: int
+    in_progress: int
+    consensus: NamedOrder = ()
+    concordance: float | None = None
+    places: tuple[Place, ...] = ()
+    coverage: Coverage | None = None
+
+    @property
+    def name(self) -> str:
+        """The target, and its condition if there are conditions."""
+        return f"{self.target} ({self.condition})" if self.condition else self.target
+
+
+@dataclass(frozen=True)
+class Participant:
+    """One participant, with times in Unix seconds.
+
+    ``state`` is "withdrawn", "screened out", "excluded", "finished", "answered nothing" (came to
+    the end without an answer that counts), "active" or "left": the first that is true. ``n_checks``
+    counts gold questions and repeats; ``seconds`` is the median per answer; ``duration`` is None if
+    the computer's time was set back. Excluded participants are compared with everybody, and others
+    only with those who are not excluded: a flag that was the reason for an exclusion stays.
+    """
+
+    rater: str
+    state: str
+    started_at: float
+    seen_at: float
+    finished_at: float | None
+    withdrawn_at: float | None
+    screened_at: float | None
+    excluded_at: float | None
+    excluded_why: str | None
+    pilot: bool
+    language: str | None
+    consent: str | None
+    platform_id: str | None
+    platform_study: str | None
+    platform_session: str | None
+    n_answers: int
+    n_checks: int
+    n_skipped: int
+    seconds: float | None
+    duration: float | None
+    flags: tuple[Flag, ...]
+    extra: Mapping[str, str]
+    condition: str | None
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The progress and the answers of a survey, as the researcher sees them.
+
+    Attributes
+    ----------
+    study : Study
+    state : {"open", "pilot", "paused", "closed"}
+    pilot, n_pilot : bool, int
+        Whether this is about the pilot participants, or about all others; and how many pilot
+        participants there are.
+    people, codes : dict
+        All participants by rater, in the order in which they started; and their codes.
+    answers, excluded_answers : lists of Answer
+        The answers of those who are not excluded, and of the others.
+    flags : dict
+        The flags of every rater who is not excluded.
+    questions, targets : tuples of QuestionProgress and TargetProgress
+        In the order of the study; after them what it no longer contains. Excluded participants are
+        not counted.
+    events, consents : sequences of rows
+        What researchers did, the latest first; and the texts to which participants agreed, each
+        with its version and language.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot_survey import Database, Question, Study, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, now=0.0)
+    ...     database.close()
+    >>> view.state, len(view.people), view.n_answers, view.n_planned
+    ('open', 0, 0, 20)
+    """
+
+    study: Study
+    state: State
+    pilot: bool
+    n_pilot: int
+    people: dict[str, Participant]
+    answers: list[Answer]
+    excluded_answers: list[Answer]
+    flags: dict[str, tuple[Flag, ...]]
+    questions: tuple[QuestionProgress, ...]
+    targets: tuple[TargetProgress, ...]
+    events: Sequence[Row[Any]]
+    consents: Sequence[Row[Any]]
+    codes: dict[str, str]
+
+    @property
+    def n_answers(self) -> int:
+        """The number of answers, without skips, repeats and gold questions."""
+        return sum(question.answered for question in self.questions)
+
+    @property
+    def n_planned(self) -> int:
+        """The number of answers that the study plans."""
+        return sum(question.planned for question in self.questions)
+
+    @property
+    def flagged(self) -> list[Participant]:
+        """The participants with a flag who are not excluded, those with most flags first."""
+        found = [person for rater, person in self.people.items() if self.flags.get(rater)]
+        return sorted(found, key=lambda person: (-len(person.flags), person.rater))
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many participants are in each state."""
+        return Counter(person.state for person in self.people.values())
+
+    def find_ids(self, rater: str) -> dict[str, str | None]:
+        """Return the platform ids of a participant, by the platform's names for them.
+
+        Parameters
+        ----------
+        rater : str
+        """
+        columns = zip(self.study.id_names, ID_COLUMNS, strict=False)
+        return {name: getattr(self.people[rater], column) for name, column in columns}
+
+    @cached_property
+    def ids(self) -> dict[str, str]:
+        """The id by which the platform knows each participant, or the completion code."""
+        people = self.people.items()
+        return {rater: person.platform_id or self.codes[rater] for rater, person in people}
+
+
+# ---- Reading
+
+
+def read_overview(study: Study, database: Database, now: float, *, pilot: bool = False) -> Overview:
+    """Read the database of a survey, and summarise it.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+    now : float
+        The Unix time, which determines who is idle.
+    pilot : bool
+        Whether to read the participants of the pilot, in place of all others.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import time
+    >>> from rankshot_survey import Database, Question, Study, read_overview
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     view = read_overview(study, database, time.time())
+    ...     database.close()
+    >>> view.targets[0].target, view.targets[0].planned
+    ('cat', 20)
+    """
+    with database.begin_read() as connection:
+        in_order = select(PARTICIPANT).order_by(PARTICIPANT.c.started_at, PARTICIPANT.c.rater)
+        rows: Sequence[Row[Any]] = connection.execute(in_order).all()
+        n_pilot = sum(row.pilot for row in rows)
+        rows = [row for row in rows if row.pilot == pilot]
+        is_excluded = {row.rater: row.excluded_at is not None for row in rows}
+        found = read_answers(connection)
+        answers = [answer for answer in found if is_excluded.get(answer.rater) is False]
+        excluded = [answer for answer in found if is_excluded.get(answer.rater)]
+        given = group_by(found, lambda answer: answer.rater)
+        flags = find_flags(answers, study.quality)
+        all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
+        extra = read_extra_answers(connection)
+        in_condition = select(ASSIGNMENT.c.rater, QUESTION.c.condition).join(QUESTION).distinct()
+        named = connection.execute(in_condition.where(QUESTION.c.condition != "")).all()
+        conditions = {row.rater: row.condition for row in named}
+        is_expected = select(PARTICIPANT.c.rater).where(expected_until(study) >= now)
+        expected = set(connection.execute(is_expected).scalars())
+        people = {
+            row.rater: _describe_participant(
+                row,
+                given[row.rater],
+                is_active=row.rater in expected,
+                flags=(all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
+                extra=extra.get(row.rater, {}),
+                condition=conditions.get(row.rater),
+            )
+            for row in rows
+        }
+        loads = count_answers(connection, study, now, pilot=pilot)
+        questions = summarize_questions(study, answers, loads)
+        return Overview(
+            study,
+            read_state(connection),
+            pilot,
+            n_pilot,
+            people,
+            answers,
+            excluded,
+            flags,
+            questions,
+            summarize_targets(questions, answers),
+            read_events(connection),
+            connection.execute(select(CONSENT).order_by(CONSENT.c.version)).all(),
+            {rater: database.identity.code(rater) for rater in people},
+        )
+
+
+def read_answers(connection: Connection) -> list[Answer]:
+    """Return all answers, including skips, gold questions and repeats."""
+    # Thousands of answers share few questions.
+    asked = {row.key: question_from_row(row) for row in connection.execute(select(QUESTION))}
+    texts = ("shown", "answer", "rater", "question", "number", "repeat")
+    measured = ("seconds", "answered_at", "shown_at", "screen", "seen")
+    rows = connection.execute(
+        select(*(ASSIGNMENT.c[name] for name in (*texts, *measured)))
+        .where(ASSIGNMENT.c.answered_at.is_not(None))
+        .order_by(ASSIGNMENT.c.rater, ASSIGNMENT.c.number)
+    ).all()
+    # To parse many lists in one call takes a third of the time.
+    shown, orders = (json.loads(f"[{','.join(row[i] for row in rows)}]") for i in (0, 1))
+    return [
+        Answer(rater, asked[key], number, bool(repeat), tuple(items), parse_order(order), *rest)
+        for (_, _, rater, key, number, repeat, *rest), items, order in zip(
+            rows, shown, orders, strict=True
+        )
+    ]
+
+
+# ---- Summaries
+
+
+def _describe_participant(
+    row: Row[Any], given: Sequence[Answer], *, is_active: bool, **known: Any
+) -> Participant:
+    n = sum(map(is_counted, given))
+    n_skipped = sum(not answer.order for answer in given)
+    times = [answer.seconds for answer in given if answer.seconds is not None]
+    ends = {
+        "withdrawn": row.withdrawn_at,
+        "screened out": row.screened_at,
+        "excluded": row.excluded_at,
+        "finished" if n else "answered nothing": row.finished_at,
+    }
+    found = [state for state, at in ends.items() if at is not None]
+    end = row.finished_at or row.seen_at
+    # What is needed to resume is nothing to show.
+    hidden = {"started_by", "released"}
+    stored = {name: value for name, value in row._mapping.items() if name not in hidden}
+    return Participant(
+        **{**stored, "pilot": bool(row.pilot)},
+        state=[*found, "active" if is_active else "left"][0],
+        n_answers=n,
+        n_checks=len(given) - n - n_skipped,
+        n_skipped=n_skipped,
+        seconds=median(times) if times else None,
+        duration=end - row.started_at if end >= row.started_at else None,
+        **known,
+    )
+
+
+def summarize_questions(
+    study: Study, answers: Iterable[Answer], loads: Mapping[str, Load]
+) -> tuple[QuestionProgress, ...]:
+    """Count the answers to each question; ``loads`` says how many are to answer it now."""
+    given = [answer for answer in answers if not (answer.repeat or answer.question.is_gold)]
+    answered = Counter(answer.question.whole_key for answer in given if answer.order)
+    skipped = Counter(answer.question.whole_key for answer in given if not answer.order)
+    parts = group_by(study.asked, lambda question: question.whole_key)
+    gone = {a.question.whole_key: a.question for a in given if a.question.whole_key not in parts}
+    old = sorted(gone.values(), key=lambda question: (question.target, sorted(question.items)))
+    return tuple(
+        QuestionProgress(
+            question,
+            answered[question.whole_key],
+            study.answers_per_question * len(theirs),
+            sum(loads.get(part.key, Load(0, 0)).in_progress for part in theirs),
+            skipped[question.whole_key],
+        )
+        for question, theirs in (
+            *((theirs[0], theirs) for theirs in parts.values()),
+            *((question, []) for question in old),
+        )
+    )
+
+
+def summarize_targets(
+    questions: Iterable[QuestionProgress], answers: Iterable[Answer]
+) -> tuple[TargetProgress, ...]:
+    """Summarise the answers to each target. Flagged participants count like all others."""
+
+    def cell(question: Question) -> tuple[str, str]:
+        return question.target, question.condition
+
+    rows = group_by(questions, lambda row: cell(row.question))
+    given = group_by(filter(is_counted, answers), lambda answer: cell(answer.question))
+    found = []
+    for key, theirs in rows.items():
+        asked = [row for row in theirs if row.planned]
+        counted = ("answered", "planned", "in_progress")
+        counts = (sum(getattr(row, name) for row in asked) for name in counted)
+        items = sorted({item for row in theirs for item in row.question.items})
+        results: tuple[Any, ...] = ()
+        if given[key]:
+            table, lengths = tabulate(given[key], items)
+            raters = tuple(answer.rater for answer in given[key])
+            results = _merge_table(tuple(items), table.tobytes(), tuple(lengths), raters)
+        found.append(TargetProgress(*key, *counts, *results))
+    return tuple(found)
+
+
+@lru_cache(1000)
+def _merge_table(
+    items: tuple[str, ...], cells: bytes, lengths: tuple[int, ...], raters: tuple[str, ...]
+) -> tuple[Any, ...]:
+    """Return the results of a `TargetProgress` from a table of positions.
+
+    They are kept: a page that is loaded again finds those of most targets.
+    """
+    table = np.frombuffer(cells, np.int32).reshape(len(lengths), len(items))
+    rankings, by_rater = (
+        Rankings.from_positions(table, items=items, kind="subset", raters=labels).top(
+            np.array(lengths)
+        )
+        for labels in (None, raters)
+    )
+    is_ranked = np.any((table > 0) & (table <= np.array(lengths)[:, None]), axis=0)
+    rest = tuple(items[i] for i in np.flatnonzero(~is_ranked))
+    if np.all((table > 0) == (table[0] > 0)):
+        places: tuple[Place, ...] = ()
+        coverage = None
+        ranked: Sequence[Any] = merge_by_kemeny(rankings).orders()[0]
+    else:
+        places, coverage = _order_by_worth(by_rater), _count_pairs(rankings)
+        ranked = [place.item for place in places]
+    groups = [x if isinstance(x, str) else tuple(x) for x in ranked if x not in rest]
+    consensus = (*groups, *(rest[:1] if len(rest) == 1 else [rest] if rest else ()))
+    return consensus, concordance(rankings), places, coverage
+
+
+def _order_by_worth(rankings: Rankings) -> tuple[Place, ...]:
+    """Return the items by worth: items that were never shown together are compared by others."""
+    with warnings.catch_warnings():
+        # Of items that always won or lost: their intervals are wide.
+        warnings.simplefilter("ignore")
+        board = leaderboard(rankings, PlackettLuce(), min_votes=0, random_state=0)
+    intervals = np.tile([1, len(board)], (len(board), 1))
+    # Few raters, who all say the same, have no covariance: any place is possible.
+    if np.isfinite(board.covariance).all():
+        intervals = board.rank_intervals
+    rows = zip(board.items, board.log_worths.tolist(), *intervals.T.tolist(), strict=True)
+    return tuple(Place(*row) for row in rows)
+
+
+def _count_pairs(rankings: Rankings) -> Coverage:
+    before = precedence(rankings)
+    times = (before + before.T)[np.triu_indices(rankings.n_items, 1)].astype(int)
+    return Coverage(times.size, int(np.count_nonzero(times)), int(times.min()), int(times.max()))

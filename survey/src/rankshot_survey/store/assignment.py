@@ -1,0 +1,315 @@
+"""The assignment of questions: each participant gets those with the fewest answers so far.
+
+A question with more items than a page has is asked in parts: each participant gets other sets of
+its items.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select
+
+from rankshot_survey.store.database import ASSIGNMENT, PARTICIPANT
+from rankshot_survey.study import Question, Study
+
+# What an answer fills in.
+GIVEN = ("answer", "answered_at", "seconds", "shown_at", "screen", "seen")
+# How a skipped question is stored. A skip does not count as an answer.
+NO_ANSWER = "[]"
+# More than the cost of any item of a set.
+NEVER = np.iinfo(np.int64).max
+# Who has agreed and not answered anything yet is expected for this share of the idle time.
+SHARE_BEFORE_ANSWERS = 1 / 6
+
+
+def assign_questions(
+    counts: Mapping[str, int], n: int, seen: Collection[str], rng: Random
+) -> list[str]:
+    """Choose n questions for one participant, or fewer if no more are left.
+
+    ``counts`` has the answers given and in progress for each open question; ``seen`` has what the
+    participant has had before. Taking the n smallest counts, each once, keeps all counts within one
+    of each other: if they were m or m + 1 before, the questions with m are taken first, and none
+    with m + 1 is taken while one with m is left. Equal counts are chosen from at random.
+    """
+    open_questions = [key for key in counts if key not in seen]
+    rng.shuffle(open_questions)
+    return sorted(open_questions, key=counts.__getitem__)[:n]
+
+
+def choose_questions(study: Study, loads: Mapping[str, Load], rng: Random) -> list[str]:
+    """Choose the questions of a new participant, in one condition; none if no question is open.
+
+    It is the condition with the smallest share of its answers, given and in progress.
+    """
+    counts = find_open(loads, study)
+    theirs: dict[str, list[str]] = {}
+    for question in study.asked:
+        theirs.setdefault(question.condition, []).append(question.key)
+    shares = {
+        condition: sum(sum(loads[key]) for key in keys) / len(keys)
+        for condition, keys in theirs.items()
+        if any(key in counts for key in keys)
+    }
+    if not shares:
+        return []
+    fewest = min(shares.values())
+    condition = rng.choice([name for name, share in shares.items() if share == fewest])
+    mine = {key: counts[key] for key in theirs[condition] if key in counts}
+    return assign_questions(mine, study.questions_per_participant, (), rng)
+
+
+def insert_questions(
+    connection: Connection,
+    study: Study,
+    rater: str,
+    questions: Sequence[str],
+    now: float,
+    rng: Random,
+) -> None:
+    """Assign questions to a participant who has none, with gold questions and repeats.
+
+    Gold questions come at random places. Repeats come last. They repeat the earliest questions,
+    at most half of them, so that other questions come in between.
+    """
+    asked = {question.key: question for question in study.asked}
+    (condition,) = {asked[key].condition for key in questions}
+    gold = {q.key: q.items for q in study.asked_gold if q.condition == condition}
+    chosen = [asked[key] for key in questions]
+    items = draw_items(connection, study, rater, chosen, now, rng) | gold
+    turns = [*questions, *gold]
+    rng.shuffle(turns)
+    again = [key for key in turns if key not in gold][: min(study.repeats, len(questions) // 2)]
+    rows = [
+        {
+            "rater": rater,
+            "number": number,
+            "question": key,
+            "repeat": int(number > len(turns)),
+            "shown": shuffle_items(items[key], rng),
+        }
+        for number, key in enumerate([*turns, *again], 1)
+    ]
+    connection.execute(ASSIGNMENT.insert(), rows)
+
+
+def replace_closed(
+    connection: Connection,
+    study: Study,
+    loads: Mapping[str, Load],
+    rows: Sequence[Row[Any]],
+    now: float,
+    rng: Random,
+) -> None:
+    """Replace the questions of a participant that may not be assigned any more.
+
+    ``rows`` are all assignments of the participant; ``loads`` has the answers of each question,
+    without those that this participant is still to give.
+    """
+    asked = {question.key: question for question in study.asked}
+    gold = {question.key for question in study.asked_gold}
+    seen = {row.question for row in rows}
+    mine = {asked[key].condition for key in seen if key in asked}
+    counts = {key: n for key, n in find_open(loads, study).items() if asked[key].condition in mine}
+    is_asked_something = False
+    for row in rows:
+        if row.question in gold or row.repeat:
+            continue
+        # A question that the study does not contain any more stays as it is.
+        if row.answered_at is not None or row.question not in loads or row.question in counts:
+            is_asked_something = True
+            continue
+        this = (ASSIGNMENT.c.rater == row.rater) & (ASSIGNMENT.c.question == row.question)
+        others = assign_questions(counts, 1, seen, rng)
+        if not others:
+            connection.execute(ASSIGNMENT.delete().where(this))
+            continue
+        is_asked_something = True
+        seen.update(others)
+        items = draw_items(connection, study, row.rater, [asked[others[0]]], now, rng)
+        # The question, and its repeat.
+        for repeat in (0, 1):
+            new = {"question": others[0], "shown": shuffle_items(items[others[0]], rng)}
+            which = this & (ASSIGNMENT.c.repeat == repeat)
+            connection.execute(ASSIGNMENT.update().where(which).values(new))
+    if not is_asked_something:
+        # Gold questions alone are not worth asking.
+        left = (ASSIGNMENT.c.rater == rows[0].rater) & ASSIGNMENT.c.answered_at.is_(None)
+        connection.execute(ASSIGNMENT.delete().where(left))
+
+
+def shuffle_items(items: Sequence[str], rng: Random) -> str:
+    """Return the items in a random order, so that the order on the screen suggests no answer."""
+    return json.dumps(rng.sample(items, len(items)))
+
+
+# ---- Which items of a question are shown
+
+
+def draw_items(
+    connection: Connection,
+    study: Study,
+    rater: str,
+    questions: Sequence[Question],
+    now: float,
+    rng: Random,
+) -> dict[str, Sequence[str]]:
+    """Return the items that each question shows to a participant, by its key."""
+    found: dict[str, Sequence[str]] = {q.key: q.items for q in questions if not q.show}
+    drawn = [question for question in questions if question.show]
+    for whole in dict.fromkeys(question.whole_key for question in drawn):
+        parts = [question for question in drawn if question.whole_key == whole]
+        every = {question.key for question in study.asked if question.whole_key == whole}
+        items, show = parts[0].items, parts[0].show
+        code = {item: number for number, item in enumerate(items)}
+        own = np.zeros(len(items), np.int64)
+        together = np.zeros((len(items), len(items)), np.int64)
+        for somebody, names in _select_shown(connection, study, rater, every, now):
+            codes = [code[name] for name in names]
+            together[np.ix_(codes, codes)] += 1
+            own[codes] += somebody == rater
+        for part, codes in zip(parts, draw_sets(together, own, len(parts), show, rng), strict=True):
+            found[part.key] = [items[i] for i in codes]
+    return found
+
+
+def _select_shown(
+    connection: Connection, study: Study, rater: str, questions: Collection[str], now: float
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield who was shown what of some questions, and has answered it or is expected to."""
+    own = PARTICIPANT.alias()
+    pilot = select(own.c.pilot).where(own.c.rater == rater).scalar_subquery()
+    rows = connection.execute(
+        select(ASSIGNMENT.c.rater, ASSIGNMENT.c.shown)
+        .join(PARTICIPANT)
+        .where(ASSIGNMENT.c.question.in_(questions), ASSIGNMENT.c.repeat == 0)
+        .where(PARTICIPANT.c.pilot == pilot, COUNTS, IS_GIVEN | _is_expected(study, now))
+    ).all()
+    # To parse many lists in one call takes a third of the time.
+    shown = json.loads(f"[{','.join(row.shown for row in rows)}]")
+    return zip((row.rater for row in rows), shown, strict=True)
+
+
+def draw_sets(
+    together: NDArray[np.int64], own: NDArray[np.int64], n: int, show: int, rng: Random
+) -> list[list[int]]:
+    """Draw n sets of items for one participant, so that all pairs are shown about equally often.
+
+    ``together`` says how often two items were shown together, and on its diagonal how often each
+    was shown; ``own`` says how often this participant had each item. A set takes the items that
+    the participant had least often. Of these, the first is the one that was shown least often to
+    anybody, and each further one that which was shown least often together with those before it.
+    What is equal is chosen at random. Both arrays are changed.
+    """
+    sets, size = [], len(own)
+    # One number per item orders by its own count, then by how often it met the others.
+    span = show * (int(together.max()) + n) + 1
+    for _ in range(n):
+        chance = np.array(rng.sample(range(size), size))
+        met = together.diagonal().copy()
+        chosen: list[int] = []
+        for _ in range(show):
+            cost = (own * span + met) * size + chance
+            cost[chosen] = NEVER
+            best = int(cost.argmin())
+            met = together[best] + (met if chosen else 0)
+            chosen.append(best)
+        own[chosen] += 1
+        together[np.ix_(chosen, chosen)] += 1
+        sets.append(chosen)
+    return sets
+
+
+# ---- Answer counts
+
+# Which answers count, and whose.
+IS_GIVEN = and_(ASSIGNMENT.c.answered_at.is_not(None), ASSIGNMENT.c.answer != NO_ANSWER)
+COUNTS = PARTICIPANT.c.excluded_at.is_(None) & PARTICIPANT.c.withdrawn_at.is_(None)
+
+
+class Load(NamedTuple):
+    """How many have answered a question, and how many active participants are still to do so."""
+
+    given: int
+    in_progress: int
+
+
+def count_answers(
+    connection: Connection, study: Study, now: float, *, pilot: bool = False
+) -> dict[str, Load]:
+    """Count the answers of each question, without skips, repeats and who is excluded.
+
+    An assigned question is in progress while its participant is expected (`expected_until`).
+    After that, others may get the question. Pilot participants are counted, or all others.
+    """
+    counts = (
+        select(
+            ASSIGNMENT.c.question,
+            func.sum(case((IS_GIVEN, 1), else_=0)),
+            func.sum(case((_is_expected(study, now), 1), else_=0)),
+        )
+        .join(PARTICIPANT)
+        .where(ASSIGNMENT.c.repeat == 0, PARTICIPANT.c.pilot == int(pilot), COUNTS)
+        .group_by(ASSIGNMENT.c.question)
+    )
+    found = {key: Load(*load) for key, *load in connection.execute(counts)}
+    return {question.key: found.get(question.key, Load(0, 0)) for question in study.asked}
+
+
+def _is_expected(study: Study, now: float) -> ColumnElement[bool]:
+    """Return whether a question is still to be answered, by somebody who is active."""
+    return and_(ASSIGNMENT.c.answered_at.is_(None), expected_until(study) >= now)
+
+
+def find_open(loads: Mapping[str, Load], study: Study) -> dict[str, int]:
+    """Return the questions that may be assigned, with their answers given and in progress.
+
+    A question is closed when it has all its answers. Until then it may be assigned to
+    ``spare_answers`` more participants than planned, so that those who replace others find a
+    place.
+    """
+    most = study.answers_per_question + study.n_spare
+    return {
+        key: sum(load)
+        for key, load in loads.items()
+        if load.given < study.answers_per_question and sum(load) < most
+    }
+
+
+def seconds_until_place(
+    connection: Connection, study: Study, loads: Mapping[str, Load], now: float, *, pilot: bool
+) -> float | None:
+    """Return when the next participant may have left; None if no answer is missing or expected."""
+    if all(load.given >= study.answers_per_question for load in loads.values()):
+        return None
+    until = expected_until(study)
+    waits = select(func.min(until)).join(ASSIGNMENT).where(ASSIGNMENT.c.answered_at.is_(None))
+    mine = waits.where(until >= now, PARTICIPANT.c.pilot == int(pilot), COUNTS)
+    first = connection.execute(mine).scalar()
+    return None if first is None else first - now
+
+
+def expected_until(study: Study) -> ColumnElement[float]:
+    """Return until when a participant keeps the open questions.
+
+    That is an idle time of ``return_after_minutes``, and much less before the first answer: many
+    who open a survey never begin.
+    """
+    own = ASSIGNMENT.alias()
+    has_begun = select(own.c.number).where(
+        own.c.rater == PARTICIPANT.c.rater, own.c.answered_at.is_not(None)
+    )
+    share = case((has_begun.exists(), 1.0), else_=SHARE_BEFORE_ANSWERS)
+    return PARTICIPANT.c.seen_at + 60 * study.return_after_minutes * share
+
+
+def question_from_row(row: Row[Any]) -> Question:
+    """Return the question of a row that has the columns of the table ``question``."""
+    listed = (tuple(json.loads(row.items)), tuple(json.loads(row.first)))
+    return Question(row.target, *listed, row.show, row.condition, row.part)

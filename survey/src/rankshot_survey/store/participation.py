@@ -1,0 +1,632 @@
+"""Taking part in a survey: start, get the current question, submit an answer."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import sha256
+from random import Random, SystemRandom
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, select
+
+from rankshot.core.errors import RankshotError
+from rankshot_survey.answers import NamedOrder, parse_order, read_order
+from rankshot_survey.languages import OwnText, ParticipantError
+from rankshot_survey.platforms import ID_COLUMNS, pilot_name
+from rankshot_survey.store.assignment import (
+    GIVEN,
+    NO_ANSWER,
+    SHARE_BEFORE_ANSWERS,
+    choose_questions,
+    count_answers,
+    expected_until,
+    insert_questions,
+    question_from_row,
+    replace_closed,
+    seconds_until_place,
+)
+from rankshot_survey.store.database import (
+    ASSIGNMENT,
+    CONSENT,
+    EXTRA_ANSWER,
+    PARTICIPANT,
+    QUESTION,
+    SURVEY,
+    Database,
+)
+from rankshot_survey.store.people import read_extra_answers, read_state, withdraw
+from rankshot_survey.study import Question, Study
+
+# Opening a page is recorded if the last activity is older than this share of the idle time.
+ACTIVITY_SHARE = 0.02
+CONSENT_DIGITS = 16
+# For how many questions the time of their first page is kept in memory.
+MOST_SHOWN = 100_000
+# The time of a form's token is rounded to less than this.
+STAMP_SECONDS = 0.002
+# Building a statement takes longer than running it: those of an answer are built once.
+OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
+OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
+WAITS = ASSIGNMENT.c.answered_at.is_(None)
+STATE = select(SURVEY.c.state).scalar_subquery().label("state")
+TOTAL, N_ANSWERS = (
+    select(func.count(counted)).where(OF_RATER).correlate(None).scalar_subquery().label(name)
+    for name, counted in (("total", ASSIGNMENT.c.number), ("n_answers", ASSIGNMENT.c.answered_at))
+)
+CURRENT: Select[Any] = (
+    select(
+        PARTICIPANT,
+        STATE,
+        *(ASSIGNMENT.c[name] for name in ("number", "question", "shown", "repeat")),
+        TOTAL,
+        N_ANSWERS,
+    )
+    .select_from(PARTICIPANT.outerjoin(ASSIGNMENT, and_(OF_RATER, WAITS)))
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .order_by(ASSIGNMENT.c.number)
+    .limit(1)
+)
+# Another tab cannot replace the question before the answer is stored.
+ASSIGNED = (
+    select(
+        *(ASSIGNMENT.c[name] for name in ("question", "shown", "answer", "answered_at")), N_ANSWERS
+    )
+    .where(OF_RATER, OF_NUMBER)
+    .with_for_update()
+)
+ANSWER = (
+    ASSIGNMENT.update().where(OF_RATER, OF_NUMBER).values({name: bindparam(name) for name in GIVEN})
+)
+# Activity, and the end, if nothing is left. If the last activity is older than `since`, others may
+# have the questions: it is then made so old that the next page replaces these.
+GO_ON = (
+    PARTICIPANT.update()
+    .where(PARTICIPANT.c.rater == bindparam("of_rater"))
+    .values(
+        seen_at=case(
+            (PARTICIPANT.c.seen_at >= bindparam("since"), bindparam("now")),
+            (PARTICIPANT.c.seen_at >= bindparam("gone"), bindparam("gone")),
+            else_=PARTICIPANT.c.seen_at,
+        ),
+        finished_at=case(
+            (
+                and_(
+                    bindparam("may_end"),
+                    # The last answer of somebody who was excluded earns no code.
+                    PARTICIPANT.c.excluded_at.is_(None),
+                    ~select(ASSIGNMENT.c.number).where(OF_RATER, WAITS).exists(),
+                ),
+                bindparam("now"),
+            ),
+            else_=PARTICIPANT.c.finished_at,
+        ),
+    )
+)
+
+
+class CurrentQuestion(NamedTuple):
+    """The question that a participant has to answer now."""
+
+    number: int
+    question: Question
+    shown: tuple[str, ...]
+    position: int
+    total: int
+    # The token that an answer to it must have.
+    form: str
+    # The name of the draft of an answer, the same for every copy of the page.
+    draft: str
+    pilot: bool
+    # The language that the participant chose at the start.
+    language: str | None
+    repeat: bool
+
+
+class Finished(NamedTuple):
+    """The participant has answered or skipped all questions."""
+
+    # Our own completion code.
+    code: str
+    # Answers and skips of all questions.
+    n_answers: int
+    # Answers and skips of the study's questions, without gold questions and repeats.
+    n_counted: int
+    n_skipped: int
+    pilot: bool
+
+
+class ExtraLeft(NamedTuple):
+    """All questions of a participant are done, except the extra ones at the end."""
+
+    # The token that the answers to them must have.
+    form: str
+    pilot: bool
+
+
+class Submission(NamedTuple):
+    """An answer as it was sent: places of the items, the screen, and how many items were on it.
+
+    Of a best-worst question, ``places`` has the numbers of the first and the last item, from 0.
+    """
+
+    rater: str
+    number: int
+    form: str
+    places: Sequence[str]
+    skip: bool = False
+    screen: str | None = None
+    n_seen: int | None = None
+
+
+class NotAssignedError(Exception):
+    """An answer to a question that is not assigned to this participant, or not any more."""
+
+
+@dataclass(eq=False)
+class StoppedError(Exception):
+    """Somebody cannot start or go on, for a reason.
+
+    It is full, paused, closed, screened, withdrawn, excluded, or elsewhere: somebody has started
+    with the id, and nothing shows that it is the same person.
+
+    ``wait`` is the time in seconds after which a full survey may have a place.
+    """
+
+    reason: str
+    has_started: bool = False
+    wait: float | None = None
+
+
+class AlreadyAnsweredError(Exception):
+    """A second, different answer to a question; ``order`` is the first one, which is kept."""
+
+    def __init__(self, order: NamedOrder) -> None:
+        super().__init__("this question has an answer")
+        self.order = order
+
+
+class Participation:
+    """The actions of the participants of one study.
+
+    ``clock`` returns the time in seconds, ``ticks`` the seconds of a monotonic clock;
+    ``rng`` shuffles questions and items.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        database: Database,
+        clock: Callable[[], float] = time.time,
+        rng: Random | None = None,
+        ticks: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._study = study
+        # After this time, a participant counts as having left.
+        self._idle_seconds = 60 * study.return_after_minutes
+        self._database = database
+        self._identity = database.identity
+        self._clock = clock
+        self._rng = rng or SystemRandom()
+        self._ticks = ticks
+        # When this process has shown each question first: the time, and the reading of the clock.
+        self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: (clock(), ticks()))
+        self._questions = {q.key: q for q in (*study.asked, *study.asked_gold)}
+        self._register()
+
+    def _register(self) -> None:
+        """Store the study's questions; those already stored stay, with their answers."""
+        with self._database.begin_assignment() as connection:
+            known = set(connection.execute(select(QUESTION.c.key)).scalars())
+            rows = [
+                {column.name: getattr(question, column.name) for column in QUESTION.c}
+                | {"items": json.dumps(question.items), "first": json.dumps(question.first)}
+                for key, question in self._questions.items()
+                if key not in known
+            ]
+            if rows:
+                connection.execute(QUESTION.insert(), rows)
+
+    def require_place(self) -> bool:
+        """Return whether somebody new would be a pilot participant; refuse if nobody can start."""
+        with self._database.begin_read() as connection:
+            pilot = _require_open(read_state(connection))
+            self._require_questions(connection, pilot=pilot)
+        return pilot
+
+    def find_own(self, participant: str, form: str, owned: Collection[str]) -> Row[Any] | None:
+        """Return who has started with this id, if it is the same person; see `start`.
+
+        ``owned`` are the raters whose links the browser has. Somebody else gets None, as for an
+        unknown id.
+        """
+        with self._database.begin_read() as connection:
+            person = select_participant(connection, self._find_rater(connection, participant))
+        if person is None or not self._is_own(person, form, owned):
+            return None
+        _check_going_on(person)
+        return person
+
+    def _is_own(self, person: Row[Any], form: str, owned: Collection[str]) -> bool:
+        """Return whether somebody who has a form, and the links of some raters, is this person."""
+        is_same_form = person.started_by == self._identity.form_token("started", form)
+        return person.rater in owned or is_same_form or bool(person.released)
+
+    def start(
+        self,
+        participant: str,
+        ids: Mapping[str, str] | None = None,
+        language: str | None = None,
+        consent: OwnText | None = None,
+        screening: Mapping[str, str] | None = None,
+        *,
+        form: str = "",
+        owned: Collection[str] = (),
+    ) -> str:
+        """Start or resume; return the rater.
+
+        ``ids`` are the platform's ids of this person, by column of the database; ``consent`` is the
+        text to which the person agrees, and ``screening`` has the answers to the screening. An id
+        is not a secret: only somebody who sends the same form again, owns the rater's link or was
+        released by a researcher can resume. Others are stopped: it has started elsewhere.
+        """
+        now = self._clock()
+        is_accepted = screening is None or all(
+            screening.get(question.name) in question.accepted for question in self._study.screening
+        )
+        with self._database.begin_assignment() as connection:
+            rater = self._find_rater(connection, participant)
+            person = select_participant(connection, rater)
+            if person is not None:
+                if not self._is_own(person, form, owned):
+                    raise StoppedError("elsewhere", has_started=True)
+                _check_going_on(person)
+            new: dict[str, Any] = {"rater": rater, "started_at": now, "seen_at": now}
+            if person is None:
+                new |= {"pilot": int(_require_open(read_state(connection)))}
+                new |= {"started_by": self._identity.form_token("started", form)}
+            if person is None and not is_accepted:
+                # So that a second try with other answers is the same person.
+                connection.execute(PARTICIPANT.insert().values(**new, screened_at=now))
+            # A participant whose questions were all answered by others starts again.
+            elif person is None or not select_assignments(connection, rater):
+                pilot = _require_open(read_state(connection))
+                pilot = pilot if person is None else bool(person.pilot)
+                keys = self._require_questions(connection, pilot=pilot)
+                if person is None:
+                    connection.execute(PARTICIPANT.insert().values(new))
+                    insert_extra_answers(connection, rater, screening or {})
+                record_activity(connection, rater, now)
+                insert_questions(connection, self._study, rater, keys, now, self._rng)
+            mine = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+            agreed: dict[str, Any] = {"released": 0}
+            if language is not None:
+                agreed["language"] = language
+            if consent is not None:
+                agreed["consent"] = _keep_consent(connection, consent)
+            connection.execute(mine.values(agreed))
+            # Who returned a task and accepted it again submits the new one. Who has finished
+            # cannot submit a second task for the same work.
+            if ids:
+                connection.execute(mine.where(PARTICIPANT.c.finished_at.is_(None)).values(**ids))
+        return rater
+
+    def find_person(self, rater: str) -> Row[Any] | None:
+        """Return what is stored of a participant."""
+        with self._database.look() as connection:
+            return select_participant(connection, rater)
+
+    def read_ids(self, rater: str) -> dict[str, str]:
+        """Return the platform's ids of a participant by their names, and the completion code."""
+        person = self.find_person(rater)
+        named = zip(self._study.id_names, ID_COLUMNS, strict=False)
+        ids = {name: getattr(person, column, None) or "" for name, column in named}
+        return {**ids, "code": self._identity.code(rater)}
+
+    def _find_rater(self, connection: Connection, participant: str) -> str:
+        """Return the rater of a visitor. Anyone who took part in the pilot starts again."""
+        is_pilot = read_state(connection) == "pilot"
+        return self._identity.rater(pilot_name(participant) if is_pilot else participant)
+
+    def _require_questions(self, connection: Connection, *, pilot: bool) -> list[str]:
+        """Choose questions for somebody new; if none is left, say when one may be."""
+        now = self._clock()
+        loads = count_answers(connection, self._study, now, pilot=pilot)
+        keys = choose_questions(self._study, loads, self._rng)
+        if not keys:
+            wait = seconds_until_place(connection, self._study, loads, now, pilot=pilot)
+            raise StoppedError("full", wait=wait)
+        return keys
+
+    def read_current(self, rater: str) -> CurrentQuestion | Finished | None:
+        """Return what `current_question` returns if nothing has to be written for it, else None."""
+        now = self._clock()
+        with self._database.look() as connection:
+            row = _select_current(connection, rater)
+            _check_going_on(row)
+            # A write per page would be slow: activity is recorded if the last is long ago.
+            is_recent = row.seen_at >= now - ACTIVITY_SHARE * self._idle_seconds
+            if row.finished_at is not None or (row.number is not None and is_recent):
+                return self._show(connection, row, now)  # type: ignore[return-value]
+        return None
+
+    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return the first question without an answer, `ExtraLeft` or `Finished`."""
+        if found := self.read_current(rater):
+            return found
+        now = self._clock()
+        with self._database.begin_assignment() as connection:
+            self._resume(connection, rater, now)
+            row = _select_current(connection, rater)
+            _check_going_on(row)
+            shown = self._show(connection, row, now)
+            # Last: to avoid deadlocks, every writer locks assignments before participants.
+            if isinstance(shown, CurrentQuestion):
+                record_activity(connection, rater, now)
+            return shown
+
+    def _show(
+        self, connection: Connection, row: Row[Any], now: float
+    ) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return what a row of `CURRENT` asks for; if nothing, record the end."""
+        if row.finished_at is not None:
+            return self._make_finished(connection, row)
+        if row.number is None:
+            if self._is_extra_left(connection, row.rater):
+                form = self._identity.form_token(*self._extra_parts(row.rater))
+                return ExtraLeft(form, bool(row.pilot))
+            if row.total:
+                record_end(connection, row.rater, now)
+            return self._make_finished(connection, row)
+        # A page of another order would mean other items by the same places.
+        key = (row.rater, row.number, row.question, row.shown)
+        shown_at, _ = self._first_shown(*key)
+        if row.question not in self._questions:
+            # One that the study had before is in the database only.
+            old = select(QUESTION).where(QUESTION.c.key == row.question)
+            self._questions[row.question] = question_from_row(connection.execute(old).one())
+        return CurrentQuestion(
+            number=row.number,
+            question=self._questions[row.question],
+            shown=tuple(json.loads(row.shown)),
+            position=row.n_answers + 1,
+            total=row.total,
+            form=self._identity.timed_token(shown_at, *key),
+            draft=self._identity.form_token(*key),
+            pilot=bool(row.pilot),
+            language=row.language,
+            repeat=bool(row.repeat),
+        )
+
+    def _extra_parts(self, rater: str) -> tuple[str, ...]:
+        """Return what the token of the extra questions signs: their fields have no names."""
+        names = [question.name for question in self._study.last_questions]
+        return rater, "extra", json.dumps(names)
+
+    def _is_extra_left(self, connection: Connection, rater: str) -> bool:
+        """Return whether somebody who has ranked something has extra questions to answer."""
+        if not self._study.last_questions or not count_own_answers(connection, rater)[0]:
+            return False
+        stored = read_extra_answers(connection, rater).get(rater, {})
+        return any(question.name not in stored for question in self._study.last_questions)
+
+    def _resume(self, connection: Connection, rater: str, now: float) -> None:
+        """Resume after an idle time: replace questions that others have completed meanwhile."""
+        person = select_participant(
+            connection, rater, (expected_until(self._study) >= now).label("is_expected")
+        )
+        if person is None or person.is_expected:
+            # Another tab did this already.
+            return
+        loads = count_answers(connection, self._study, now, pilot=bool(person.pilot))
+        if rows := select_assignments(connection, rater):
+            replace_closed(connection, self._study, loads, rows, now, self._rng)
+        else:
+            # Who had withdrawn and may go on has no questions any more.
+            _require_open(person.state)
+            if keys := choose_questions(self._study, loads, self._rng):
+                insert_questions(connection, self._study, rater, keys, now, self._rng)
+        record_activity(connection, rater, now)
+
+    def submit_all(self, sent: Sequence[Submission]) -> list[Exception | None]:
+        """Store answers. When this returns, they are on disk, but for those with a problem.
+
+        Sending the same answer again changes nothing. It is a `NotAssignedError` if the question
+        was never shown to this participant, or the form token is wrong. Answers that come together
+        share a transaction, and so wait once for the disk.
+        """
+        problems: list[Exception | None] = []
+        with self._database.begin_write() as connection:
+            for one in sent:
+                problems.append(None)
+                try:
+                    self._store(connection, one)
+                except (NotAssignedError, AlreadyAnsweredError, ParticipantError) as problem:
+                    # They are found before anything is written.
+                    problems[-1] = problem
+        return problems
+
+    def _store(self, connection: Connection, sent: Submission) -> None:
+        now, rater, number = self._clock(), sent.rater, sent.number
+        mine = {"of_rater": rater, "of_number": number}
+        row = connection.execute(ASSIGNED, mine).first()
+        key = row and (rater, number, row.question, row.shown)
+        shown_at = self._identity.read_timed_token(sent.form, *key) if key else None
+        if row is None or key is None or shown_at is None:
+            raise NotAssignedError
+        shown = json.loads(row.shown)
+        order = () if sent.skip else read_order(self._study.rank, shown, sent.places)
+        if row.answered_at is not None:
+            kept = parse_order(json.loads(row.answer))
+            if kept != order:
+                raise AlreadyAnsweredError(kept)
+            return
+        stored = {
+            "shown_at": shown_at,
+            "answered_at": now,
+            "seconds": self._measure_seconds(key, shown_at, now),
+            "screen": sent.screen,
+            "seen": None if sent.n_seen is None else min(1.0, sent.n_seen / len(shown)),
+            "answer": json.dumps(order),
+        }
+        connection.execute(ANSWER, {**mine, **stored})
+        if not order:
+            # A skipped question is not repeated.
+            again = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.number > number)
+            same = ASSIGNMENT.c.question == row.question
+            connection.execute(ASSIGNMENT.delete().where(again, same))
+        # After a long idle time, `current_question` must first replace lost questions. With extra
+        # questions, the next page finds out whether it is the end.
+        share = 1.0 if row.n_answers else SHARE_BEFORE_ANSWERS
+        values = {
+            "since": now - share * self._idle_seconds,
+            "gone": now - self._idle_seconds - 1,
+            "may_end": not self._study.last_questions,
+        }
+        connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
+
+    def _measure_seconds(self, key: tuple[Any, ...], shown_at: float, now: float) -> float | None:
+        """Return the time since a question was shown; None if it is unknown."""
+        noted, began = self._first_shown(*key)
+        if abs(noted - shown_at) < STAMP_SECONDS:
+            return self._ticks() - began
+        # The server was started again, or another one showed the question. Only the computer's
+        # time is left, and somebody may have set it back.
+        return now - shown_at if now >= shown_at else None
+
+    def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
+        """Store the answers to the extra questions, and record the end.
+
+        If there are answers already, they stay.
+        """
+        is_ours = self._identity.is_form_token(form, *self._extra_parts(rater))
+        with self._database.begin_write() as connection:
+            # Another tab cannot store its answers at the same time.
+            mine = select(PARTICIPANT).where(PARTICIPANT.c.rater == rater).with_for_update()
+            person = connection.execute(mine).first()
+            if not is_ours or person is None or person.withdrawn_at is not None:
+                raise NotAssignedError
+            kept = read_extra_answers(connection, rater).get(rater, {})
+            new = {name: value for name, value in values.items() if name not in kept}
+            insert_extra_answers(connection, rater, new)
+            record_end(connection, rater, self._clock())
+
+    def reopen(self, rater: str) -> None:
+        """Ask somebody again who has skipped everything."""
+        with self._database.begin_assignment() as connection:
+            row = _select_current(connection, rater)
+            _check_going_on(row)
+            if row.finished_at is None or self._make_finished(connection, row).n_counted:
+                raise NotAssignedError
+            skipped = (ASSIGNMENT.c.rater == rater) & (ASSIGNMENT.c.answer == NO_ANSWER)
+            connection.execute(ASSIGNMENT.update().where(skipped).values(dict.fromkeys(GIVEN)))
+            # As after a long absence: the questions may have been assigned to others.
+            person = PARTICIPANT.update().where(PARTICIPANT.c.rater == rater)
+            connection.execute(person.values(finished_at=None, seen_at=0.0))
+
+    def require_going_on(self, rater: str) -> None:
+        """Refuse somebody who cannot go on."""
+        with self._database.look() as connection:
+            _check_going_on(_select_current(connection, rater))
+
+    def has_ended(self, rater: str) -> bool:
+        """Return whether a participant has answered everything."""
+        person = self.find_person(rater)
+        return person is not None and person.finished_at is not None
+
+    def withdraw(self, rater: str) -> None:
+        """Delete all answers of a participant, who cannot start again."""
+        try:
+            withdraw(self._database, rater, self._clock())
+        except RankshotError:
+            raise NotAssignedError from None
+
+    def _make_finished(self, connection: Connection, row: Row[Any]) -> Finished:
+        counts = count_own_answers(connection, row.rater)
+        return Finished(self._identity.code(row.rater), row.n_answers, *counts, bool(row.pilot))
+
+
+def _select_current(connection: Connection, rater: str) -> Row[Any]:
+    """Return a participant with the first question without an answer (NULL if there is none)."""
+    row = connection.execute(CURRENT, {"of_rater": rater}).first()
+    if row is None:
+        raise NotAssignedError
+    return row
+
+
+def _check_going_on(person: Row[Any]) -> None:
+    """Stop somebody who cannot continue. A finished participant always sees the last page."""
+    if person.withdrawn_at is not None:
+        raise StoppedError("withdrawn", has_started=True)
+    if person.screened_at is not None:
+        raise StoppedError("screened", has_started=True)
+    if person.finished_at is None and (person.excluded_at is not None or person.state == "paused"):
+        reason = "paused" if person.excluded_at is None else "excluded"
+        raise StoppedError(reason, has_started=True)
+
+
+def _require_open(state: str) -> bool:
+    """Return whether a participant who starts now is a pilot participant."""
+    if state in ("paused", "closed"):
+        raise StoppedError(state)
+    return state == "pilot"
+
+
+# ---- Statements
+
+
+def insert_extra_answers(connection: Connection, rater: str, values: Mapping[str, str]) -> None:
+    """Store answers to extra questions, by name."""
+    if values:
+        rows = [{"rater": rater, "name": name, "value": text} for name, text in values.items()]
+        connection.execute(EXTRA_ANSWER.insert(), rows)
+
+
+def _keep_consent(connection: Connection, consent: OwnText) -> str:
+    """Store a text of the consent once; return its version."""
+    version = sha256(consent.text.encode()).hexdigest()[:CONSENT_DIGITS]
+    same = select(CONSENT.c.version).where(CONSENT.c.version == version)
+    if connection.execute(same).first() is None:
+        connection.execute(CONSENT.insert().values(version=version, **consent._asdict()))
+    return version
+
+
+def select_participant(
+    connection: Connection, rater: str, *more: ColumnElement[Any]
+) -> Row[Any] | None:
+    """Return a participant with the state of the survey, and more columns."""
+    found = select(PARTICIPANT, STATE, *more).where(PARTICIPANT.c.rater == rater)
+    return connection.execute(found).first()
+
+
+def select_assignments(connection: Connection, rater: str) -> Sequence[Row[Any]]:
+    """Return all assignments of a participant, locked until the transaction ends."""
+    mine = select(ASSIGNMENT).where(ASSIGNMENT.c.rater == rater)
+    return connection.execute(mine.order_by(ASSIGNMENT.c.number).with_for_update()).all()
+
+
+def record_activity(connection: Connection, rater: str, now: float) -> None:
+    """Record that a participant is active."""
+    connection.execute(PARTICIPANT.update().where(PARTICIPANT.c.rater == rater).values(seen_at=now))
+
+
+def record_end(connection: Connection, rater: str, now: float) -> None:
+    """Record the end if a participant has answered all questions that count."""
+    never = now + 1
+    values = {"of_rater": rater, "now": now, "since": never, "gone": never, "may_end": True}
+    connection.execute(GO_ON, values)
+
+
+def count_own_answers(connection: Connection, rater: str) -> tuple[int, int]:
+    """Return the answers and skips of a participant, without gold questions and repeats."""
+    is_skip = ASSIGNMENT.c.answer == NO_ANSWER
+    skips = func.coalesce(func.sum(case((is_skip, 1), else_=0)), 0)
+    n, n_skipped = connection.execute(
+        select(func.count(ASSIGNMENT.c.answered_at), skips)
+        .join(QUESTION)
+        .where(ASSIGNMENT.c.rater == rater, ASSIGNMENT.c.repeat == 0, QUESTION.c.first == NO_ANSWER)
+    ).one()
+    return n - n_skipped, n_skipped

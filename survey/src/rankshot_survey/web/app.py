@@ -1,0 +1,190 @@
+"""The web application of a study: all routes, files, the state of the server and errors."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from asyncio import create_task, sleep
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from math import ceil
+from pathlib import Path
+
+from anyio.to_thread import run_sync
+from fastapi import FastAPI, Request
+from sqlalchemy.exc import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    ProgrammingError,
+    SQLAlchemyError,
+    TimeoutError as WaitError,
+)
+from starlette.responses import HTMLResponse, Response
+
+from rankshot.web.guards import MOST_BYTES, RateLimit, RefusedError, Rules
+from rankshot.web.server import add_files, create_application, load_static_files
+from rankshot_survey.answers import MOST_CHARACTERS
+from rankshot_survey.store.database import Database, name_failures
+from rankshot_survey.store.participation import NotAssignedError, Participation, StoppedError
+from rankshot_survey.store.people import forget_withdrawn, read_state
+from rankshot_survey.store.sqlite_files import DatabaseGoneError
+from rankshot_survey.study import Study
+from rankshot_survey.web.pages import PACKAGE, Pages, load_images
+from rankshot_survey.web.participant_routes import EXTRA, LOGGER, PLACE, ParticipantRoutes
+from rankshot_survey.web.researcher_routes import ResearcherRoutes
+
+# The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
+MOST_ENCODED = 12 * MOST_CHARACTERS
+# With less space on the disk, in bytes, the survey is not ready: an answer might not be saved.
+LEAST_FREE = 16 * 1024 * 1024
+
+# How often what was withdrawn is looked for.
+FORGET_SECONDS = 600.0
+
+
+def create_app(
+    study: Study,
+    database: Database,
+    *,
+    token: str | None = None,
+    requests: int = 600,
+    logins: int = 10,
+) -> FastAPI:
+    """Create the web application of a study.
+
+    Parameters
+    ----------
+    study : Study
+    database : Database
+        Where answers are stored.
+    token : str, optional
+        Gives access to the researcher's page. Without a token there is no such page.
+    requests, logins : int
+        How many requests per minute one address may make, and how many wrong tokens it may send.
+        Many people may share an address: these limits are meant for programs.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from rankshot_survey import Database, Question, Study, create_app
+    >>> cat = Question("cat", ("leopard", "fox", "bus"))
+    >>> study = Study("Alike", "What is like {target}?", "Agreed?", cat.items, (cat,))
+    >>> with TemporaryDirectory() as folder:
+    ...     database = Database(Path(folder, "study.sqlite"), create=True)
+    ...     app = create_app(study, database, token="a secret of 16 characters or more")
+    ...     database.close()
+
+    An ASGI server serves it, until it is stopped, as long as the database is open:
+    ``uvicorn.run(app, host="127.0.0.1", port=8000)``.
+    """
+    addresses, images = load_images(study.images)
+    static = load_static_files(PACKAGE)
+    with name_failures("the survey's database"):
+        participation = Participation(study, database)
+        database.start_serving()
+    pages = Pages(study, addresses, static, participation)
+    extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
+    rules = Rules(
+        RateLimit(requests),
+        find_most_bytes=lambda path: MOST_BYTES + extra_bytes * path.endswith(EXTRA),
+        repeated={PLACE},
+    )
+    app = create_application(pages.refuse, rules)
+    app.state.identity = database.identity
+    app.state.is_damaged = False
+    app.router.lifespan_context = partial(_forget_regularly, database)
+    app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
+    if token is not None:
+        researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
+        app.routes.extend(researcher.router().routes)
+    add_files(app, "/static/{name}", static)
+    add_files(app, "/images/{name}", images)
+    _add_readiness(app, database)
+    _add_error_pages(app, study, pages)
+    return app
+
+
+@asynccontextmanager
+async def _forget_regularly(database: Database, _app: FastAPI) -> AsyncIterator[None]:
+    """Delete what was withdrawn a day ago, while the server runs."""
+
+    async def forget() -> None:
+        while True:
+            # The next try may work.
+            with suppress(DatabaseGoneError, SQLAlchemyError):
+                await run_sync(forget_withdrawn, database, time.time())
+            await sleep(FORGET_SECONDS)
+
+    task = create_task(forget())
+    yield
+    task.cancel()
+
+
+def _add_readiness(app: FastAPI, database: Database) -> None:
+    """Add the address that a proxy or a service manager asks whether all is well."""
+
+    @app.get("/ready")
+    def ready(response: Response) -> dict[str, object]:
+        """Say whether the survey can store answers, and its state, if that is known."""
+        found: dict[str, object] = {"ready": False, "state": None}
+        with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
+            with database.begin_read() as connection:
+                state = read_state(connection)
+                is_file = connection.dialect.name == "sqlite"
+                folder = Path(connection.engine.url.database or "").parent
+            is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
+            # Some pages of a damaged file can still be read.
+            is_ready = not (is_full or app.state.is_damaged)
+            found = {"ready": is_ready, "state": state}
+        response.status_code = 200 if found["ready"] else 503
+        return found
+
+
+def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
+    """Answer the errors of a survey with a page that a person can read."""
+    app.exception_handler(StoppedError)(partial(_show_stopped, study, pages))
+
+    @app.exception_handler(NotAssignedError)
+    def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
+        return pages.refuse(request, RefusedError(404, "not_started"))
+
+    @app.exception_handler(DatabaseGoneError)
+    @app.exception_handler(DatabaseError)
+    @app.exception_handler(InterfaceError)
+    @app.exception_handler(WaitError)
+    def show_outage(request: Request, error: Exception) -> HTMLResponse:
+        if isinstance(error, (IntegrityError, ProgrammingError)):
+            # These are errors of ours; of a damaged file, SQLite says their base class.
+            raise error
+        if type(error) is DatabaseError:
+            app.state.is_damaged = True
+        if not isinstance(error, DatabaseGoneError):
+            # Such as a full disk. A file that is gone was reported when it was noticed.
+            reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+            LOGGER.error("the database does not work: %s", reason)
+        return pages.refuse(request, RefusedError(503, "outage", headers={"retry-after": "60"}))
+
+
+def _show_stopped(
+    study: Study, pages: Pages, request: Request, error: StoppedError
+) -> HTMLResponse:
+    """Say why somebody cannot start or go on, with the way back to the platform."""
+    if error.reason == "full":
+        wait = None if error.wait is None else max(1, ceil(error.wait / 60))
+        page = pages.render("full.html", 503, reader=request, minutes=wait)
+        if wait:
+            page.headers["retry-after"] = str(60 * wait)
+        return page
+    if error.reason == "screened":
+        link = study.screening_url or study.refusal_url
+    elif error.reason in ("withdrawn", "excluded"):
+        link = study.refusal_url or study.full_url
+    else:
+        # Who has started a paused study may go on later, and gets no code that ends it.
+        link = None if error.has_started else study.full_url or study.refusal_url
+    status = {"paused": 503, "elsewhere": 409}.get(error.reason, 410)
+    link = pages.way_back(request, link)
+    return pages.render("stopped.html", status, reader=request, reason=error.reason, link=link)

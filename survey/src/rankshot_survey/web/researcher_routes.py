@@ -1,0 +1,245 @@
+"""The routes of the researcher, behind a token: login, progress, participants and downloads.
+
+The pages only show; ``rankshot-survey`` changes things.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Any, NoReturn
+
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
+from pydantic import StringConstraints
+from sqlalchemy import select
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from rankshot.core.errors import RankshotError
+from rankshot.web.guards import (
+    MOST_SECRET,
+    FormNonce,
+    RateLimit,
+    RefusedError,
+    Sent,
+    is_secret,
+    require_secret,
+    set_cookie,
+)
+from rankshot_survey.export import (
+    answer_records,
+    consent_records,
+    format_csv,
+    format_jsonl,
+    participant_records,
+    payment_records,
+    ranking_records,
+    wide_records,
+)
+from rankshot_survey.overview import Overview, read_overview
+from rankshot_survey.quality import is_correct
+from rankshot_survey.store.database import RATER_DIGITS, SURVEY, Database
+from rankshot_survey.study import Study
+from rankshot_survey.web.pages import Pages
+
+COOKIE = "rankshot_researcher"
+HOME = "/researcher"
+# How long a login lasts.
+LOGIN_SECONDS = 12 * 3600
+# Participants in the table of the page; a file has all.
+MOST_ROWS = 1_000
+Rater = Annotated[str, Path(pattern=f"^[0-9a-f]{{{RATER_DIGITS}}}$")]
+
+
+class LogoutForm(Sent):
+    """What the logout button sends."""
+
+    form: FormNonce
+
+
+class LoginForm(LogoutForm):
+    """What the login page sends."""
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=MOST_SECRET)]
+
+
+class PilotQuery(Sent):
+    """Whether a page is about the pilot participants, or about the others."""
+
+    pilot: bool = False
+
+
+class FileQuery(PilotQuery):
+    """What a file contains: with or without flagged raters and ids."""
+
+    exclude_flagged: bool = False
+    with_ids: bool = False
+
+
+# The files that can be downloaded, and their records.
+FILES: dict[str, Callable[[Overview, FileQuery], Iterable[Any]]] = {
+    "rankings.jsonl": lambda view, query: ranking_records(
+        view.study, view.answers, view.flags, exclude_flagged=query.exclude_flagged
+    ),
+    "answers.csv": lambda view, _: answer_records(view),
+    "wide.csv": lambda view, _: wide_records(view)[0],
+    "codebook.csv": lambda view, _: wide_records(view)[1],
+    "participants.csv": lambda view, query: participant_records(view, with_ids=query.with_ids),
+    "payments.csv": lambda view, _: payment_records(view),
+    "consents.csv": lambda view, _: consent_records(view),
+}
+FileName = Annotated[str, Path(pattern=f"^({'|'.join(map(re.escape, FILES))})$")]
+
+
+def format_time(at: float | None) -> str:
+    """Return a Unix time for people, in UTC; a dash if there is none."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M") if at else "–"
+
+
+def format_duration(seconds: float | None) -> str:
+    """Return a duration in seconds as minutes and seconds, or hours and minutes."""
+    if seconds is None:
+        return "–"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02} h"
+
+
+class ResearcherRoutes:
+    """The routes of a study's researcher, who has the token.
+
+    ``attempts`` limits wrong tokens per address.
+    """
+
+    def __init__(
+        self, study: Study, database: Database, token: str, pages: Pages, attempts: RateLimit
+    ) -> None:
+        self._attempts = attempts
+        self._database = database
+        self._identity = database.identity
+        self._study = study
+        self._token = require_secret(token)
+        self._pages = pages
+
+    def router(self) -> APIRouter:
+        """Return the router with all routes."""
+        router = APIRouter(prefix=HOME)
+        locked = [Depends(self.require_session)]
+        # Without a login, this is the page that asks for the token.
+        router.get("")(self.page)
+        router.post("/login")(self.log_in)
+        router.post("/logout", dependencies=locked)(self.log_out)
+        router.get("/participants/{rater}", dependencies=locked)(self.participant)
+        router.get("/files/{name}", dependencies=locked)(self.file)
+        return router
+
+    # ---- Login
+
+    def _find_session(self, request: Request) -> str | None:
+        """Return the cookie of a login, if it is valid."""
+        cookie = request.cookies.get(COOKIE, "")
+        began = self._identity.read_timed_token(cookie, "login", self._token)
+        if began is None:
+            return None
+        with self._database.look() as connection:
+            ended = connection.execute(select(SURVEY.c.logged_out_at)).scalar_one()
+        return cookie if ended < began and time.time() < began + LOGIN_SECONDS else None
+
+    def require_session(self, request: Request) -> None:
+        """Refuse a request without a login."""
+        if self._find_session(request) is None:
+            text = "Please log in first. A login ends after 12 hours."
+            _refuse(401, "Not logged in", text, label="Log in")
+
+    def log_in(self, request: Request, form: Annotated[LoginForm, Form()]) -> Response:
+        """Check the token, and set the login cookie."""
+        self._require_nonce(form.form, "login")
+        if not is_secret(request, form.token, self._token, self._attempts):
+            error = "This is not the token that the survey was started with."
+            fields = self._fields("login")
+            raise RefusedError(401, template="login.html", fields=fields, error=error)
+        response = RedirectResponse(HOME, 303)
+        # It needs the token and the survey's secret key. So a cookie is invalid after a change of
+        # the token, and a guessed token can only be tested by sending it to the server.
+        cookie = self._identity.timed_token(time.time(), "login", self._token)
+        set_cookie(
+            response, request, COOKIE, cookie, max_age=LOGIN_SECONDS, path=HOME, samesite="strict"
+        )
+        return response
+
+    def log_out(self, request: Request, form: Annotated[LogoutForm, Form()]) -> Response:
+        """End all logins until now, also of copies of the cookie."""
+        self._require_nonce(form.form, request.cookies[COOKIE])
+        with self._database.begin_write() as connection:
+            connection.execute(SURVEY.update().values(logged_out_at=time.time()))
+        response = RedirectResponse(HOME, 303)
+        response.delete_cookie(COOKIE, path=HOME, httponly=True, samesite="strict")
+        return response
+
+    def _fields(self, purpose: str) -> dict[str, str]:
+        return {"form": self._identity.nonce(f"researcher {purpose}")}
+
+    def _require_nonce(self, form: str, purpose: str) -> None:
+        """Refuse a form of another page, or of another login."""
+        if not self._identity.is_nonce(form, f"researcher {purpose}"):
+            _refuse(403, "Invalid form", "Please open the page again.")
+
+    # ---- Pages
+
+    def page(self, request: Request, query: Annotated[PilotQuery, Query()]) -> HTMLResponse:
+        """Show the progress of the survey and its participants, or ask for the token."""
+        session = self._find_session(request)
+        if session is None:
+            return self._pages.render("login.html", fields=self._fields("login"), error=None)
+        view = self._read(pilot=query.pilot)
+        # Those with most flags come first, and then those who started first.
+        people = sorted(view.people.values(), key=lambda one: -len(one.flags))[:MOST_ROWS]
+        return self._pages.render(
+            "researcher.html",
+            fields=self._fields(session),
+            view=view,
+            people=people,
+            id_heading="Code" if self._study.platform == "none" else self._study.id_names[0],
+            at=time.time(),
+            format_time=format_time,
+            format_duration=format_duration,
+        )
+
+    def _read(self, *, pilot: bool) -> Overview:
+        return read_overview(self._study, self._database, time.time(), pilot=pilot)
+
+    def participant(self, rater: Rater) -> HTMLResponse:
+        """Show one participant with all answers."""
+        views = (self._read(pilot=pilot) for pilot in (False, True))
+        view = next((view for view in views if rater in view.people), None)
+        if view is None:
+            text = "There is no participant with this name, or the participant was deleted."
+            _refuse(404, "No such participant", text)
+        answers = [a for a in (*view.answers, *view.excluded_answers) if a.rater == rater]
+        return self._pages.render(
+            "participant.html",
+            view=view,
+            person=view.people[rater],
+            answers=answers,
+            is_correct=is_correct,
+            format_time=format_time,
+            format_duration=format_duration,
+        )
+
+    def file(self, name: FileName, query: Annotated[FileQuery, Query()]) -> Response:
+        """Return the rankings, every answer, every participant, or who is to be paid."""
+        view = self._read(pilot=query.pilot)
+        if not view.people:
+            _refuse(404, "Nothing to download", "Nobody has started yet.")
+        is_csv = name.endswith(".csv")
+        try:
+            text = (format_csv if is_csv else format_jsonl)(FILES[name](view, query))
+        except RankshotError as error:
+            _refuse(404, "Nothing to download", f"{error}.")
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
+        kind = "text/csv" if is_csv else "application/x-ndjson"
+        return Response(text, media_type=kind, headers=headers)
+
+
+def _refuse(status: int, heading: str, text: str, label: str = "Back to the survey") -> NoReturn:
+    raise RefusedError(status, template="refused.html", heading=heading, text=text, label=label)

@@ -1,0 +1,300 @@
+"""Who may start and go on, and what the others read."""
+
+import re
+import time
+
+import pytest
+
+from asgi import Client
+from asgi_client import begin, dump, finish, form_of, open_survey
+from rankshot_survey import ExtraQuestion
+from rankshot_survey.overview import read_overview
+from rankshot_survey.store.people import release, restore, set_state
+from small_studies import small_study
+
+DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
+FULL = "https://app.prolific.com/submissions/complete?cc=FULL&amp;a=1"
+REFUSED = "https://app.prolific.com/submissions/complete?cc=N0&a=1"
+STUDY = small_study(
+    platform="prolific",
+    completion_url=DONE,
+    full_url=FULL.replace("&amp;", "&"),
+    refusal_url=REFUSED,
+)
+BACK = f'href="{REFUSED.replace("&", "&amp;")}"'
+ANN = "PROLIFIC_PID=ann&STUDY_ID=study&SESSION_ID=one"
+
+
+@pytest.fixture
+def opened(tmp_path):
+    with open_survey(STUDY, tmp_path) as made:
+        yield made
+
+
+def people(database, **more):
+    return list(read_overview(STUDY, database, time.time(), **more).people.values())
+
+
+def rater_of(database, home):
+    return database.identity.verify_link(home.removeprefix("/p/"))
+
+
+# ---- Prolific
+
+
+def test_the_ids_of_the_submission_are_kept_and_the_latest_counts(opened):
+    client, database = opened
+    assert client.get("/").status == 400, "who does not come from Prolific"
+    home = begin(client, ANN)
+    assert begin(client, ANN.replace("one", "two")) == home
+    (ann,) = people(database)
+    ids = (ann.platform_id, ann.platform_study, ann.platform_session)
+    assert ids == ("ann", "study", "two")
+    assert DONE not in client.get(home).text
+    assert f'href="{DONE}"' in finish(client, home)
+    # Who has finished reads that at once.
+    reply = client.get(f"/?{ANN.replace('one', 'three')}")
+    assert (reply.status, reply["location"]) == (303, home)
+    assert people(database)[0].platform_session == "two"
+
+
+def test_who_finds_no_question_returns_to_prolific(tmp_path):
+    study = small_study(
+        platform="prolific", full_url=STUDY.full_url, answers_per_question=1, spare_answers=0
+    )
+    with open_survey(study, tmp_path) as (client, database):
+        begin(client, ANN)
+        late = form_of(client.get("/?PROLIFIC_PID=ann").text)
+        for page in (
+            client.get("/?PROLIFIC_PID=bob"),
+            client.post("/start", {**late.fields, "PROLIFIC_PID": "bob"}),
+        ):
+            assert page.status == 503
+            assert f'href="{FULL}"' in page.text
+            assert "Return to Prolific" in page.text
+        assert len(people(database)) == 1
+
+
+def test_who_finds_no_question_reads_when_to_come_back(tmp_path):
+    with open_survey(small_study(answers_per_question=1), tmp_path) as (client, _):
+        home = begin(client)
+        page = client.get("/?participant=bob")
+        assert (page.status, page["retry-after"]) == (503, "300")
+        assert "again in 5 min" in page.text
+        finish(client, home)
+        page = client.get("/?participant=bob")
+        assert (page.status, page.all("retry-after")) == (503, [])
+        assert "again in" not in page.text
+
+
+NETWORK = {"platform": "prolific", "full_url": STUDY.full_url, "starts_per_hour": 4}
+IDS = "PROLIFIC_PID={0:024x}&STUDY_ID={1:024x}&SESSION_ID={2:024x}"
+
+
+def test_invented_ids_of_prolific_count_for_the_address(tmp_path, caplog):
+    with open_survey(small_study(**NETWORK), tmp_path) as (client, database):
+        for number in range(4):
+            begin(client, IDS.format(number, 7, 100 + number))
+        form = form_of(client.get(f"/?{IDS.format(5, 7, 105)}").text)
+        reply = client.post(form.action, form.fields)
+        assert reply.status == 429
+        assert f'href="{FULL}">Return to Prolific<' in reply.text
+        # Who has started may come again.
+        begin(client, IDS.format(0, 7, 100))
+        assert len(people(database)) == 4
+    assert "one address has reached 4 starts per hour" in caplog.text
+
+
+# ---- Nothing answered
+
+
+def test_who_skips_everything_gets_no_code_and_may_think_again(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    page = finish(client, home, skip="yes")
+    for code in ("C1A2B3", database.identity.code(rater_of(database, home))):
+        assert code not in page
+    assert BACK in page
+    form = form_of(page)
+    assert form.action == f"{home}/reopen"
+    assert client.post(form.action, {"form": "0" * 32}).status == 403
+    assert client.post(form.action, form.fields).status == 303
+    assert "C1A2B3" in finish(client, home)
+    assert people(database)[0].n_answers == 4
+    # Who has answered keeps the code, whatever is sent.
+    assert client.post(form.action, form.fields).status == 303
+    assert "C1A2B3" in client.get(home).text
+
+
+# ---- Withdrawal
+
+
+def test_withdrawal_is_asked_for_and_deletes_at_once(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    form = form_of(client.get(home).text)
+    assert client.post(form.action, form.answer("1")).status == 303
+    for page in (home, f"{home}/instructions"):
+        assert f'href="{home}/withdraw"' in client.get(page).text
+    open_page = form_of(client.get(home).text)
+    asked = form_of(client.get(f"{home}/withdraw").text)
+    assert client.post(asked.action, {"form": "0" * 32}).status == 403
+    other = begin(client, "PROLIFIC_PID=bob")
+    theirs = form_of(client.get(f"{other}/withdraw").text).fields
+    assert client.post(asked.action, theirs).status == 403, "not with the form of another"
+    assert len(dump(database)["assignment"]) == 8
+    reply = client.post(asked.action, asked.fields)
+    assert (reply.status, reply["location"]) == (303, home)
+    mine = [a for a in dump(database)["assignment"] if a["rater"] == rater_of(database, home)]
+    assert mine == []
+    pages = (
+        client.get(home),
+        client.get(f"/?{ANN}"),
+        client.post(open_page.action, open_page.answer("1")),
+    )
+    for page in pages:
+        assert page.status == 410
+        assert "You have withdrawn" in page.text
+        assert BACK in page.text
+    # Once more changes nothing.
+    assert client.post(asked.action, asked.fields).status == 303
+    assert client.get(f"/p/{'0' * 48}/withdraw").status == 404
+
+
+def test_after_the_end_withdrawal_needs_the_code_and_can_be_undone(tmp_path):
+    with open_survey(small_study(), tmp_path) as (client, database):
+        home = begin(client)
+        finish(client, home)
+        rater = rater_of(database, home)
+        before = dump(database, ["withdrawn_at"])
+        asked = form_of(client.get(f"{home}/withdraw").text)
+        for code in ("", "AAAAAAAAAA"):
+            reply = client.post(asked.action, {**asked.fields, "code": code})
+            assert (reply.status, 'role="alert"' in reply.text) == (422, True)
+        assert dump(database, ["withdrawn_at"]) == before
+        code = f" {database.identity.code(rater).lower()} "
+        assert client.post(asked.action, {**asked.fields, "code": code}).status == 303
+        assert client.get(home).status == 410
+        assert dump(database)["assignment"] == []
+        assert restore(database, [rater]) == [rater]
+        assert "Thank you" in client.get(home).text
+
+
+# ---- An id is not a secret
+
+
+def test_who_only_knows_an_id_reads_nothing_about_it_and_gets_no_link(tmp_path):
+    study = small_study(
+        extra=(ExtraQuestion("age", "Old?", "choice", ("yes", "no"), accepted=("yes",)),)
+    )
+    with open_survey(study, tmp_path) as (client, database):
+        homes = {}
+        for name, answer in (("new", ""), ("left", "yes"), ("gone", "yes"), ("not", "no")):
+            if answer:
+                form = form_of(client.get(f"/?participant={name}").text)
+                reply = client.post(form.action, {**form.fields, "extra-1": answer})
+                homes[name] = reply["location"].removesuffix("/instructions")
+        form = form_of(client.get(f"{homes['gone']}/withdraw").text)
+        client.post(form.action, form.fields)
+        stranger = Client(client.app, "192.0.2.9")
+        pages = set()
+        for name in ("new", *homes):
+            page = stranger.get(f"/?participant={name}").text
+            pages.add(re.sub(f'value="({name}|[0-9a-f]{{64}})"|={name}&', "", page))
+        assert len(pages) == 1, "alike for all"
+        before = dump(database)
+        for name in homes:
+            form = form_of(stranger.get(f"/?participant={name}").text)
+            reply = stranger.post(form.action, {**form.fields, "extra-1": "yes"})
+            assert (reply.status, "started elsewhere" in reply.text) == (409, True)
+            assert "set-cookie" not in dict(reply.headers)
+        assert dump(database) == before
+        # In the own browser, and by the link, everything goes on.
+        assert begin(client, "participant=left") == homes["left"]
+        assert stranger.get(homes["left"]).status == 200
+        assert client.get("/?participant=gone").status == client.get("/?participant=not").status
+        release(database, [rater_of(database, homes["left"])])
+        assert begin(stranger, "participant=left") == homes["left"]
+        assert begin(stranger, "participant=left") == homes["left"], "it is their browser now"
+
+
+def test_the_same_form_sent_twice_is_one_person_even_without_cookies(opened):
+    client, database = opened
+    form = form_of(client.get(f"/?{ANN}").text)
+    replies = []
+    for _ in range(2):
+        client.cookies.clear()
+        replies.append(client.post(form.action, form.fields))
+    assert [reply["location"] for reply in replies] == [replies[0]["location"]] * 2
+    assert len(people(database)) == 1
+
+
+def test_who_has_no_id_gets_no_cookie(tmp_path):
+    with open_survey(small_study(), tmp_path) as (client, _):
+        homes = {begin(client, "lang=en") for _ in range(2)}
+        assert (len(homes), client.cookies) == (2, {})
+        begin(client, "participant=ann")
+        assert list(client.cookies) == ["rankshot_participant"]
+
+
+def test_a_parameter_that_is_there_twice_is_refused(opened):
+    assert opened[0].get("/?PROLIFIC_PID=ann&PROLIFIC_PID=bob").status == 422
+
+
+# ---- States
+
+
+def test_a_paused_study_says_so_and_keeps_what_is_sent(opened):
+    client, database = opened
+    home = begin(client, ANN)
+    form = form_of(client.get(home).text)
+    fields = form_of(client.get("/?PROLIFIC_PID=bob").text).fields
+    set_state(database, "paused")
+    assert client.post(form.action, form.answer("1")).status == 303
+    new = (client.get("/?PROLIFIC_PID=bob"), client.post("/start", fields))
+    for page in (client.get(home), client.get(f"/?{ANN}"), *new):
+        assert page.status == 503
+        assert "paused" in page.text
+        # Who has begun goes on later: a code would end the submission.
+        assert (f'href="{FULL}"' in page.text) == (page in new)
+    assert people(database)[0].n_answers == 1
+    set_state(database, "open")
+    assert "C1A2B3" in finish(client, home)
+
+
+def test_a_pilot_says_that_it_is_a_test_and_a_closed_study_takes_nobody_new(opened):
+    client, database = opened
+    text = "This is a test"
+    assert text not in client.get(f"/?{ANN}").text
+    set_state(database, "pilot")
+    assert text in client.get(f"/?{ANN}").text
+    home = begin(client, ANN)
+    assert text in client.get(home).text
+    assert text in finish(client, home)
+    assert people(database) == []
+    assert len(people(database, pilot=True)) == 1
+    set_state(database, "open")
+    home = begin(client, "PROLIFIC_PID=eve")
+    set_state(database, "closed")
+    page = client.get("/?PROLIFIC_PID=bob")
+    assert page.status == 410
+    assert f'href="{FULL}"' in page.text
+    assert BACK not in page.text
+    assert begin(client, "PROLIFIC_PID=eve") == home
+    assert "C1A2B3" in finish(client, home)
+
+
+# ---- Who may start
+
+
+def test_only_ids_of_the_list_start_and_nothing_is_stored_of_others(tmp_path):
+    study = small_study(platform="prolific", refusal_url=REFUSED, allowed=frozenset({"ann", "bob"}))
+    with open_survey(study, tmp_path) as (client, database):
+        fields = form_of(client.get(f"/?{ANN}").text).fields
+        for name in ("eve", "ANN", "ann."):
+            before = dump(database)
+            reply = client.get(f"/?PROLIFIC_PID={name}")
+            assert (reply.status, f"{BACK}>Return to Prolific<" in reply.text) == (403, True)
+            assert client.post("/start", {**fields, "PROLIFIC_PID": name}).status == 403
+            assert dump(database) == before
+        assert begin(client, ANN)

@@ -1,0 +1,231 @@
+"""The design of a new study: which items each question shows."""
+
+from contextlib import closing
+from dataclasses import replace
+from functools import cache
+from itertools import permutations
+from random import Random
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.core.errors import RankshotError
+from rankshot_survey.answers import Answer
+from rankshot_survey.design import new_study, select_nearest_items
+from rankshot_survey.overview import summarize_questions, summarize_targets
+from rankshot_survey.store.assignment import draw_sets
+from rankshot_survey.store.database import Database
+from rankshot_survey.study import Question
+from rankshot_survey.study_files import format_study, read_study
+from small_studies import Visitors, small_study
+
+# ---- preselection
+
+
+def mean_places(orders, items):
+    """The mean place of every item over all strict orders that each top-K list with ties allows."""
+    totals = dict.fromkeys(items, 0.0)
+    for order in orders:
+        groups = [group if isinstance(group, list) else [group] for group in order]
+        listed = [name for group in groups for name in group]
+        groups.append([name for name in items if name not in listed])
+        before = 0
+        for group in groups:
+            strict = list(permutations(group))
+            for name in group:
+                totals[name] += before + sum(s.index(name) for s in strict) / len(strict)
+            before += len(group)
+    return totals
+
+
+def random_order(rng, items):
+    """The first few of the items, sometimes tied."""
+    order = []
+    for name in rng.permutation(items)[: rng.integers(1, len(items) + 1)].tolist():
+        if order and rng.random() < 0.3:
+            order[-1] = [*(order[-1] if isinstance(order[-1], list) else [order[-1]]), name]
+        else:
+            order.append(name)
+    return order
+
+
+def test_nearest_are_those_of_the_smallest_mean_place_then_by_name(rng):
+    items, targets = list("fbdaec"), ["two", "one"]
+    for _ in range(60):
+        orders = {target: [random_order(rng, items) for _ in range(3)] for target in targets}
+        rankings = rs.Rankings.from_orders(
+            [*orders["two"], *orders["one"]],
+            items=items,
+            targets=np.repeat(targets, 3).tolist(),
+        )
+        expected = []
+        for target in targets:
+            places = mean_places(orders[target], items)
+            expected.append(tuple(sorted(items, key=lambda i: (round(places[i], 9), i))[:4]))
+        assert select_nearest_items(rankings, targets, items, 4) == expected
+        shuffled = rng.permutation(items).tolist()
+        assert select_nearest_items(rankings, targets, shuffled, 4) == expected
+
+
+# ---- sets that are drawn for each participant
+
+NAMES = tuple(f"item {i:02d}" for i in range(40))
+POOL = Question("all items", NAMES, show=10)
+DRAWN = small_study(
+    items=NAMES, questions=[POOL], unshown="unknown", questions_per_participant=8, repeats=2
+)
+
+
+def count_shown(sets, names=NAMES):
+    """How often two items were shown together; on the diagonal, how often each was shown."""
+    there = np.array([[name in shown for name in names] for shown in sets], int)
+    return there.T @ there
+
+
+def test_every_pair_is_shown_equally_often_and_nobody_gets_the_same_sets(tmp_path):
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        people = Visitors(DRAWN, database)
+        raters = [people.start(f"p{i}") for i in range(15)]
+        for rater in raters:
+            people.answer(rater, rank=lambda _question, shown: sorted(shown))
+        answers = people.view().answers
+    sets = {rater: [a.shown for a in answers if a.rater == rater] for rater in raters}
+    for rater, shown in sets.items():
+        assert np.all(np.diag(count_shown(shown[:8])) == 2)
+        # Repeats show the same items again, in another order.
+        repeated = [a for a in answers if a.rater == rater and a.repeat]
+        first = {a.question.key: a for a in answers if a.rater == rater and not a.repeat}
+        assert len(repeated) == 2
+        for again in repeated:
+            before = first[again.question.key].shown
+            assert set(again.shown) == set(before)
+            assert again.shown != before
+    together = count_shown([set(s) for shown in sets.values() for s in shown[:8]])
+    assert np.all(np.diag(together) == 30)
+    pairs = together[np.triu_indices(40, 1)]
+    # 5,400 pairs on 120 pages; 780 different ones.
+    assert pairs.min() >= 4
+    assert pairs.max() <= 10
+    assert len({frozenset(s) for shown in sets.values() for s in shown}) == 120
+
+
+def test_pairs_of_people_who_left_or_are_excluded_are_shown_to_others(tmp_path):
+    """All sets of a, which nobody answers, are free again: b's and c's together cover most."""
+    study = replace(DRAWN, questions=(Question("all items", NAMES[:6], show=3),), items=NAMES[:6])
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        people = Visitors(study, database)
+        people.start("a")
+        people.now += 60 * study.return_after_minutes + 1
+        raters = [people.start(name) for name in "bcde"]
+        for rater in raters:
+            people.answer(rater, rank=lambda _question, shown: shown)
+        coverage = people.view().targets[0].coverage
+    # 4 people with 4 sets of 3 pairs, for 15 pairs.
+    assert (coverage.n_pairs, coverage.n_compared) == (15, 15)
+    assert coverage.most - coverage.least <= 2
+
+
+@cache
+def draw_design(n_people):
+    """The sets of each person, which do not depend on what anybody says."""
+    together, rng = np.zeros((40, 40), int), Random(n_people)
+    return [draw_sets(together, np.zeros(40, int), 8, 10, rng) for _ in range(n_people)]
+
+
+def simulate_study(n_people, rng):
+    """The order that a study finds, with the intervals, where the true order is that of NAMES."""
+    said = []
+    for person, sets in enumerate(draw_design(n_people)):
+        for part, codes in zip(DRAWN.asked, sets, strict=True):
+            scores = -0.35 * np.array(codes) + rng.gumbel(size=10)
+            shown = tuple(NAMES[i] for i in codes)
+            order = tuple(shown[i] for i in np.argsort(-scores))
+            said.append(Answer(f"r{person}", part, part.part, False, shown, order, 9.0, 0.0))
+    (found,) = summarize_targets(summarize_questions(DRAWN, said, {}), said)
+    return found
+
+
+def check_studies(n_people, n_studies, seed):
+    """The largest error of a place in 95 % of the studies; intervals that miss the true place."""
+    errors, misses = [], 0
+    for rng in np.random.default_rng(seed).spawn(n_studies):
+        found = simulate_study(n_people, rng)
+        places = [NAMES.index(place.item) for place in found.places]
+        errors.append(np.abs(np.array(places) - np.arange(40)).max())
+        inside = [
+            p.best <= true + 1 <= p.worst for p, true in zip(found.places, places, strict=True)
+        ]
+        misses += 40 - sum(inside)
+    return sorted(errors)[-(-95 * n_studies // 100) - 1], misses / (40 * n_studies)
+
+
+def test_fifteen_people_find_the_order_of_forty_items():
+    error, misses = check_studies(15, 10, seed=0)
+    assert error <= 3
+    assert misses <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_people", "most"), [(15, 3), (50, 2), (300, 1)])
+def test_more_people_find_it_more_exactly(n_people, most):
+    """Fixed sets, the same for everybody, had errors of 5, 5 and 4."""
+    error, misses = check_studies(n_people, 100, seed=n_people)
+    assert error <= most
+    assert misses <= 0.05
+
+
+# ---- new studies
+
+ANIMALS = ["leopard", "seal", "mole", "otter", "wolf", "whale", "fox", "lion", "horse", "cow"]
+
+
+def test_a_new_study_shows_the_nearest_by_wordnet(tmp_path):
+    study = new_study(["tiger", "dolphin"], ANIMALS, show=4)
+    table = rs.WordNet().similarity(["tiger", "dolphin"], ANIMALS)
+    for question in study.questions:
+        nearest = sorted(ANIMALS, key=lambda name: (-table[question.target, name], name))
+        assert question.items == tuple(nearest[:4])
+    assert [question.target for question in study.questions] == ["tiger", "dolphin"]
+    assert study.items == tuple(ANIMALS)
+    assert (study.unshown, study.gold, study.platform) == ("after", (), "none")
+    assert (study.answers_per_question, study.questions_per_participant) == (50, 2)
+    path = tmp_path / "study.toml"
+    path.write_text(format_study(study), encoding="utf-8")
+    assert read_study(path) == study
+
+
+def test_a_larger_pool_is_drawn_from_and_says_nothing_of_the_unshown(tmp_path):
+    study = new_study(["tiger", "dolphin"], ANIMALS, show=4, pool=7)
+    assert study.unshown == "unknown"
+    nearest = new_study(["tiger", "dolphin"], ANIMALS, show=7).questions
+    for question, same in zip(study.questions, nearest, strict=True):
+        assert (question.target, question.items) == (same.target, same.items)
+        assert (question.show, question.n_parts) == (4, 4)
+    assert len({question.key for question in study.asked}) == 8
+    path = tmp_path / "study.toml"
+    path.write_text(format_study(study), encoding="utf-8")
+    assert read_study(path) == study
+
+
+def test_names_that_wordnet_does_not_know_are_fine_where_nothing_is_to_be_selected():
+    study = new_study(["qzx"], ["abcx", "bcdx", "cdex"])
+    assert study.questions == (Question("qzx", ("abcx", "bcdx", "cdex")),)
+    assert len(new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2, pool=3).asked) == 3
+    with pytest.raises(
+        RankshotError, match=r"no noun 'qzx'.*no noun 'abcx'.*Pin.*, or give rankings"
+    ):
+        new_study(["qzx"], ["abcx", "bcdx", "cdex"], show=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"show": 11}, "show must be a whole number from 2 to 10, not 11"),
+        ({"show": 5, "pool": 4}, "a pool of 4 is smaller than the 5 items shown"),
+        ({"items": ["fox"]}, "a question needs 2 items or more, and there is 1"),
+    ],
+)
+def test_a_study_that_cannot_be_made_is_refused(change, message):
+    with pytest.raises(RankshotError, match=message):
+        new_study(**{"targets": ["tiger"], "items": ANIMALS, **change})

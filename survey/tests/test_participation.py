@@ -1,0 +1,289 @@
+"""Taking part: who is asked what, what is kept, and what is refused; on both databases."""
+
+import asyncio
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from random import Random
+
+import pytest
+from sqlalchemy import event
+
+from asgi import run_coroutine
+from rankshot.core.errors import RankshotError
+from rankshot_survey.overview import read_answers, read_overview
+from rankshot_survey.store.assignment import assign_questions, count_answers
+from rankshot_survey.store.database import Database
+from rankshot_survey.store.participation import (
+    AlreadyAnsweredError,
+    Finished,
+    Participation,
+    StoppedError,
+    Submission,
+)
+from rankshot_survey.web.participant_routes import WriteQueue
+from small_studies import Visitors, questions_about, small_study
+
+ITEMS = ("bus", "fox", "leopard", "tiger", "truck")
+TARGETS = ("cat", "dog", "car", "wolf", "lion", "van")
+STUDY = small_study(
+    items=ITEMS,
+    questions=questions_about(*TARGETS, items=ITEMS),
+    answers_per_question=4,
+    questions_per_participant=3,
+)
+ALL_AT_ONCE = replace(STUDY, answers_per_question=1, questions_per_participant=6)
+
+
+@pytest.fixture
+def database(place):
+    with closing(Database(place, create=True)) as opened:
+        yield opened
+
+
+def stored_answers(people):
+    with people.database.begin_read() as connection:
+        return read_answers(connection)
+
+
+def hold_one_each(people):
+    """Hold that every question has one answer."""
+    assert Counter(a.question.target for a in stored_answers(people)) == dict.fromkeys(TARGETS, 1)
+
+
+def require_full(function, *arguments):
+    """Hold that somebody finds no question; return after how long there may be one."""
+    with pytest.raises(StoppedError, match="full") as stopped:
+        function(*arguments)
+    return stopped.value.wait
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_loads_stay_within_one_of_each_other(seed):
+    def open_ones(counts):
+        return {key: n for key, n in counts.items() if n < 10}
+
+    rng = Random(seed)
+    counts = dict.fromkeys("abcdefg", 0)
+    while keys := assign_questions(open_ones(counts), rng.randint(1, 5), (), rng):
+        assert len(set(keys)) == len(keys)
+        for key in keys:
+            counts[key] += 1
+        assert max(counts.values()) - min(counts.values()) <= 1
+    assert set(counts.values()) == {10}
+
+
+def test_every_question_reaches_its_plan_and_then_the_survey_is_full(database):
+    people = Visitors(STUDY, database)
+    for person in range(8):
+        people.answer(people.start(person))
+    require_full(people.start, "late")
+    answers = stored_answers(people)
+    assert set(Counter(a.question.target for a in answers).values()) == {4}
+    pairs = Counter((a.rater, a.question.key) for a in answers)
+    assert set(pairs.values()) == {1}
+
+
+def test_abandoned_questions_return_to_the_pool(database):
+    people = Visitors(ALL_AT_ONCE, database)
+    first = people.start("first")
+    people.answer(first, 1)
+    require_full(people.start, "second")
+    people.now += 31 * 60
+    second = people.start("second")
+    with database.begin_read() as connection:
+        loads = count_answers(connection, ALL_AT_ONCE, people.now)
+        assert sum(load.in_progress for load in loads.values()) == 5
+    assert read_overview(ALL_AT_ONCE, database, people.now).counts["left"] == 1
+    assert people.answer(second).n_answers == 5
+    code = database.identity.code(first)
+    assert people.visits.current_question(first) == Finished(code, 1, 1, 0, False)
+    hold_one_each(people)
+
+
+def test_who_agrees_and_never_answers_soon_loses_the_place(database):
+    people = Visitors(ALL_AT_ONCE, database)
+    first = people.start("first")
+    asked = people.visits.current_question(first)
+    people.now += 60
+    for ask in (people.visits.require_place, partial(people.visits.start, "none:id:second")):
+        wait = require_full(ask)
+        assert wait == pytest.approx(4 * 60)
+    people.now += wait + 1
+    second = people.start("second")
+    assert read_overview(ALL_AT_ONCE, database, people.now).counts == {"left": 1, "active": 1}
+    # A late first answer is kept, but the other questions belong to somebody else.
+    people.submit(first, asked, asked.shown[:2])
+    assert people.visits.current_question(first).n_answers == 1
+    people.answer(second)
+    assert {a.question.target for a in stored_answers(people)} == set(TARGETS)
+    assert require_full(people.start, "third") is None, "every question has its answer"
+
+
+def test_who_comes_back_keeps_what_is_free_and_gets_others_for_what_is_not(database):
+    people = Visitors(replace(ALL_AT_ONCE, questions_per_participant=2), database)
+    first = people.start("first")
+    before = people.visits.current_question(first)
+    people.now += 31 * 60
+    assert people.visits.current_question(first) == before, "nobody else wanted it"
+    people.now += 31 * 60
+    # All six questions go to three others; the last of them answers nothing.
+    others = [people.start(i) for i in range(3)]
+    for rater in others[:2]:
+        people.answer(rater)
+    people.now += 31 * 60
+    assert people.answer(first).n_answers == 2
+    hold_one_each(people)
+
+
+def test_an_answer_from_a_page_that_was_open_too_long_is_kept(database):
+    people = Visitors(ALL_AT_ONCE, database)
+    slow = people.start("slow")
+    people.answer(slow, 1, seconds=31 * 60)
+    assert [a.rater for a in stored_answers(people)] == [slow]
+    quick = people.start("quick")
+    assert people.answer(quick).n_answers == 5, "what slow has not answered is free"
+    assert people.visits.current_question(slow).n_answers == 1
+
+
+def test_the_same_answer_twice_is_one_and_another_one_is_told_so(database):
+    people = Visitors(STUDY, database)
+    rater = people.start("ann")
+    asked = people.visits.current_question(rater)
+    for _ in range(2):
+        people.submit(rater, asked, asked.shown[:2])
+    with pytest.raises(AlreadyAnsweredError) as error:
+        people.submit(rater, asked, asked.shown[2:4])
+    assert error.value.order == asked.shown[:2]
+    assert [a.order for a in stored_answers(people)] == [asked.shown[:2]]
+
+
+def test_one_of_many_simultaneous_answers_is_kept(database):
+    people = Visitors(STUDY, database)
+    rater = people.start("ann")
+    asked = people.visits.current_question(rater)
+
+    def send(pair):
+        try:
+            people.submit(rater, asked, pair)
+        except AlreadyAnsweredError as error:
+            return error.order
+        return pair
+
+    with ThreadPoolExecutor(8) as pool:
+        kept = set(pool.map(send, list(combinations(asked.shown, 2))))
+    assert kept == {stored_answers(people)[0].order}
+
+
+def test_a_clock_that_is_set_back_changes_no_seconds_of_the_same_process(database):
+    people = Visitors(STUDY, database)
+    people.ticks = 0.0
+    people.visits = Participation(STUDY, database, lambda: people.now, ticks=lambda: people.ticks)
+    rater = people.start("ann")
+    for passed, jump in ((8.0, -3600.0), (9.0, 86_400.0)):
+        asked = people.visits.current_question(rater)
+        people.ticks += passed
+        people.now += passed + jump
+        people.submit(rater, asked, asked.shown[:2])
+    assert [a.seconds for a in stored_answers(people)] == [8.0, 9.0]
+
+
+def test_bad_places_for_a_database_say_so(tmp_path):
+    with pytest.raises(RankshotError, match=r"gone.sqlite: there is no such database"):
+        Database(tmp_path / "gone.sqlite")
+    with pytest.raises(RankshotError, match="must be an SQLite file or a URL"):
+        Database("mysql://root@localhost/x")
+    (tmp_path / "text.sqlite").write_text("no database, but text that is long enough" * 50)
+    with pytest.raises(RankshotError, match="not a database"):
+        Database(tmp_path / "text.sqlite")
+    with pytest.raises(RankshotError, match="cannot open") as error:
+        Database("postgresql://user:very-secret@127.0.0.1:1/x")
+    assert "very-secret" not in str(error.value)
+
+
+# ---- What an answer costs the database: statements, not times, which differ between machines
+
+
+@contextmanager
+def noted_statements(database):
+    """Yield a list to which every statement is added while the block runs."""
+    noted = []
+
+    def note(_connection, _cursor, statement, *_):
+        if not statement.startswith("BEGIN"):
+            noted.append(statement)
+
+    event.listen(database._engine, "before_cursor_execute", note)
+    yield noted
+    event.remove(database._engine, "before_cursor_execute", note)
+
+
+def test_an_answer_takes_three_statements_and_the_next_question_one(database):
+    people = Visitors(small_study(), database)
+    rater = people.start("ann")
+    asked = people.visits.current_question(rater)
+    with noted_statements(database) as noted:
+        people.submit(rater, asked, asked.shown[:1])
+    assert [statement.split()[0] for statement in noted] == ["SELECT", "UPDATE", "UPDATE"]
+    with noted_statements(database) as noted:
+        people.visits.current_question(rater)
+    assert [statement.split()[0] for statement in noted] == ["SELECT"], "a page writes nothing"
+
+
+# ---- Answers that wait together
+
+
+def test_answers_share_a_transaction_and_a_wrong_one_fails_alone(tmp_path):
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        people = Visitors(small_study(), database)
+        sent = []
+        for name, places in (("ann", "123"), ("bob", "113"), ("cem", "321"), ("dan", "1")):
+            rater = people.start(name)
+            asked = people.visits.current_question(rater)
+            form = "0" * len(asked.form) if name == "cem" else asked.form
+            given = [*places, *[""] * (3 - len(places))]
+            sent.append(Submission(rater, asked.number, form, given))
+        problems = people.visits.submit_all(sent)
+        kinds = ["NoneType", "ParticipantError", "NotAssignedError", "NoneType"]
+        assert [type(problem).__name__ for problem in problems] == kinds
+        assert {a.rater for a in stored_answers(people)} == {sent[0].rater, sent[3].rater}
+
+
+def test_what_waits_for_a_thread_is_stored_together_and_each_hears_of_an_outage():
+    stored = []
+
+    def store(sent):
+        stored.append(sent)
+        if "outage" in sent:
+            raise OSError("no space")
+        return [None] * len(sent)
+
+    async def send():
+        queue = WriteQueue(store, 1)
+        answers = await asyncio.gather(*(queue.put(number) for number in range(5)))
+        outage = await asyncio.gather(*(queue.put(text) for text in ("x", "outage")))
+        # The queue goes on after an outage.
+        return answers, [str(problem) for problem in outage], await queue.put("z")
+
+    assert run_coroutine(send()) == ([None] * 5, ["no space"] * 2, None)
+    assert stored == [(0, 1, 2, 3, 4), ("x", "outage"), ("z",)]
+
+
+@pytest.mark.parametrize(("n_questions", "n_again"), [(1, 0), (3, 1), (4, 2), (6, 3)])
+def test_at_most_half_of_the_questions_come_again(database, n_questions, n_again):
+    """So that others come in between."""
+    targets = TARGETS[:n_questions]
+    study = small_study(
+        items=ITEMS,
+        questions=questions_about(*targets, items=ITEMS),
+        questions_per_participant=6,
+        repeats=3,
+    )
+    assert study.n_repeated == n_again
+    people, asked = Visitors(study, database), Counter()
+    people.answer(people.start("a"), rank=lambda q, shown: asked.update([q.target]) or shown[:2])
+    assert asked.total() == n_questions + n_again
+    assert max(asked.values()) <= 2

@@ -1,0 +1,326 @@
+"""What researchers do with participants: exclude, restore, withdraw, delete, reset."""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from sqlalchemy import text
+
+from asgi_client import dump
+from rankshot.core.errors import RankshotError
+from rankshot_survey.export import answer_records
+from rankshot_survey.store import database as store_database, sqlite_files
+from rankshot_survey.store.assignment import count_answers
+from rankshot_survey.store.database import EXTRA_ANSWER, Database
+from rankshot_survey.store.participation import (
+    NotAssignedError,
+    StoppedError,
+)
+from rankshot_survey.store.people import (
+    delete_participants,
+    exclude,
+    find_raters,
+    forget_withdrawn,
+    read_events,
+    release,
+    restore,
+    set_state,
+)
+from rankshot_survey.study import ExtraQuestion, Question
+from server_process import wait_until
+from small_studies import ITEMS, Visitors, prolific_ids, small_study
+
+DAY = 24 * 3600
+GOLD = Question("lorry", ("rose", "truck", "fox"), first=("truck",))
+STUDY = small_study(answers_per_question=2, questions_per_participant=4, repeats=1, gold=(GOLD,))
+
+
+class Survey(Visitors):
+    """A survey, and what is stored of it."""
+
+    def __init__(self, study, place):
+        super().__init__(study, Database(place, create=True))
+
+    def loads(self, **more):
+        with self.database.begin_read() as connection:
+            found = count_answers(connection, self.study, self.now, **more)
+        return {tuple(load) for load in found.values()}
+
+    def events(self):
+        with self.database.begin_read() as connection:
+            found = read_events(connection)
+        return Counter((event.action, event.rater, event.detail) for event in found)
+
+
+@pytest.fixture
+def survey(place):
+    made = Survey(STUDY, place)
+    yield made
+    made.database.close()
+
+
+def stopped(survey, function, *arguments):
+    with pytest.raises(StoppedError) as error:
+        function(*arguments)
+    return error.value.reason
+
+
+def test_answers_of_the_excluded_are_kept_and_do_not_count(survey):
+    raters = [survey.start(name) for name in ("ann", "bob")]
+    for rater in raters:
+        survey.answer(rater)
+    assert survey.loads() == {(2, 0)}
+    with pytest.raises(StoppedError, match="full"):
+        survey.start("eve")
+    before = dump(survey.database)["assignment"]
+    exclude(survey.database, [raters[0]], "answers  within\na second ")
+    assert survey.loads() == {(1, 0)}
+    assert survey.view().people[raters[0]].excluded_why == "answers within a second"
+    eve = survey.start("eve")
+    survey.answer(eve)
+    assert survey.loads() == {(2, 0)}, "somebody else has the place at once"
+    restore(survey.database, [raters[0]])
+    assert survey.loads() == {(3, 0)}
+    kept = [row for row in dump(survey.database)["assignment"] if row["rater"] in raters]
+    assert kept == before
+    assert survey.events() == {
+        ("exclude", raters[0], "answers within a second"): 1,
+        ("restore", raters[0], ""): 1,
+    }
+
+
+def test_who_withdraws_leaves_no_answer_and_a_free_place(survey):
+    ann, bob = survey.start("ann"), survey.start("bob")
+    survey.answer(ann)
+    survey.answer(bob, 3)
+    with survey.database.begin_write() as connection:
+        connection.execute(EXTRA_ANSWER.insert().values(rater=ann, name="age", value="33"))
+    survey.visits.withdraw(ann)
+    survey.visits.withdraw(bob)
+    stored = dump(survey.database)
+    assert (stored["assignment"], stored["extra_answer"]) == ([], [])
+    assert {row["rater"] for row in stored["participant"]} == {ann, bob}
+    assert survey.loads() == {(0, 0)}
+    for name, rater in (("ann", ann), ("bob", bob)):
+        assert stopped(survey, survey.start, name) == "withdrawn"
+        assert stopped(survey, survey.visits.current_question, rater) == "withdrawn"
+    delete_participants(survey.database, [ann])
+    assert survey.start("ann") == ann
+    assert survey.answer(ann).n_counted == 4
+    with pytest.raises(NotAssignedError):
+        survey.visits.withdraw("0" * 16)
+
+
+def test_a_withdrawal_after_the_end_can_be_undone_for_a_day(survey):
+    ann = survey.start("ann")
+    survey.answer(ann)
+    with survey.database.begin_write() as connection:
+        connection.execute(EXTRA_ANSWER.insert().values(rater=ann, name="age", value="33"))
+    before = dump(survey.database, ["withdrawn_at"])
+    survey.visits.withdraw(ann)
+    survey.visits.withdraw(ann)
+    assert survey.loads() == {(0, 0)}
+    assert survey.view().people[ann].state == "withdrawn"
+    forget_withdrawn(survey.database, survey.now + DAY - 1)
+    assert restore(survey.database, [ann]) == [ann]
+    after = dump(survey.database, ["withdrawn_at"])
+    assert survey.events() == {("withdraw", ann, ""): 1, ("undo-withdrawal", ann, ""): 1}
+    assert {**after, "event": []} == before
+    survey.visits.withdraw(ann)
+    forget_withdrawn(survey.database, survey.now + DAY + 1)
+    assert restore(survey.database, [ann]) == []
+    delete_participants(survey.database, [ann])
+    assert survey.start("ann") == ann
+
+
+def test_an_id_alone_does_not_resume_until_a_researcher_releases_it_once(survey):
+    ann = survey.start("ann", form="a form")
+    survey.answer(ann, 1)
+    assert survey.start("ann", form="a form") == survey.start("ann", owned={ann}) == ann
+    with pytest.raises(StoppedError, match="elsewhere"):
+        survey.start("ann", form="another", owned={"0" * 16})
+    release(survey.database, [ann])
+    assert survey.start("ann", form="another") == ann
+    with pytest.raises(StoppedError, match="elsewhere"):
+        survey.start("ann", form="another")
+
+
+def test_the_pilot_and_the_others_never_mix(survey):
+    survey = Visitors(small_study(), survey.database)
+    set_state(survey.database, "pilot")
+    tried = survey.start("tester")
+    survey.answer(tried, 3)
+    set_state(survey.database, "open")
+    ann = survey.start("ann")
+    survey.answer(ann, 1)
+    both = [survey.view(pilot=pilot) for pilot in (False, True)]
+    assert [list(view.people) for view in both] == [[ann], [tried]]
+    assert [{a.rater for a in view.answers} for view in both] == [{ann}, {tried}]
+    assert [view.n_answers for view in both] == [1, 3]
+    assert [sum(q.in_progress for q in view.questions) for view in both] == [3, 1]
+    assert [view.n_pilot for view in both] == [1, 1]
+
+
+def test_the_evidence_for_an_exclusion_stays(survey):
+    survey = Visitors(small_study(), survey.database)
+    raters = [survey.start(str(i)) for i in range(6)]
+    for rater in raters:
+        fast = rater == raters[0]
+        order = ITEMS[::-1] if fast else ITEMS
+        survey.answer(rater, rank=lambda *_, order=order: order, seconds=1 if fast else 9)
+    before = survey.view().people[raters[0]].flags
+    assert [flag.name for flag in before] == ["fast", "distance"]
+    exclude(survey.database, raters[:1], "too fast")
+    view = survey.view()
+    assert view.people[raters[0]].flags == before
+    assert raters[0] not in view.flags
+    named = [record["flags"] for record in answer_records(view) if record["excluded"]]
+    assert named == [["fast", "distance"]] * 4
+
+
+# ---- What is deleted is gone from the bytes
+
+SECRET = "I was born in Oldenburg"
+EXTRA = (ExtraQuestion("free", "Anything else?", "text"),)
+
+
+def tell_a_secret(place):
+    """Return a survey with a free text of somebody, and this rater."""
+    survey = Survey(small_study(extra=EXTRA), place)
+    ann = survey.start("ann")
+    left = survey.answer(ann)
+    survey.visits.submit_extra(ann, left.form, {"free": SECRET})
+    return survey, ann
+
+
+def has_secret(folder):
+    return any(SECRET.encode() in path.read_bytes() for path in folder.iterdir())
+
+
+def test_what_was_withdrawn_is_soon_gone_from_the_file_and_its_log(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    survey, ann = tell_a_secret(tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    assert has_secret(tmp_path)
+    survey.visits.withdraw(ann)
+    assert forget_withdrawn(survey.database, survey.now + DAY - 1) == 0
+    assert forget_withdrawn(survey.database, survey.now + DAY + 1) == 1
+    wait_until(lambda: not has_secret(tmp_path))
+    survey.database.close()
+
+
+def test_who_withdraws_before_the_end_is_forgotten_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    survey = Survey(small_study(), tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    ann = survey.start("ann")
+    survey.answer(ann, 3)
+    survey.visits.withdraw(ann)
+    assert dump(survey.database)["withdrawn"] == []
+    assert restore(survey.database, [ann]) == []
+    survey.database.close()
+
+
+def test_a_deletion_does_not_wait_for_readers_and_a_server_finishes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.05)
+    monkeypatch.setattr(sqlite_files, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(tmp_path / "study.sqlite")
+    survey.database.start_serving()
+    command = Database(tmp_path / "study.sqlite")
+    with survey.database.begin_read() as connection:
+        connection.execute(text("SELECT count(*) FROM question")).scalar()
+        delete_participants(command, [ann])
+        assert "the rows are deleted, but the log (study.sqlite-wal) still has" in command.remains
+        command.close()
+        assert survey.answer(survey.start("bob"), 1) is None, "others go on"
+        assert has_secret(tmp_path)
+    wait_until(lambda: not has_secret(tmp_path))
+    delete_participants(survey.database, [survey.start("bob")])
+    assert survey.database.remains is None
+    survey.database.close()
+
+
+def read_table_file(database):
+    """Return the bytes of the table with the extra answers, in PostgreSQL."""
+    file = "current_setting('data_directory') || '/' || pg_relation_filepath('extra_answer')"
+    with database.begin_write() as connection:
+        connection.execute(text("CHECKPOINT"))
+        return Path(connection.execute(text(f"SELECT {file}")).scalar()).read_bytes()
+
+
+@pytest.mark.parametrize("table", ["participant", "survey"])
+def test_a_deletion_from_postgresql_does_not_wait_for_readers_and_says_so(
+    postgresql, monkeypatch, table
+):
+    monkeypatch.setattr(store_database, "ERASE_SECONDS", 0.2)
+    survey, ann = tell_a_secret(postgresql())
+    bob = survey.start("bob")
+    with survey.database.begin_read() as connection:
+        # A lock of the table, or only a snapshot that is older than the deletion.
+        connection.execute(text(f"SELECT count(*) FROM {table}")).scalar()
+        delete_participants(survey.database, [ann])
+        assert "the files of the tables still contain copies" in survey.database.remains
+        survey.answer(bob, 1)
+        assert SECRET.encode() in read_table_file(survey.database)
+    delete_participants(survey.database, [bob])
+    assert survey.database.remains is None
+    with survey.database.begin_write() as connection:
+        assert connection.execute(text("SHOW lock_timeout")).scalar() == "0"
+    assert SECRET.encode() not in read_table_file(survey.database)
+    survey.database.close()
+
+
+def test_people_are_found_by_id_code_and_rater(survey):
+    identity = survey.database.identity
+    ann = survey.start("ann", ids=prolific_ids("3AAA", "s", "t"))
+    bob = survey.start("bob", ids=prolific_ids("3AAA", "s", "u"))
+
+    def find(*names):
+        with survey.database.begin_read() as connection:
+            return find_raters(connection, identity, "none", names)
+
+    assert find("ann") == find(ann) == find(identity.code(ann)) == [ann]
+    assert find(bob, "ann", "bob") == [bob, ann]
+    with pytest.raises(RankshotError, match=r"'x', 'y'; nothing was changed"):
+        find("ann", "x", "y")
+    with pytest.raises(RankshotError, match="'3AAA' fits 2 participants"):
+        find("3AAA")
+
+
+# ---- Spare answers
+
+
+def test_who_leaves_is_replaced_and_every_question_gets_its_answers(tmp_path):
+    """A platform sends somebody for everybody who leaves; the excluded are replaced later."""
+    study = small_study(
+        platform="prolific", answers_per_question=5, questions_per_participant=2, gold=(GOLD,)
+    )
+    assert study.n_spare == 3
+    survey, rng, finished = Survey(study, tmp_path / "study.sqlite"), Random(2), []
+
+    def fill():
+        while True:
+            try:
+                rater = survey.start(str(rng.random()))
+            except StoppedError as stopped:
+                return stopped.reason
+            survey.now += 60
+            fate = rng.choice(["finishes", "finishes", "leaves", "withdraws"])
+            survey.answer(rater, 1 if fate == "leaves" else 100)
+            if fate == "withdraws":
+                survey.visits.withdraw(rater)
+            elif fate == "finishes":
+                finished.append(rater)
+
+    for excluded in ([], 3):
+        if excluded:
+            exclude(survey.database, finished[:excluded], "too fast")
+        assert fill() == "full"
+        # Those who left are still expected for a while.
+        survey.now += 3600
+        assert fill() == "full"
+        given = [load[0] for load in survey.loads()]
+        assert min(given) >= 5
+        assert max(given) <= 5 + study.n_spare
+    survey.database.close()

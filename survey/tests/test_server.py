@@ -1,0 +1,195 @@
+"""The server itself: connections, images, logs, health and outages."""
+
+import json
+import re
+import socket
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+import uvicorn
+from sqlalchemy.exc import OperationalError
+
+from asgi_client import begin, open_survey
+from rankshot import RankshotError
+from rankshot.web import server as module
+from rankshot.web.server import open_port, serve
+from rankshot_survey.store.database import Database
+from rankshot_survey.study import ItemImage
+from rankshot_survey.web.pages import MOST_IMAGE_BYTES, load_images
+from server_process import wait_until
+from small_studies import small_study
+
+
+@contextmanager
+def serving(app, monkeypatch):
+    """Serve in a thread; yield the address."""
+    servers = []
+    start = uvicorn.Server.__init__
+
+    def note(self, config):
+        start(self, config)
+        servers.append(self)
+
+    monkeypatch.setattr(uvicorn.Server, "__init__", note)
+    port = open_port("127.0.0.1", 0)
+    address = port.getsockname()
+    thread = threading.Thread(target=serve, args=(app, port))
+    thread.start()
+    try:
+        wait_until(lambda: servers and servers[0].started)
+        yield address
+    finally:
+        servers[0].should_exit = True
+        thread.join(300)
+    assert not thread.is_alive()
+
+
+def receive_all(line):
+    """Return all that comes until the server hangs up."""
+    received = b""
+    while chunk := line.recv(65536):
+        received += chunk
+    return received
+
+
+# ---- Connections
+
+
+def test_a_connection_on_which_nothing_happens_is_closed(monkeypatch, tmp_path):
+    sent = [
+        b"",
+        b"POST /start HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nform",
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    ]
+    monkeypatch.setattr(module, "IDLE_SECONDS", 3)
+    with (
+        open_survey(small_study(), tmp_path) as (made, _),
+        serving(made.app, monkeypatch) as address,
+        ExitStack() as stack,
+    ):
+        lines = [stack.enter_context(socket.create_connection(address)) for _ in sent]
+        # The request that is complete first, long before its connection is closed.
+        for line, text in reversed(list(zip(lines, sent, strict=True))):
+            line.sendall(text)
+        received = [receive_all(line) for line in lines]
+    assert [text.count(b"HTTP/1.1 200") for text in received] == [0, 0, 1]
+
+
+# ---- Health, and a database that is gone
+
+
+def fail(*_):
+    raise OperationalError("SELECT a secret", {}, Exception("connection refused\nmore"))
+
+
+def test_health_and_readiness(tmp_path, monkeypatch):
+    with open_survey(small_study(), tmp_path, requests=8) as (client, database):
+        assert {client.get("/health").text for _ in range(5)} == {"ok"}
+        for _ in range(5):
+            ready = client.get("/ready")
+            assert (ready.status, json.loads(ready.text)) == (200, {"ready": True, "state": "open"})
+        with database.begin_write() as connection:
+            connection.exec_driver_sql("UPDATE survey SET state = 'paused'")
+        assert json.loads(client.get("/ready").text)["state"] == "paused"
+        monkeypatch.setattr(Database, "begin_read", fail)
+        assert client.get("/health").status == 200
+        ready = client.get("/ready")
+        assert (ready.status, json.loads(ready.text)) == (503, {"ready": False, "state": None})
+        assert client.get("/").status == 503, "the eighth that counts"
+        assert client.get("/").status == 429
+
+
+# ---- Logs
+
+
+def test_an_outage_is_a_few_lines(tmp_path, monkeypatch, capsys):
+    """Many requests without a database, and errors of our own: less than 10 KB."""
+    # One second per event, however long the requests take.
+    clock = SimpleNamespace(monotonic=count().__next__, gmtime=time.gmtime)
+    monkeypatch.setattr(module, "time", clock)
+    with open_survey(small_study(), tmp_path) as (client, _):
+
+        @client.app.get("/broken")
+        def broken():
+            raise RuntimeError("not of the database")
+
+        monkeypatch.setattr(Database, "begin_read", fail)
+        with serving(client.app, monkeypatch) as address:
+            for path in ("/", "/broken") * 40:
+                with socket.create_connection(address) as line:
+                    request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+                    line.sendall(request.encode())
+                    assert receive_all(line).startswith(b"HTTP/1.1 50")
+    written = capsys.readouterr().err
+    assert len(written) < 10_000
+    events = [line for line in written.splitlines() if re.match(r"\d{4}-\d\d-\d\dT", line)]
+    for text, kind in (("connection refused", "database"), ("RuntimeError", "ASGI")):
+        found = [event for event in events if text in event]
+        assert all(kind in event for event in found)
+        assert 1 <= len(found) < 10
+        counts = [re.search(r"\(([0-9,]+) times since", event) for event in found]
+        assert sum(int(count[1]) if count else 1 for count in counts) <= 40
+        assert any(counts), "those in between are counted"
+    assert written.count("Traceback") == 1
+    assert "secret" not in written
+    assert "the server has started" in events[0]
+    assert "the server has stopped" in events[-1]
+
+
+# ---- Static files
+
+
+def test_the_address_of_a_static_file_names_its_content(tmp_path):
+    with open_survey(small_study(), tmp_path) as (client, _):
+        page = client.get(begin(client)).text
+        (script,) = re.findall(r'src="(/static/question.js\?v=\w+)"', page)
+        assert re.findall(r'"/static/[^"?]+"', page) == [], "all have a version"
+        # An old page may ask for it by another version: it must not keep what it gets.
+        caches = [client.get(url)["cache-control"] for url in (script, script[:-1], script[:-10])]
+        assert caches == ["public, max-age=31536000, immutable", "no-cache", "no-cache"]
+
+
+# ---- Images: checked at the start, served by digest, and nothing else is
+
+IMAGES = {
+    "image/png": b"\x89PNG\r\n\x1a\n" + b"\0" * 20,
+    "image/jpeg": b"\xff\xd8\xff\xe0" + b"\0" * 20,
+    "image/webp": b"RIFF\x1a\0\0\0WEBPVP8L" + b"\0" * 20,
+}
+
+
+def test_an_image_is_served_by_its_digest_with_its_own_kind(tmp_path):
+    # The endings may be wrong: the first bytes say what it is.
+    images = []
+    for name, content in zip(("fox", "bus", "leopard"), IMAGES.values(), strict=True):
+        (tmp_path / f"{name}.jpg").write_bytes(content)
+        images.append(ItemImage(name, tmp_path / f"{name}.jpg", 'A "fox" & <b>more</b>'))
+    (tmp_path / "secret.png").write_bytes(IMAGES["image/png"] + b"secret")
+    with open_survey(small_study(images=images), tmp_path) as (client, _):
+        page = client.get(begin(client)).text
+        assert "A &#34;fox&#34; &amp; &lt;b&gt;more&lt;/b&gt;" in page
+        found = {url: client.get(url) for url in re.findall(r'src="(/images/[^"]+)"', page)}
+        assert {reply["content-type"]: reply.body for reply in found.values()} == IMAGES
+        url = next(iter(found))
+        assert found[url]["cache-control"] == "public, max-age=31536000, immutable"
+        assert found[url]["x-content-type-options"] == "nosniff"
+        others = ("fox.jpg", "secret.png", "..%2fsecret.png", "%2e%2e/secret.png", "")
+        for other in (*(f"/images/{name}" for name in others), url + ".png", url[:-1]):
+            assert client.get(other).status == 404, other
+
+
+def test_a_file_that_is_not_an_image_or_too_large_is_named(tmp_path):
+    path = tmp_path / "fox.png"
+    wrong = "this must be a JPEG, PNG or WebP image of at most 1 MiB"
+    for content in (
+        b"<svg onload='alert(1)'/>",
+        IMAGES["image/png"] + b"\0" * MOST_IMAGE_BYTES,
+    ):
+        path.write_bytes(content)
+        with pytest.raises(RankshotError, match=wrong) as caught:
+            load_images([ItemImage("fox", path, "A fox")])
+        assert str(caught.value).startswith(f"{path}: ")

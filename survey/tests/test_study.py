@@ -1,0 +1,339 @@
+"""The definition of a study: reading and writing study.toml."""
+
+import re
+from dataclasses import replace
+from itertools import permutations
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from rankshot.core.errors import RankshotError
+from rankshot_survey.study import (
+    ExtraTranslation,
+    ItemImage,
+    QualityRules,
+    Question,
+    Study,
+    Translation,
+)
+from rankshot_survey.study_files import format_study, read_study
+
+TEXT = '''\
+title = "Which animals are similar?"
+prompt = "What is most like {target}?"
+consent = """
+First.
+
+Second."""
+
+[plan]
+answers_per_question = 50
+questions_per_participant = 2
+repeats = 1
+return_after_minutes = 12.5
+
+[items]
+names = ["leopard", "tiger", "fox", "whale"]
+unshown = "after"
+
+[platform]
+name = "prolific"
+completion_url = "https://app.prolific.com/submissions/complete?cc=C1"
+
+[quality]
+seconds = 2
+repeat_distance = 0.3
+consensus_distance = 0.35
+gold_failures = 1
+
+[[questions]]
+target = "cat"
+items = ["leopard", "tiger", "fox"]
+
+[[questions]]
+target = "dolphin"
+items = ["whale", "fox"]
+
+[[gold]]
+target = "wolf"
+items = ["dog", "bus", "rose"]
+first = ["dog"]
+'''
+
+STUDY = Study(
+    title="Which animals are similar?",
+    prompt="What is most like {target}?",
+    consent="First.\n\nSecond.",
+    items=("leopard", "tiger", "fox", "whale"),
+    unshown="after",
+    questions=(
+        Question("cat", ("leopard", "tiger", "fox")),
+        Question("dolphin", ("whale", "fox")),
+    ),
+    gold=(Question("wolf", ("dog", "bus", "rose"), ("dog",)),),
+    answers_per_question=50,
+    questions_per_participant=2,
+    repeats=1,
+    return_after_minutes=12.5,
+    platform="prolific",
+    completion_url="https://app.prolific.com/submissions/complete?cc=C1",
+    quality=QualityRules(2, 0.3, 0.35, 1),
+)
+
+
+def read(folder, text):
+    """Read a text, or bytes, as study.toml."""
+    path = folder / "study.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_study(path)
+
+
+def test_a_key_is_the_hash_of_the_question_whatever_the_order_of_its_items():
+    # printf '["cat", ["fox", "tiger"], []]' | sha256sum
+    assert Question("cat", ("tiger", "fox")).key == "632bf74fc5ea250a"
+    keys = {
+        Question("wolf", items, first).key
+        for items in permutations(("dog", "fox", "bus"))
+        for first in permutations(("dog", "fox"))
+    }
+    assert len(keys) == 1
+    others = {
+        Question("wolf", ("dog", "fox", "bus")).key,
+        Question("wolf", ("dog", "fox", "bus"), ("dog",)).key,
+        Question("bear", ("dog", "fox", "bus"), ("dog", "fox")).key,
+        Question("wolf", ("dog", "fox", "cow"), ("dog", "fox")).key,
+    }
+    assert len(keys | others) == 5
+
+
+# ---- Reading
+
+
+def test_a_file_is_read_as_it_says(tmp_path):
+    assert read(tmp_path, TEXT) == STUDY
+    assert read(tmp_path, b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode()) == STUDY
+
+
+# ---- Writing
+
+LINE = st.text(
+    st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=200
+).filter(lambda text: text == text.strip() and text)
+TRICKY = st.sampled_from(['"', '""', '"""', "\\", "'''", "\\u0041", "# x", "{target}", "{0}", "]"])
+NAME = LINE | TRICKY | st.lists(TRICKY, min_size=2, max_size=4).map("".join)
+PARAGRAPHS = st.lists(
+    st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\n\t"))
+    | TRICKY
+    | st.sampled_from(["\n", "\n\n", "\t", " "])
+).map("".join)
+
+
+@st.composite
+def studies(draw):
+    target, other, *items = draw(st.lists(NAME, min_size=6, max_size=12, unique=True))
+    before, after, share = draw(LINE | TRICKY), draw(LINE | TRICKY), st.floats(0, 1)
+    return replace(
+        STUDY,
+        title=draw(NAME),
+        prompt=f"{before}{{target}}{after}",
+        consent=draw(PARAGRAPHS.filter(lambda text: text.strip())),
+        items=items,
+        questions=(Question(target, items),),
+        gold=(Question(other, items, items[: draw(st.integers(1, 3))]),),
+        return_after_minutes=draw(st.floats(0.01, 10_080) | st.integers(1, 10_080)),
+        platform=draw(st.sampled_from(["none", "prolific"])),
+        completion_url=draw(st.none() | st.just("https://example.org/?a=b&c=%22#d")),
+        quality=QualityRules(draw(st.floats(0, 3600)), draw(share), draw(share), 9),
+    )
+
+
+@given(study=studies())
+@settings(max_examples=10)
+def test_any_study_is_read_back_as_it_was_written(tmp_path_factory, study):
+    path = tmp_path_factory.mktemp("study") / "study.toml"
+    path.write_text(format_study(study), encoding="utf-8", newline="\n")
+    assert read_study(path) == study
+
+
+# ---- What else participants see
+
+MORE = """
+contact = "Jane Doe, jane@example.org"
+instructions = "Take *your* time."
+
+[plan]
+answers_per_question = 30
+
+[platform]
+name = "prolific"
+
+[access]
+allowed = "ids.txt"
+starts_per_hour = 5
+
+[language]
+of_texts = "en"
+offered = ["en", "de"]
+catalogues = ["fr.toml"]
+
+[translations.de]
+prompt = "Was ist wie {target}?"
+names = { fox = "Fuchs" }
+alts = { fox = "Ein roter Fuchs" }
+contact = "Ada"
+
+[translations.de.extra.tongue]
+text = "Welche Sprache?"
+choices = ["Deutsch", "andere"]
+
+[items]
+names = ["fox", "wolf", "bus"]
+unshown = "after"
+
+[[images]]
+name = "fox"
+file = "images/fox.JPG"
+alt = "A red fox"
+
+[[extra]]
+name = "age"
+text = "How old are you?"
+type = "number"
+least = 18
+
+[[extra]]
+name = "tongue"
+text = "Which language do you speak at home?"
+type = "choice"
+choices = ["German", "other"]
+required = true
+
+[[questions]]
+target = "cat"
+items = ["fox", "wolf", "bus"]
+"""
+
+
+def write_more(folder, text=MORE):
+    (folder / "images").mkdir(exist_ok=True)
+    (folder / "images/fox.JPG").write_bytes(b"x")
+    (folder / "ids.txt").write_text("p1\np2\n", encoding="utf-8")
+    (folder / "fr.toml").write_text("", encoding="utf-8")
+    if text.startswith("\ncontact"):
+        text = f'title = "T"\nconsent = "C"\n{text}'
+    (folder / "study.toml").write_text(text, encoding="utf-8")
+    return folder / "study.toml"
+
+
+def test_all_that_participants_see_is_read_from_the_file(tmp_path):
+    study = read_study(write_more(tmp_path))
+    assert study.n_spare == 15
+    assert study.allowed == {"p1", "p2"}
+    assert (study.languages, study.catalogues) == (("en", "de"), (tmp_path / "fr.toml",))
+    assert study.translations == {
+        "de": Translation(
+            prompt="Was ist wie {target}?",
+            contact="Ada",
+            names={"fox": "Fuchs"},
+            alts={"fox": "Ein roter Fuchs"},
+            extra={"tongue": ExtraTranslation("Welche Sprache?", ("Deutsch", "andere"))},
+        )
+    }
+    assert study.images == (ItemImage("fox", tmp_path / "images/fox.JPG", "A red fox"),)
+    assert [question.is_whole for question in study.extra] == [True, False]
+    assert (study.extra[1].choices, study.extra[1].required) == (("German", "other"), True)
+    german = replace(study.translations["de"], alts={})
+    plain = replace(study, allowed=None, catalogues=(), images=(), translations={"de": german})
+    write_more(tmp_path).write_text(format_study(plain), encoding="utf-8")
+    assert read_study(tmp_path / "study.toml") == plain
+
+
+def test_a_question_about_all_items_needs_neither_target_in_the_prompt_nor_unshown(tmp_path):
+    text = 'title = "T"\nconsent = "C"\nprompt = "Which is best?"\n[plan]\n'
+    text += "questions_per_participant = 1\n[items]\n"
+    text += 'names = ["tea", "beer"]\n[[questions]]\ntarget = "drinks"\nitems = ["beer", "tea"]\n'
+    study = read(tmp_path, text)
+    assert (study.prompt, study.unshown) == ("Which is best?", None)
+    assert read(tmp_path, format_study(study)) == study
+    gold = '[[gold]]\ntarget = "food"\nitems = ["rye", "sand"]\nfirst = ["rye"]\n'
+    with pytest.raises(RankshotError, match="there are several targets: write it in the place"):
+        read(tmp_path, text + gold)
+
+
+# ---- What is wrong is named, in one table for all checks
+
+WRONG = [
+    # unknown keys, and keys in the wrong place
+    ('title = "W', 'titel = "W', "unknown key 'titel' (did you mean 'title'?)"),
+    # what is missing
+    ('title = "Which animals are similar?"', "", "title is missing: write one"),
+    ('first = ["dog"]', "", "[[gold]] number 1 (target 'wolf'): a question with a known answer"),
+    ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "belongs under [[gold]]"),
+    # types and limits
+    ('title = "Which animals are similar?"', "title = 3", "title is 3: it must be text in quotes"),
+    ("question = 50", "question = 5.5", "[plan] answers_per_question is 5.5: it must be a whole"),
+    ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
+    ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),
+    # words and texts
+    (
+        "{target}",
+        "it",
+        "prompt is 'What is most like it?': it does not contain {target}, but",
+    ),
+    ('unshown = "after"', "", "[items] unshown is missing: write 'after' if the items that"),
+    ("repeats = 1", "repeats = 2", "[plan] repeats is 2, more than half of the 2 questions"),
+    ("https://app", "http://app", "it must be a URL that begins with https://"),
+    # names
+    ('"fox", "whale"]', '"fox", "fox"]', "it has 'fox' more than once"),
+    ('["whale", "fox"]', '["whale", "foxes"]', "items has 'foxes', which is not among [items]"),
+    ('first = ["dog"]', 'first = ["dg"]', "first has 'dg', which is not one of its items (did"),
+    ('target = "wolf"', 'target = "bus"', "items contains the target 'bus' itself"),
+    (
+        'target = "dolphin"\nitems = ["whale", "fox"]',
+        'target = "cat"\nitems = ["fox", "tiger", "leopard"]',
+        "[[questions]] number 2 (target 'cat') shows the same items as [[questions]] number 1",
+    ),
+    # what else participants see
+    ("ids.txt", "nobody.txt", "allowed is 'nobody.txt': it must be a file next to the study"),
+    ('"fox"\nfile', '"fux"\nfile', "which is not an item or a target (did you mean 'fox'?)"),
+    ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
+    ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
+    ("least = 18", 'accepted = ["18"]', "accepted has '18', which is not one of its choices"),
+    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "hide_names needs [[images]]"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), WRONG)
+def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
+    text = TEXT if old in TEXT else MORE
+    assert old in text
+    path = write_more(tmp_path, text.replace(old, new))
+    with pytest.raises(RankshotError, match=re.escape(message)) as raised:
+        read_study(path)
+    assert str(raised.value).startswith(f"{path}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('title = "T"\nprompt = What?\n', 2),
+        ('title = "T"\nconsent = """\nnever\nended\n', 4),
+        (b'title = "T"\nprompt = "\xff"\n', 2),
+        ("a = " + "[" * 5000, 1),
+    ],
+)
+def test_what_is_not_toml_is_named_by_its_line(tmp_path, text, line):
+    with pytest.raises(RankshotError, match=rf"study\.toml:{line}: not "):
+        read(tmp_path, text)
+
+
+def test_values_are_checked_like_files_and_named_by_their_fields():
+    with pytest.raises(RankshotError, match="target is ' cat': it begins or ends with a space"):
+        Question(" cat", ("fox", "bus"))
+    with pytest.raises(RankshotError, match=r"target is 'c.ud800t'"):
+        Question("c\ud800t", ("fox", "bus"))
+    with pytest.raises(RankshotError, match=r"\[\[questions\]\] is .* at most 10000 items"):
+        replace(STUDY, questions=[Question(f"t{i}", ("fox", "whale")) for i in range(10_001)])
+    question = Question("cat", ["tiger", "fox"], ["tiger"])
+    assert {question: 1}[Question("cat", ("tiger", "fox"), ("tiger",))] == 1
+    assert {replace(STUDY, items=list(STUDY.items)): 1}[STUDY] == 1

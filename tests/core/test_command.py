@@ -1,0 +1,92 @@
+"""The command: what an error becomes, and which option it names."""
+
+import signal
+from dataclasses import dataclass
+
+import pytest
+from cyclopts import Parameter
+
+from rankshot.core.command import make_app, run
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
+
+
+@Parameter(name="*")
+@dataclass
+class Budget:
+    """Options that several commands share.
+
+    Parameters
+    ----------
+    seen_loss
+        The budget.
+    """
+
+    seen_loss: float = 0.0
+
+
+NO_BUDGET = Budget()
+
+
+def work(scores: str, /, *, min_votes: int = 1, budget: Budget = NO_BUDGET):
+    """Do some work.
+
+    Parameters
+    ----------
+    scores
+        A file.
+    min_votes
+        The least number of votes.
+    """
+    raise {
+        "number": InputError("min_votes", min_votes, "must be 2 or more"),
+        "shared": InputError("seen_loss", NO_VALUE, "must be set"),
+        "other": InputError("classes", "x", "must be 'new' or 'all'"),
+        "result": RankshotError("there is no result"),
+        "file": FileNotFoundError(2, "No such file or directory", "test_comand.py"),
+    }[scores]
+
+
+@pytest.fixture
+def fails(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def call(*words):
+        app = make_app("tool", "A tool.", "1", {"work": f"{__name__}:work"})
+        with pytest.raises(SystemExit) as caught:
+            run(app, words)
+        return caught.value.code, capsys.readouterr().err
+
+    yield call
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("work number", "--min-votes"),
+        ("work shared", "--seen-loss"),
+        ("work other", "classes"),
+        ("work number --min-votes two", "--min-votes"),
+        ("work number --min-vote 2", "--min-votes"),
+        ("work number --min-votes 1 --min-votes 2", "--min-votes"),
+        ("wrok", '"work"'),
+        ("work", "scores"),
+    ],
+)
+def test_bad_input_ends_with_status_2_and_names_the_option(fails, words, named):
+    status, text = fails(*words.split())
+    assert status == 2
+    assert named.casefold() in text.casefold()
+    assert "Traceback" not in text
+
+
+def test_other_errors_are_shown_as_they_are(fails):
+    assert fails("work", "result") == (2, "tool: there is no result\n")
+
+
+def test_a_similar_file_is_suggested(fails, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_command.py").touch()
+    status, text = fails("work", "file")
+    assert status == 2
+    assert "'test_command.py'" in text

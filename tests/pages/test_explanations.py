@@ -1,0 +1,94 @@
+"""Explanations: bars, groups, and which inputs are explained."""
+
+import numpy as np
+import pytest
+from report_samples import EXAMPLE
+
+import rankshot as rs
+from rankshot.pages import Outcomes, build_report
+from rankshot.pages.explanations import find_supporters, format_contributions
+from rankshot.pages.formatting import make_bars
+from rankshot.zeroshot.explanation import Explanation
+
+WHY = EXAMPLE.explanation
+
+
+def replace(why, **values):
+    return Explanation(**{**vars(why), **values})
+
+
+def test_an_explanation_has_eight_bars_and_the_rest():
+    items = tuple((f"seen{i}", (-1.0) ** i / (i + 1)) for i in range(30))
+    listed = tuple(name for name, _ in items[:20:2])
+    own, others = format_contributions(replace(WHY, items=items[::-1], listed=listed))[:2]
+    bars = [bar.name for bar in (*own["bars"], *others["bars"])]
+    assert sorted(bars) == sorted(name for name, _ in items[:8])
+    rest = np.exp(sum(value for name, value in items[8:] if name in listed))
+    assert f"×{rest:.1f}" in own["note"]
+
+
+def test_what_contributes_besides_the_rankings_is_a_table_of_its_own():
+    why = replace(WHY, examples=0.7, batch=-0.05, by_rankings=("dog", 0.456))
+    bars = format_contributions(why)[-1]["bars"]
+    assert [(bar.name, bar.text) for bar in bars] == [
+        ("labelled examples", "×2.0"),
+        ("other inputs of the batch", "÷1.05"),
+    ]
+    assert len(format_contributions(WHY)) == len(format_contributions(why)) - 1
+
+
+def test_a_bar_that_hides_all_others_is_cut_off_and_marked():
+    table = format_contributions(replace(WHY, items=(("a", 28.0), ("b", 1.0), ("c", -0.5))))[0]
+    assert [(bar.name, bar.length, bar.clipped) for bar in table["bars"]] == [
+        ("a", 1.0, True),
+        ("b", pytest.approx(1 / 3), False),
+        ("c", pytest.approx(-1 / 6), False),
+    ]
+    assert not any(bar.clipped for bar in make_bars([("a", 2.0), ("b", 1.0)]))
+
+
+def test_only_classes_in_the_rankings_support_a_prediction():
+    items = (("bus", 3.0), ("fox", -2.0), ("a", 0.5), ("lion", 1.0), ("cow", 0.7), ("b", 0.5))
+    listed = ("fox", "lion", "a", "b", "cow")
+    why = Explanation("cat", 0.5, None, items, (), (), listed)
+    assert find_supporters(why) == ("lion", "cow", "a")
+    assert find_supporters(Explanation("cat", 0.5, None, items, (), ())) == ("bus", "lion", "cow")
+
+
+@pytest.fixture
+def outcomes(rng):
+    names = ["cat", "dog", "bus"]
+    rankings = rs.Rankings.from_orders(
+        [["lion", "wolf"], ["wolf", "lion"], ["tram", "wolf"]],
+        items=["lion", "tram", "wolf"],
+        targets=names,
+    )
+    scores = rng.normal(size=(60, 3))
+    head = rs.WeightedMean().fit(rankings)
+    predicted, proba = head.predict(scores), head.predict_proba(scores)
+    truth = np.array(names)[rng.integers(0, 3, 60)]
+    ids = [f"input {i}" for i in range(60)]
+    table = rs.Scores(scores, rankings.items)
+    found = Outcomes(ids, predicted, proba, truth, head.classes_.tolist())
+    return head, found, lambda rows: ((row, table[[row]]) for row in rows)
+
+
+def test_wrong_and_correct_predictions_are_explained_in_turns(outcomes):
+    head, found, find_scores = outcomes
+    report = build_report("t", found, head=head, find_scores=find_scores)
+    assert [one.truth for one in report.explanations] == found.classes
+    correct = [one.truth == one.explanation.target for one in report.explanations]
+    assert correct == [False, True, False]
+    for one in report.explanations:
+        row = found.ids.index(one.name)
+        assert one.explanation.target == found.predicted[row]
+        others = np.delete(found.proba[row], found.classes.index(one.explanation.target))
+        rival = found.proba[row, found.classes.index(one.explanation.against)]
+        assert rival == others.max() or one.explanation.against == one.truth
+
+
+def test_scores_of_other_predictions_are_refused(outcomes):
+    head, found, find_scores = outcomes
+    shifted = found._replace(predicted=np.roll(found.predicted, 1))
+    with pytest.raises(rs.RankshotError, match="input "):
+        build_report("t", shifted, head=head, find_scores=find_scores)

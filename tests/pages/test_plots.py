@@ -1,0 +1,187 @@
+"""Displays: what is drawn is what was computed by other means, and no names overlap."""
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+import rankshot as rs
+from rankshot.zeroshot.metrics import Interval
+from refusals import refuses
+
+NAMES = ["cat", "dog", "fox"]
+HOSTILE = '</b>"$x{$ id=" 猫\x1b'
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    plt.switch_backend("Agg")
+    yield
+    plt.close("all")
+
+
+def names_at(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def texts_of(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+def assert_inside(display):
+    """All of the plot is inside the figure."""
+    figure = display.figure_
+    figure.get_layout_engine().execute(figure)
+    box = figure.get_tightbbox()
+    width, height = figure.get_size_inches()
+    assert min(box.x0, box.y0) >= -0.01
+    assert box.x1 <= width + 0.01
+    assert box.y1 <= height + 0.01
+
+
+def assert_readable(axes, *names):
+    """No two names of an axis overlap, and none leaves the plot."""
+    axes.figure.draw_without_rendering()
+    for axis in names:
+        boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[i + 1 :])
+        assert min(min(box.x0, box.y0) for box in boxes) >= -1
+
+
+def make_votes(n_items, n=40):
+    names = [
+        f"item {i}" if i % 3 else f"{i}: a long name of more than 32 letters"
+        for i in range(n_items)
+    ]
+    worths = np.exp(np.random.default_rng(n_items).normal(size=n_items))
+    model = rs.PlackettLuce.from_worths(dict(zip(names, worths, strict=True)))
+    return model.sample(n, random_state=0)
+
+
+def test_worths_have_comparison_intervals():
+    board = rs.leaderboard(make_votes(5), random_state=0)
+    axes = rs.pages.WorthsDisplay.from_leaderboard(board).ax_
+    points = axes.lines[0]
+    assert points.get_xdata() == pytest.approx(board.log_worths)
+    segments = np.array(axes.collections[0].get_segments())
+    assert segments[:, :, 0] == pytest.approx(board.comparison_intervals)
+    assert segments[:, 0, 1].tolist() == points.get_ydata().tolist()
+    # The best is at the top.
+    assert axes.yaxis.get_inverted()
+    assert axes.get_xlabel() == "log-worth, with 95% comparison intervals"
+
+
+def test_names_are_readable():
+    board = rs.leaderboard(make_votes(10), n_draws=10, random_state=0)
+    axes = rs.pages.WorthsDisplay.from_leaderboard(board).ax_
+    assert len(names_at(axes.yaxis)) == 10
+    assert_readable(axes, axes.yaxis)
+
+
+def test_rankings_are_side_by_side():
+    """Texts are drawn at column and place, and a shared item has one colour."""
+    votes = rs.Rankings.from_orders(
+        [["a", ["b", "c"], "d"], ["d", "a", "e"]], items=list("abcde"), sources=["WordNet", "me"]
+    )
+    axes = rs.pages.RankingsDisplay.from_rankings(votes).ax_
+    cells = {(*text.get_position(), text.get_text()) for text in axes.texts}
+    assert cells == {
+        *((0, 0, "a"), (0, 1, "= b"), (0, 2, "= c"), (0, 3, "d")),
+        *((1, 0, "d"), (1, 1, "a"), (1, 2, "e")),
+    }
+    assert names_at(axes.xaxis) == ["WordNet", "me"]
+    colours = {}
+    for patch, text in zip(axes.patches, axes.texts, strict=True):
+        colours.setdefault(text.get_text().removeprefix("= "), set()).add(patch.get_facecolor())
+    assert all(len(found) == 1 for found in colours.values())
+    assert colours["b"] == colours["c"] == colours["e"]
+    assert len({*colours["a"], *colours["b"], *colours["d"]}) == 3
+
+
+def draw_probabilities(rng, n=500):
+    proba = rng.dirichlet([0.7] * 3, size=n)
+    drawn = [rng.choice(NAMES, p=row) for row in proba]
+    return np.array(drawn), proba
+
+
+def test_discs_are_the_bins_and_their_numbers(rng):
+    y, proba = draw_probabilities(rng)
+    display = rs.pages.ReliabilityDisplay.from_predictions(y, proba, NAMES, n_bins=5, name="head")
+    confidence = proba.max(axis=1)
+    right = np.array(NAMES)[proba.argmax(axis=1)] == y
+    wanted, counts = [], []
+    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
+        inside = (confidence > low) & (confidence <= low + 0.2)
+        if inside.any():
+            wanted.append((confidence[inside].mean(), right[inside].mean()))
+            counts.append(int(inside.sum()))
+    discs = display.ax_.collections[0]
+    np.testing.assert_allclose(discs.get_offsets(), wanted)
+    assert texts_of(display.ax_) == [str(count) for count in counts]
+    # The area of a disc is proportional to the number of its inputs.
+    np.testing.assert_allclose(
+        discs.get_sizes() / max(discs.get_sizes()), np.array(counts) / max(counts)
+    )
+    error = np.average([abs(c - a) for c, a in wanted], weights=counts)
+    label = display.ax_.get_legend().get_texts()[1].get_text()
+    assert label == f"head, calibration error {error:.1%}"
+    assert_inside(display)
+
+
+RESULTS = {
+    "low": (0.3, 0.2, 0.45),
+    "a method with a name that is much longer than others": Interval(0.6, 0.5, 0.65),
+    "middle": np.array([0.4, 0.35, 0.5]),
+}
+
+
+def test_results_are_sorted_with_their_intervals_and_chance():
+    display = rs.pages.ComparisonDisplay.from_results(RESULTS, chance=0.1)
+    wanted = np.array([RESULTS[name] for name in display.names])
+    assert display.names == [
+        "a method with a name that is much longer than others",
+        "middle",
+        "low",
+    ]
+    points, chance = display.ax_.lines
+    assert points.get_xdata() == pytest.approx(wanted[:, 0])
+    assert list(points.get_ydata()) == [0, 1, 2]
+    segments = np.array(display.ax_.collections[0].get_segments())
+    np.testing.assert_allclose(segments[:, :, 0], wanted[:, 1:])
+    assert chance.get_xdata() == [0.1, 0.1]
+    assert display.ax_.yaxis.get_inverted()
+    assert_inside(display)
+    assert len(rs.pages.ComparisonDisplay.from_results(RESULTS).ax_.lines) == 1
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_all_draw_hostile_names_on_given_axes_and_again():
+    votes = rs.Rankings.from_orders([[HOSTILE, "b"], ["b", HOSTILE]], sources=[HOSTILE, "x"])
+    _, given = plt.subplots()
+    pages = rs.pages
+    displays = [
+        pages.ReliabilityDisplay.from_predictions(
+            ["a"], [[0.9, 0.1]], ["a", "b"], name=HOSTILE, ax=given
+        ),
+        pages.ComparisonDisplay.from_results({HOSTILE: (0.5, 0.4, 0.6)}, ax=given),
+        pages.WorthsDisplay.from_leaderboard(rs.leaderboard(votes, random_state=0), ax=given),
+        pages.WorthsDisplay.from_model(rs.PlackettLuce().fit(votes), ax=given),
+        pages.RankingsDisplay.from_rankings(votes, ax=given),
+    ]
+    for display in displays:
+        assert display.ax_ is given
+        assert display.figure_ is given.figure
+        assert display.plot() is display
+        assert display.ax_ is not given
+        display.figure_.canvas.draw()
+
+
+def test_other_values_are_refused():
+    with refuses("results['WordNet']", (0.4, 0.5, 0.3)):
+        rs.pages.ComparisonDisplay.from_results({"WordNet": (0.4, 0.5, 0.3)})
+    with refuses("target", None):
+        rs.pages.RankingsDisplay.from_rankings(
+            rs.Rankings.from_orders([["a"]] * 2, targets=["x", "y"])
+        )
+    with refuses("figure"):
+        rs.pages.ComparisonDisplay.from_results({str(i): (0.5, 0.4, 0.6) for i in range(700)})
