@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor

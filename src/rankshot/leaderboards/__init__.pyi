@@ -8,7 +8,7 @@ from .board import (
 )
 from .davidson_luce import DavidsonLuce as DavidsonLuce
 from .fit import leaderboard as leaderboard
-from .page import render_board as render_board
+from .page import render_board as render_board, save_board as save_board
 from .raters import (
     RaterAgreement as RaterAgreement,
     rater_agreement as rater_agreement,

@@ -29,9 +29,11 @@ from rankshot.leaderboards.evidence import (
     adjust_holm,
     allow_looks,
     choose_pairs,
+    draw_errors,
     find_pair_degrees,
     find_rank_intervals,
 )
+from rankshot.leaderboards.votes import Votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.models.information import find_quasi_variances
 from rankshot.ranking.models.plackett_luce import TIED
@@ -243,10 +245,10 @@ class Leaderboard:
         For how many looks claims and intervals hold.
     warnings : tuple of str
         What limits the claims.
-    reading : Reading, optional
-        Which columns of a table were used, and which were not.
     categories : dict
         The leaderboard of each category.
+    source : Votes
+        What the board was made of.
     evidence, tests, places, one_sided, misfit
         The statistics of pairs, the score tests, the number of each item in them, 1 for items
         that never lost (-1 if they never won), and the p-values of `misfits`.
@@ -289,8 +291,13 @@ class Leaderboard:
     one_sided: NDArray[np.int8]
     misfit: Floats
     warnings: tuple[str, ...]
-    reading: Reading | None
     categories: Mapping[str, Leaderboard]
+    source: Votes
+
+    @property
+    def reading(self) -> Reading | None:
+        """Which columns of a table were used, and which were not."""
+        return self.source.reading
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -322,9 +329,9 @@ class Leaderboard:
     @cached_property
     def rank_intervals(self) -> NDArray[np.int64]:
         """Confidence intervals of the ranks: the best and the worst rank, of shape (C, 2)."""
-        return find_rank_intervals(
-            self.evidence, self.covariance, self.level, self.n_draws, self.seed, self._looks
-        )
+        rng = np.random.default_rng(self.seed)
+        errors = draw_errors(self.covariance, self.n_draws, rng)
+        return find_rank_intervals(self.evidence, self.covariance, errors, self.level, self._looks)
 
     @cached_property
     def _looks(self) -> Looks:
@@ -389,7 +396,7 @@ class Leaderboard:
                 is_shared = self.one_sided[other] == -side
                 at = self.log_worths[other]
                 at = at if not is_shared else (self.log_worths[i] + at) / 2
-                found[i] = at + self._bound(i, other) / (1 + is_shared)
+                found[i] = at + self._bound(int(i), int(other)) / (1 + is_shared)
         return found
 
     def _bound(self, i: int, j: int) -> Floats:
@@ -630,7 +637,7 @@ class Leaderboard:
         }  # fmt: skip
         if self.categories:
             found["categories"] = {name: each.to_dict() for name, each in self.categories.items()}
-        return _without_infinity(found)
+        return {key: _without_infinity(value) for key, value in found.items()}
 
     def __len__(self) -> int:
         return len(self.items)
@@ -662,7 +669,8 @@ class Leaderboard:
             lines.append("  " + "  ".join(cells).rstrip())
         if len(self) > ROWS_SHOWN:
             lines.append(f"  … and {len(self) - ROWS_SHOWN:,} more")
-        return "\n".join([*lines, *(f"  {note}" for note in self.iterate_notes())])
+        notes = [*self.iterate_notes(), str(self.reading or "")]
+        return "\n".join([*lines, *(f"  {note}" for note in notes if note)])
 
     def _repr_html_(self) -> str:
         """Return the table as HTML, for notebooks."""
@@ -671,7 +679,12 @@ class Leaderboard:
             f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>"
             for row in self.iterate_rows(5 * ROWS_SHOWN)
         )
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.iterate_notes())
+        told = [
+            *self.warnings,
+            *self.iterate_notes(),
+            *([str(self.reading)] if self.reading else []),
+        ]
+        notes = "".join(f"<p>{escape(note)}</p>" for note in told)
         return f"<p>{escape(self.summary)}</p><table><tr>{head}</tr>{body}</table>{notes}"
 
     @property
@@ -713,8 +726,6 @@ class Leaderboard:
             yield "Elo points are those of the Bradley-Terry model, fitted to all votes at once"
         for name, (value, (low, high)) in self.effects.items():
             yield f"effect of {name}: {value:.3g} ({low:.3g} to {high:.3g})"
-        if self.reading is not None:
-            yield str(self.reading)
 
     def _around_log_worths(self, errors: Floats) -> Floats:
         reach = self._looks.reach(errors, self.degrees, self.level)

@@ -54,6 +54,8 @@ DECISIVE = 6.0
 """Wald statistics above this decide among any number of pairs that a board can have."""
 EXACT = 1e-6
 """The log-likelihood that a fit with a fixed difference may miss."""
+MANY = 1e12
+"""Degrees of freedom of what is normal."""
 EFFECT = 1.0
 """τ: the difference, in log-odds, that e-values are best at. They hold for any."""
 FARTHEST = 60.0
@@ -196,11 +198,11 @@ class ScoreTests:
 
         def evaluate(some: Floats) -> Point:
             b = expand(some)
-            value, gradient, *sizes = likelihood.evaluate(b)
-            slope = gradient - ridge * b
+            point = likelihood.evaluate(b)
+            slope = point.gradient - ridge * b
             merged = slope[kept]
             merged[same] += slope[item]
-            return Point(value - float(ridge @ b**2) / 2, merged, sizes[0])
+            return Point(point.value - float(ridge @ b**2) / 2, merged, point.value_size)
 
         def merge(information: Floats) -> Floats:
             """Return the information where the item moves with the other one."""
@@ -262,13 +264,12 @@ def expand_direction(moved: Floats, kept: NDArray[np.intp], item: int, same: int
 def _sum_units(slopes: Floats, units: Units) -> tuple[float, float]:
     """Return the variance of a sum of slopes by units, and its degrees of freedom."""
     single = units.weights * slopes[units.number]
-    sums = np.bincount(units.unit, single, units.copies.size)
-    h = np.bincount(units.unit, single**2, units.copies.size)
-    if not h.any():
-        return 0.0, 1.0
     # A unit may stand for several equal single rankings.
     copies = units.copies
-    sums, h = sums / np.sqrt(copies), h / copies
+    sums = np.bincount(units.unit, single, copies.size) / np.sqrt(copies)
+    h = np.bincount(units.unit, single**2, copies.size) / copies
+    if not h.any():
+        return 0.0, 1.0
     share = np.minimum(h / (copies @ h), 1 - 1e-6)
     centred = sums - float(copies @ sums) * share
     return float(copies @ (centred**2 / (1 - share))), 1 / float(copies @ share**2) - 1
@@ -277,7 +278,7 @@ def _sum_units(slopes: Floats, units: Units) -> tuple[float, float]:
 def to_normal(t: float | Floats, degrees: float | Floats) -> Floats:
     """Return the normal statistics that are as improbable as those of Student's t."""
     with np.errstate(under="ignore", divide="ignore"):
-        log_tail = np.log(stdtr(np.minimum(degrees, 1e12), -np.abs(t)))
+        log_tail = np.log(stdtr(np.minimum(degrees, MANY), -np.abs(t)))
         # Tails too small for a number are those of the normal distribution, and finite.
         tail = np.where(np.isfinite(log_tail), log_tail, log_ndtr(-np.abs(t)))
         return np.asarray(-np.sign(t) * ndtri_exp(tail))
@@ -305,13 +306,15 @@ class Evidence(NamedTuple):
 
     def select(self, items: NDArray[np.intp]) -> Evidence:
         """Return the evidence of some items."""
-        return Evidence(*(each[np.ix_(items, items)] for each in self))
+        at = np.ix_(items, items)
+        return Evidence(self.z[at], self.errors[at], self.by_score[at])
 
 
 def find_pair_degrees(covariance: Floats, degrees: Floats) -> Floats:
     """Return the degrees of freedom of each difference: mostly those of the less certain item."""
     variances = np.maximum(np.diag(covariance), np.finfo(float).tiny)
     both = np.add.outer(variances, variances)
+    degrees = np.minimum(degrees, MANY)
     return np.asarray(both / np.add.outer(variances / degrees, variances / degrees))
 
 
@@ -348,10 +351,17 @@ def find_evidence(
 # is over the items that are left, with a smaller c, until no more items are told from i.
 
 
+def draw_errors(covariance: Floats, n: int, rng: np.random.Generator) -> Floats:
+    """Draw normal errors of log-worths, one column per draw."""
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(root @ rng.standard_normal((len(covariance), n)))
+
+
 def find_rank_intervals(
-    evidence: Evidence, covariance: Floats, level: float, n_draws: int, seed: int, looks: Looks
+    evidence: Evidence, covariance: Floats, errors: Floats, level: float, looks: Looks
 ) -> NDArray[np.int64]:
-    """Return the best and the worst rank of each item."""
+    """Return the best and the worst rank of each item; for one look, from draws of errors."""
     z, C = evidence.z, len(covariance)
     if looks.kind != "one":
         p = np.exp(looks.log_p(z, evidence.errors))
@@ -359,17 +369,14 @@ def find_rank_intervals(
         full = np.zeros((C, C), bool)
         full[~np.eye(C, dtype=bool)] = decided.ravel()
         return _count_ranks(z, full)
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    normal = np.random.default_rng(seed).standard_normal((C, n_draws))
     # Single precision is enough for a quantile of draws, and fits in the cache.
-    draws = (root @ normal).astype(np.float32)
+    draws = errors.astype(np.float32)
     # Bonferroni's bound decides most pairs: the first maximum would only lower it a little.
     bound = -ndtri((1 - level) / (2 * max(C - 1, 1)))
     scales = np.sqrt(np.maximum(variances_of_differences(covariance), 0.0))
     undecided = (scales > 0) & (np.abs(z) <= bound)
     rates = np.divide(1, scales, out=np.zeros_like(scales), where=scales > 0).astype(np.float32)
-    nth = min(int(np.ceil(level * n_draws)), n_draws) - 1
+    nth = min(int(np.ceil(level * draws.shape[1])), draws.shape[1]) - 1
     for i, row in enumerate(undecided):
         left = np.flatnonzero(row)
         sizes = np.abs(draws[left] - draws[i]) * rates[i, left, None]

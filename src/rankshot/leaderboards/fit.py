@@ -165,8 +165,9 @@ def leaderboard(
         require_choice("ties", ties, get_args(Ties))
     if covariates and model is not None:
         raise InputError("model", type(model).__name__, "cannot be combined with covariates")
-    column = {"category": category} if isinstance(category, str) else {}
-    read = read_votes(votes, covariates=covariates, cluster=cluster, **column, **columns)
+    if isinstance(category, str):
+        columns["category"] = category
+    read = read_votes(votes, covariates=covariates, cluster=cluster, **columns)
     settings = {
         "level": level, "scale": scale, "n_draws": n_draws, "looks": looks,
         "seed": int(require_generator(random_state).integers(2**63)),
@@ -312,7 +313,7 @@ def _fit(
     effects = {
         name: Estimate(float(value), (float(value - reach[k]), float(value + reach[k])))
         for k, (name, value) in enumerate(
-            zip(votes.names, fitted.coef_, strict=True) if votes.names else (), C
+            zip(votes.names, getattr(fitted, "coef_", ()), strict=True), C
         )
     }
     theta = fitted.log_worths_
@@ -336,8 +337,8 @@ def _fit(
         one_sided=_find_sides(before),
         misfit=find_misfit(tests, V[:C, :C]),
         warnings=tuple(filter(None, told)),
-        reading=votes.reading,
         categories={},
+        source=votes,
         **settings,
     )
 

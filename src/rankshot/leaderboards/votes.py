@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -64,7 +64,7 @@ class Votes:
     """
 
     rankings: Rankings
-    covariates: Floats
+    covariates: Floats = field(default_factory=lambda: np.empty((0, 0)))
     names: tuple[str, ...] = ()
     clusters: NDArray[np.object_] | None = None
     reading: Reading | None = None
@@ -95,7 +95,7 @@ class Votes:
         return replace(
             self,
             rankings=self.rankings[rows],
-            covariates=self.covariates[rows],
+            covariates=self.covariates[rows] if self.names else self.covariates,
             clusters=clusters,
         )
 
@@ -180,13 +180,16 @@ def read_votes(
     if not _is_table(votes):
         return _of_rankings(votes, names, cluster, {**named, **(columns or {})})
     votes = _unfold_judgements(votes)
-    more = {"ignore": ignore, "missing": missing, "on_error": on_error, "columns": columns}
+    more: dict[str, Any] = {"ignore": ignore, "missing": missing, "on_error": on_error}
+    more |= {"columns": columns, **named}
+    more.pop("layout", None)
     layout = named.pop("layout", None)
     wanted = {*named, *(columns or {})} & VOTE_ARGUMENTS or outcomes or names
-    if layout not in {None, "votes"} or not (
-        wanted or layout or _looks_like_votes(votes, on_error)
-    ):
-        rankings, reading = read_with_layout(votes, items, layout=layout, **more, **named)
+    is_file = isinstance(votes, (str, Path)) and has_rankings(Path(votes))
+    is_plain = not (wanted or layout) and not is_file
+    are_others = is_file or (is_plain and not is_votes(ColumnReader(votes, None, on_error)))
+    if are_others or layout not in {None, "votes"}:
+        rankings, reading = read_with_layout(votes, items, layout=layout, **more)
         if names or isinstance(cluster, str):
             what = ("covariates", names) if names else ("cluster", cluster)
             raise InputError(*what, "must be of a table of votes between two items")
@@ -223,13 +226,6 @@ def _is_table(votes: object) -> bool:
     ):
         raise InputError("votes", ", ".join(map(str, votes)), "names splits: choose one of them")
     return isinstance(votes, (str, Path)) or is_records(votes) or as_frame(votes) is not None
-
-
-def _looks_like_votes(votes: object, on_error: str) -> bool:
-    """Whether a table, or a file that may be one, has votes between two items."""
-    if isinstance(votes, (str, Path)) and has_rankings(Path(votes)):
-        return False
-    return is_votes(ColumnReader(votes, None, on_error))
 
 
 # ---- Judgements as MT-bench and Arena-Hard publish them
@@ -306,7 +302,7 @@ def _of_rankings(
     labels = None
     if cluster is not None:
         labels = np.array(require_one_each(cluster, len(rankings), "cluster"), object)
-    return Votes(rankings, np.empty((len(rankings), 0)), (), labels)
+    return Votes(rankings, clusters=labels)
 
 
 # ---- Covariates

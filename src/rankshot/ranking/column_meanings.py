@@ -158,7 +158,7 @@ class Meanings:
         free = self.free()
         found = [name for name in free if find_role(name) == role]
         found = found or [name for name in free if plain_name(name) in {*map(plain_name, further)}]
-        if len(found) > 1:
+        if len(found) > 1 and role in {"rater", "cluster"}:
             found = self._leave_out_alike(found)
         if len(found) > 1:
             self.ask(role, found)

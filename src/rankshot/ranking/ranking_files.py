@@ -62,7 +62,7 @@ ITEMS_KEY = b"rankshot.items"
 GROUP_ENTRIES = 2**22
 """Items listed in a row group that is written, and at most in one part of a file."""
 SHARED_ARGUMENTS = {"rater", "weight", "count"}
-VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "category", "id", "outcomes"}
+VOTE_ARGUMENTS = {"a", "b", "winner", "loser", "tie", "category", "id", "outcomes"}
 BALLOT_ARGUMENTS = {"target", "item", "rank", "score"}
 COLUMN_ARGUMENTS = SHARED_ARGUMENTS | VOTE_ARGUMENTS | BALLOT_ARGUMENTS
 TABLE_ARGUMENTS = COLUMN_ARGUMENTS | {"kind", "layout", "ignore", "missing", "on_error"}

@@ -180,23 +180,21 @@ def read_votes(
 
     ``cluster`` is a column, or True for the one of prompts, if there is one.
     """
-    if outcomes is not None:
-        require_choice("outcomes", outcomes, ("name", "side", "index", "score"))
     named = {**columns, **({"cluster": cluster} if isinstance(cluster, str) else {})}
     found = Meanings(table, named, ignore, is_complete=is_complete)
     first, second, told, tie, marks = _find_columns(found)
     rater = found.find("rater", ["response_id"])
-    category = found.use(named["category"], "category") if named.get("category") else None
+    category = found.find_one((), "category")
     weight, count = found.find("weight"), found.find("count")
     id_column = found.find_one(IDS, "id")
     prompt = found.find("cluster") if cluster else None
     wanted = [x for x in (first, second, told, tie, *marks, rater, category, prompt) if x]
     read = dict(zip(wanted, table.read_texts(wanted), strict=True))
     checks = RowChecks(table, read[first].codes.size)
-    known = set() if items is None else {*as_names(items)}
+    known = None if items is None else as_names(items)
     for name in (first, second):
         checks.check(read[name].is_empty, lambda _, name=name: f"{name!r} is empty")  # type: ignore[misc]
-        refuse_no_items(table, name, read[name], known)
+        refuse_no_items(table, name, read[name], {*(known or ())})
     is_tied = _find_ties(read[tie], tie, checks) if tie else np.zeros(checks.kept.size, bool)
     if told:
         advice = "write 'tie' for a tie, or skip it: on_error='skip'"
@@ -208,22 +206,19 @@ def read_votes(
         for side in (first, second)
     ]
     checks.check(pair[0] == pair[1], lambda row: f"item {labels[pair[0][row]]!r} against itself")
-    if items is not None:
-        items = as_names(items)
-        check_known(labels, pair, items, checks)
-    outcome = np.zeros(checks.kept.size, np.int8)
+    if known:
+        check_known(labels, pair, known, checks)
     if marks:
-        marked = np.stack([_find_answers(read[name]) == TIE for name in marks])
-        rule = f"exactly one of {quote_names(marks)} must be 1"
-        checks.check(marked.sum(axis=0) != 1, lambda _: rule)
-        outcome = np.asarray(np.argmax(marked, axis=0), np.int8)
+        outcome = _find_marks(read, marks, checks)
     elif told:
         sides = (first, second)
         outcome = _find_outcomes(
             table, told, read[told], sides, pair, number, outcomes, checks, is_tied
         )
-    elif not tie:
-        _refuse_tie_words(read[first], read[second], first, table)
+    else:
+        outcome = np.zeros(checks.kept.size, np.int8)
+        if not tie:
+            _refuse_tie_words(read[first], read[second], first, table)
     outcome[is_tied] = TIE
     beside = [read[name].codes for name in (rater, category) if name]
     _check_copies(table, id_column, "id" in found.named, [*pair, outcome, *beside], checks)
@@ -232,7 +227,7 @@ def read_votes(
     # Without a copy if all rows are left.
     some = rows if rows.size < checks.kept.size else slice(None)
     both = np.stack(pair, axis=1)[some].ravel()
-    names, codes = number_items(labels, both, items, lambda i: table.where(rows[i // 2]))
+    names, codes = number_items(labels, both, known, lambda i: table.where(rows[i // 2]))
     left, right = np.ascontiguousarray(codes.reshape(-1, 2).T)
     lost = outcome[some] == SECOND
     entries = stack_pairs(
@@ -243,9 +238,17 @@ def read_votes(
         read[name].select(some).expand(None) if name else nobody
         for name in (rater, category, prompt)
     )
-    kinds = np.full(rows.size, 2), np.ones(rows.size, bool)
-    rankings = Rankings(names, *entries, *kinds, weights[some], where, nobody, who)
+    shape = np.full(rows.size, 2), np.ones(rows.size, bool), weights[some]
+    rankings = Rankings(names, *entries, *shape, where, nobody, who)
     return TableOfVotes(rankings, left, which if prompt else None, rows, found.finish("votes"))
+
+
+def _find_marks(read: Mapping[str, Coded], marks: list[str], checks: RowChecks) -> NDArray[np.int8]:
+    """Return the outcomes of which one column each says whether it is that of the vote."""
+    marked = np.stack([_find_answers(read[name]) == TIE for name in marks])
+    rule = f"exactly one of {quote_names(marks)} must be 1"
+    checks.check(marked.sum(axis=0) != 1, lambda _: rule)
+    return np.asarray(np.argmax(marked, axis=0), np.int8)
 
 
 def check_known(
@@ -292,6 +295,8 @@ def _find_outcomes(
     is_tied: NDArray[np.bool_],
 ) -> NDArray[np.int8]:
     """Return the outcome of each row: by the name of an item of the row, or a word or a number."""
+    if how is not None:
+        require_choice("outcomes", how, ("name", "side", "index", "score"))
     codes, labels = column
     items = np.array([number.get(label, -1) for label in labels], np.int32)
     by_name = np.full(codes.size, -1, np.int8)
