@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -96,9 +97,13 @@ def vote_by_prompts(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def vote_with_bots(rng: np.random.Generator) -> dict[str, Any]:
-    """A tenth of the raters vote at random, and at great length."""
-    found = vote_by_raters(rng, [20] * 45 + [100] * 5, spread=0.0)
-    return found
+    """A tenth of the raters give half of the votes, at random."""
+    theta, C, volumes = np.zeros(6), 6, [20] * 45 + [180] * 5
+    rater = np.repeat(np.arange(50), volumes)
+    taste = np.where(np.arange(50)[:, None] < 45, 0.8 * rng.normal(size=(50, C)), 0.0)
+    a, b = draw_pairs(rng, rater.size, C)
+    wins = rng.random(rater.size) < expit(taste[rater, a] - taste[rater, b])
+    return {"votes": to_votes(a, b, wins, C, raters=[f"p{i}" for i in rater]), "theta": theta}
 
 
 def vote_apart(rng: np.random.Generator) -> dict[str, Any]:
@@ -144,8 +149,6 @@ def one_judge(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def _with_raters(votes: rs.Rankings, raters: list[str]) -> rs.Rankings:
-    from dataclasses import replace
-
     return replace(votes, raters=np.array(raters, object))
 
 

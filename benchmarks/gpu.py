@@ -75,15 +75,15 @@ def compare(case: Case, device: torch.device) -> None:
     scores = torch.from_numpy(values).to(device)
     module = head.to_torch().to(device)
     compiled = torch.compile(module) if device.type == "cuda" else module
-    on_cpu = head.predict_log_proba(values)
-    cpu = measure(lambda: head.predict_log_proba(values), torch.device("cpu"), n_runs=3)
+    on_cpu = head.log_proba(values)
+    cpu = measure(lambda: head.log_proba(values), torch.device("cpu"), n_runs=3)
     with torch.no_grad():
-        for found in (head.predict_log_proba(scores), compiled(scores)):
+        for found in (head.log_proba(scores), compiled(scores)):
             difference = float(np.abs(found.cpu().numpy() - on_cpu).max())
             if not difference < 1e-3:
                 sys.exit(f"{case.label}: differs from NumPy by {difference:.2g}")
         softmax = measure(lambda: torch.softmax(scores, 1), device)
-        eager = measure(lambda: head.predict_log_proba(scores), device)
+        eager = measure(lambda: head.log_proba(scores), device)
         fast = measure(lambda: compiled(scores), device)
     print(f"{case.label}; {n:,} inputs x {case.n_seen:,} classes")
     print(f"  {'torch.softmax':24} {softmax:9.3f} ms")

@@ -69,8 +69,8 @@ def check(head: Any, scores: np.ndarray) -> None:
     few = scores[:50].astype(np.float64)
     by_formula = mean_scores if isinstance(head, rs.WeightedMean) else log_prob_of_rankings
     expected = log_softmax(by_formula(head, few) / head.temperature_, axis=1)
-    assert np.abs(head.predict_log_proba(few) - expected).max() < 1e-9
-    assert np.abs(head.predict_log_proba(scores[:50]) - expected).max() < 1e-3
+    assert np.abs(head.log_proba(few) - expected).max() < 1e-9
+    assert np.abs(head.log_proba(scores[:50]) - expected).max() < 1e-3
 
 
 def mean_scores(head: Any, few: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ def against_softmax(rng: np.random.Generator) -> bool:
         scores = (std * rng.normal(size=(200_000, 100))).astype(np.float32)
         check(head, scores)
         ours, theirs = best_of(
-            lambda s=scores: head.predict_log_proba(s), lambda s=scores: softmax(s, axis=1)
+            lambda s=scores: head.log_proba(s), lambda s=scores: softmax(s, axis=1)
         )
         ratio = ours / theirs
         right &= ratio <= AT_MOST["paper"]
@@ -133,12 +133,10 @@ def several_rankings(rng: np.random.Generator) -> bool:
         ("default", rs.WeightedMean(), usual),
         ("probabilistic", rs.ProbabilisticRanking(), None),
     ):
-        head.fit(rankings, reference)
+        head.fit(rankings, **({} if reference is None else {"reference": reference}))
         if reference is None:
             check(head, scores)
-        ours, theirs = best_of(
-            lambda h=head: h.predict_log_proba(scores), lambda: softmax(scores, axis=1)
-        )
+        ours, theirs = best_of(lambda h=head: h.log_proba(scores), lambda: softmax(scores, axis=1))
         ratio = ours / theirs
         right &= ratio <= AT_MOST[name]
         print(
@@ -159,11 +157,11 @@ def against_classifier(rng: np.random.Generator) -> bool:
     scores = classifier.decision_function(X)
     head = rs.WeightedMean().fit(rankings_of(n_items, 40, 15, rng))
     check(head, scores)
-    referred = rs.WeightedMean().fit(head.rankings_, scores[:2000])
+    referred = rs.WeightedMean().fit(head.rankings_, reference=scores[:2000])
     ours, with_reference, theirs = best_of(
-        lambda: head.predict_log_proba(scores),
-        lambda: referred.predict_log_proba(scores),
-        lambda: classifier.predict_log_proba(X),
+        lambda: head.log_proba(scores),
+        lambda: referred.log_proba(scores),
+        lambda: classifier.log_proba(X),
     )
     share = max(ours, with_reference) / theirs
     print(
@@ -180,7 +178,7 @@ def growth(rng: np.random.Generator) -> None:
     for n, targets in ((50_000, 10), (100_000, 10), (200_000, 10), (50_000, 100), (50_000, 1000)):
         head = head_of(100, targets, rng)
         scores = rng.normal(size=(n, 100)).astype(np.float32)
-        [seconds] = best_of(lambda h=head, s=scores: h.predict_log_proba(s), repeat=3)
+        [seconds] = best_of(lambda h=head, s=scores: h.log_proba(s), repeat=3)
         print(
             f"  {n:,} inputs, {targets:,} targets: {seconds:.3f} s, "
             f"{seconds / n / targets * 1e9:.0f} ns per input and target"
@@ -197,13 +195,11 @@ def ties(rng: np.random.Generator) -> None:
     orders = [rng.permutation(data.scores.items)[:10].tolist() for _ in names]
     lists = rs.Rankings.from_orders(orders, items=data.scores.items, targets=names)
     strict = rs.ProbabilisticRanking().fit(lists)
-    seconds = best_of(
-        lambda: tied.predict_log_proba(scores), lambda: strict.predict_log_proba(scores), repeat=3
-    )
+    seconds = best_of(lambda: tied.log_proba(scores), lambda: strict.log_proba(scores), repeat=3)
     print(
         f"Ties, ProbabilisticRanking: WordNet's rankings of {len(names)} targets, 1,000 items, "
         f"{len(scores):,} inputs: "
-        f"{seconds[0]:.3f} s, {peak_of(lambda: tied.predict_log_proba(scores)):.0f} MB; strict "
+        f"{seconds[0]:.3f} s, {peak_of(lambda: tied.log_proba(scores)):.0f} MB; strict "
         f"lists of ten: {seconds[1]:.3f} s, ratio {seconds[0] / seconds[1]:.1f}"
     )
 
@@ -215,11 +211,11 @@ def many_rankings(rng: np.random.Generator) -> None:
     for head in (rs.WeightedMean(), rs.ProbabilisticRanking()):
         check(head.fit(rankings), scores)
         ours, theirs = best_of(
-            lambda h=head: h.predict_log_proba(scores), lambda: softmax(scores, axis=1), repeat=3
+            lambda h=head: h.log_proba(scores), lambda: softmax(scores, axis=1), repeat=3
         )
         print(
             f"{head}, 1,000 items, 100 targets, 8 rankings of each: 10,000 inputs in {ours:.2f} s, "
-            f"{peak_of(lambda h=head: h.predict_log_proba(scores)):.0f} MB besides the scores; "
+            f"{peak_of(lambda h=head: h.log_proba(scores)):.0f} MB besides the scores; "
             f"softmax {theirs:.2f} s, ratio {ours / theirs:.1f}"
         )
 
@@ -227,8 +223,8 @@ def many_rankings(rng: np.random.Generator) -> None:
 def memory(rng: np.random.Generator) -> bool:
     head = head_of(1000, 1000, rng)
     scores = rng.normal(size=(10_000, 1000)).astype(np.float32)
-    head.predict_log_proba(scores[:10])
-    peak = 1e6 * peak_of(lambda: head.predict_log_proba(scores)) + scores.nbytes
+    head.log_proba(scores[:10])
+    peak = 1e6 * peak_of(lambda: head.log_proba(scores)) + scores.nbytes
     share = peak / (scores.nbytes + len(scores) * len(head.classes_) * scores.itemsize)
     print(
         f"Memory for 10,000 inputs, 1,000 targets of 1,000 items: {share:.2f} times input plus "
@@ -323,7 +319,7 @@ def many_items() -> None:
             f"{slow:.0f} s, {peak_of(work.slow):.0f} MB; ratio {slow / ours:,.0f}",
             flush=True,
         )
-    deterministic = rs.DeterministicRanking().fit(wordnet)
+    deterministic = rs.zeroshot.paper.DeterministicRanking().fit(wordnet)
     seconds, softmax_seconds = best_of(
         lambda: deterministic.predict_proba(scores), lambda: softmax(scores.values, axis=1)
     )

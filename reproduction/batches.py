@@ -20,11 +20,11 @@ from sklearn.metrics import log_loss
 
 from rankshot.core.errors import RankshotError, format_share
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot import Predictor
+from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.metrics import expected_calibration_error
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.result_tables import ResultTable, Value, format_markdown
 from reproduction.scored_tasks import TABLES, Labels, ScoredTask, load_scored_tasks
@@ -70,7 +70,7 @@ class Outcome(NamedTuple):
 
 
 def compare(
-    head: BaseHead, scores: Scores, labels: Labels, others: Scores | None = None
+    head: Predictor, scores: Scores, labels: Labels, others: Scores | None = None
 ) -> Outcome:
     """Predict inputs one at a time and as a batch, to which other inputs may belong as well."""
     batch = (
@@ -82,7 +82,7 @@ def compare(
     return pair_outcomes(measure(head, scores, labels), measure(refined, scores, labels))
 
 
-def measure(head: BaseHead, scores: Scores, labels: Labels) -> tuple[float, float, float]:
+def measure(head: Predictor, scores: Scores, labels: Labels) -> tuple[float, float, float]:
     """Return the accuracy, the calibration error and the log-loss of a head."""
     proba = np.asarray(head.predict_proba(scores))
     return (
@@ -153,11 +153,11 @@ class Measurement:
             yield f"{kind}, batch", pair_outcomes(alone, both)
             yield f"{kind}, labels", pair_outcomes(without, both)
 
-    def _fit(self, names: Labels, examples: tuple[Scores, Labels] | None = None) -> BaseHead:
+    def _fit(self, names: Labels, examples: tuple[Scores, Labels] | None = None) -> Predictor:
         panel = self.task.rankings["panel"]
         rankings = panel[[z for z, target in enumerate(panel.targets) if target in names]]
         reference = _without_features(self.task.reference) if self.with_reference else None
-        return WeightedMean().fit(rankings, reference, examples)
+        return WeightedMean().fit(rankings, reference=reference, examples=examples)
 
 
 def _without_features(scores: Scores) -> Scores:

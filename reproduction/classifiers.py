@@ -20,8 +20,9 @@ from sklearn.svm import LinearSVC
 
 from rankshot.core.arrays import row_blocks
 from rankshot.core.files import replace_file
-from rankshot.zeroshot.heads.base import mean_and_std
-from rankshot.zeroshot.scores import Kind, Scores, score_by_pair_wins
+from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
+from rankshot.zeroshot.scores import Kind, Scores
+from rankshot.zeroshot.seen_and_new import mean_and_std
 from reproduction.benchmark import Features, Labels
 from reproduction.platt import fit_platt
 
@@ -68,7 +69,7 @@ class LinearClassifier:
         """Return the class with the highest score, or with the most pairs won."""
         found = np.empty(X.shape[0], np.intp)
         for rows in row_blocks(X.shape[0], len(self.coef)):
-            values = self.scores(X[rows]).values
+            values = self.scores(X[rows]).columns
             if self.kind == "one-vs-one":
                 values = score_by_pair_wins(values, len(self.classes))
             found[rows] = values.argmax(axis=1)
@@ -85,7 +86,7 @@ class LinearClassifier:
 
     def standardize(self, X: Features) -> LinearClassifier:
         """Return the classifier whose scores of these inputs have mean 0 and variance 1."""
-        mean, std = (part.astype(np.float32) for part in mean_and_std(self.scores(X).values))
+        mean, std = (part.astype(np.float32) for part in mean_and_std(self.scores(X).columns))
         return LinearClassifier(
             self.kind, self.classes, self.coef / std[:, None], (self.intercept - mean) / std
         )

@@ -30,18 +30,18 @@ from numpy.typing import NDArray
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.seen_and_new import Gate, SeenAndNew
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
+from rankshot.zeroshot import Predictor
+from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
 from rankshot.zeroshot.predicted_accuracy import (
     correlate_classes,
     find_strengths,
     predict_mean_accuracy,
 )
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.seen_and_new import Gate, SeenAndNew
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.batches import draw_batches
 from reproduction.classifiers import LEAST_SQUARES
 from reproduction.scored_tasks import (
@@ -83,7 +83,7 @@ def _find(name: str) -> tuple[dict[str, Any], str, str | None]:
 def read_number(name: str) -> Any:
     """Return a number of the code.
 
-    Names are those of constants (``zeroshot.heads.weighted_mean.UNCERTAINTY``), of entries of
+    Names are those of constants (``zeroshot.weighted_mean.UNCERTAINTY``), of entries of
     constants (``….SEEN_TEMPERATURES[multiclass]``) or of defaults of parameters
     (``….WeightedMean.decay``).
     """
@@ -126,13 +126,13 @@ def _by_class(labels: Labels, values: Any) -> Floats:
     return np.asarray(np.bincount(z, values) / np.bincount(z))
 
 
-def _accuracy(head: BaseHead, scores: Scores, labels: Labels) -> Floats:
+def _accuracy(head: Predictor, scores: Scores, labels: Labels) -> Floats:
     return _by_class(labels, head.predict(scores) == labels)
 
 
-def _likelihood(head: BaseHead, scores: Scores, labels: Labels) -> Floats:
+def _likelihood(head: Predictor, scores: Scores, labels: Labels) -> Floats:
     """Return the mean log-probability of the label, for each class."""
-    log_proba = np.asarray(head.predict_log_proba(scores), np.float64)
+    log_proba = np.asarray(head.log_proba(scores), np.float64)
     column = np.searchsorted(np.asarray(head.classes_), labels)
     return _by_class(labels, log_proba[np.arange(len(labels)), column])
 
@@ -145,7 +145,8 @@ def _rankings(task: ScoredTask, *, tables: bool) -> Rankings:
 def _fit(
     task: ScoredTask, head: Any = None, reference: Scores | None = None, *, tables: bool = False
 ) -> Any:
-    return (head or WeightedMean()).fit(_rankings(task, tables=tables), reference)
+    more = {} if reference is None else {"reference": reference}
+    return (head or WeightedMean()).fit(_rankings(task, tables=tables), **more)
 
 
 def with_reference(task: ScoredTask) -> Floats:
@@ -157,7 +158,7 @@ def with_both_heads(task: ScoredTask) -> Floats:
     """Measure the same of `WeightedMean` and of `ProbabilisticRanking` with its k and decay."""
     plain = WeightedMean()
     heads = plain, ProbabilisticRanking(k=plain.k, decay=plain.decay)
-    fitted = (_fit(task, head, task.reference) for head in heads)
+    fitted = _fit(task, plain, task.reference), _fit(task, heads[1])
     return np.mean([_accuracy(head, task.scores, task.labels) for head in fitted], axis=0)
 
 
@@ -167,14 +168,8 @@ def log_loss(task: ScoredTask, *, tables: bool = False) -> Floats:
     return np.mean([_likelihood(head, task.scores, task.labels) for head in heads], axis=0)
 
 
-def log_loss_by_likelihood(task: ScoredTask) -> Floats:
-    """Measure the log-probability of the panel's rankings as likelihoods, with a reference."""
-    head = _fit(task, ProbabilisticRanking(), task.reference)
-    return _likelihood(head, task.scores, task.labels)
-
-
 def _with_examples(
-    by: Callable[[BaseHead, Scores, Labels], Floats], *, tables: bool = False
+    by: Callable[[Predictor, Scores, Labels], Floats], *, tables: bool = False
 ) -> Measure:
     """Measure the panel's rankings, or those of a table, with 1, 2 and 5 examples.
 
@@ -192,7 +187,9 @@ def _with_examples(
                 rows = np.concatenate([some[:n] for some in by_class])
                 for scores in (task.scores, _without_features(task.scores)):
                     head = WeightedMean().fit(
-                        rankings, task.reference, (scores[rows], task.labels[rows])
+                        rankings,
+                        reference=task.reference,
+                        examples=(scores[rows], task.labels[rows]),
                     )
                     found.append(by(head, scores[tested], task.labels[tested]))
         return np.mean(found, axis=0)
@@ -240,13 +237,21 @@ def by_the_gate(task: ScoredTask) -> Floats:
         is_known = np.isin(task.labels, known)
         rankings = panel[np.isin(panel.targets.astype(str), known)]
         for reference in (few, usual) if third else (None, few, usual):
-            head = SeenAndNew(WeightedMean().fit(rankings, reference), none=third).fit(reference)
+            head = SeenAndNew(WeightedMean().fit(rankings, reference=reference), none=third).fit(
+                reference
+            )
             shares = (0.45, 0.45, 0.1) if third else (0.5, 0.5)
 
             def by_class(
-                scores: Scores, labels: Labels, group: int, head: Any = head, shares: Any = shares
+                scores: Scores,
+                labels: Labels,
+                group: int,
+                head: Any = head,
+                shares: Any = shares,
+                third: Any = third,
             ) -> Floats:
-                log_proba = np.log(head.gate_proba(_without_features(scores))[:, group])
+                features = head.gate_features(_without_features(scores))
+                log_proba = head.gate_.log_proba(features, none=third)[:, group]
                 return shares[group] * _by_class(labels, log_proba)
 
             share = len(known) / len(names)
@@ -272,7 +277,7 @@ def by_seen_scores(kind: str) -> Measure:
         if task.reference.kind != kind:
             return np.zeros(0)
         head = SeenAndNew(_fit(task)).fit()
-        log_proba = np.asarray(head.predict_log_proba(_without_features(task.reference)))
+        log_proba = np.asarray(head.log_proba(_without_features(task.reference)))
         log_proba = log_proba[:, head.seen_]
         log_proba = log_proba - np.logaddexp.reduce(log_proba, axis=1, keepdims=True)
         column = np.searchsorted(np.asarray(head.classes_)[head.seen_], task.reference_labels)
@@ -290,13 +295,13 @@ def with_evidence(task: ScoredTask) -> Floats:
     """
     scores, reference = _without_features(task.scores), _without_features(task.reference)
     (table,) = (one for one in task.rankings.values() if not one.rater_names)
-    similar = WeightedMean().fit(table, reference)
+    similar = WeightedMean().fit(table, reference=reference)
     noise = np.random.default_rng(0).normal(size=(len(scores), len(similar.classes_)))
     is_own = task.labels[:, None] == np.asarray(similar.classes_)
     found = []
     for values in (noise, noise + 1.5 * is_own, similar.decision_function(scores)):
         given = replace(scores, evidence=Scores(values, tuple(similar.classes_.tolist())))
-        head = WeightedMean().fit(task.rankings["panel"], reference, evidence=given)
+        head = WeightedMean().fit(task.rankings["panel"], reference=reference, evidence=given)
         found.append(_accuracy(head, given, task.labels))
     return np.mean(found, axis=0)
 
@@ -339,14 +344,14 @@ def predict_accuracies(task: ScoredTask) -> Iterator[Prediction]:
     reference, scores = _without_features(task.reference[rows]), _without_features(task.scores)
     names = np.unique(task.labels)
     for rankings in task.rankings.values():
-        K = correlate_classes(WeightedMean().fit(rankings, reference), reference)
+        K = correlate_classes(WeightedMean().fit(rankings, reference=reference), reference)
         for design, seed in product(DESIGNS, range(N_SPLITS)):
             found = []
             known, new = split_classes(design, K, seed)
             for group in (names[known], names[new]):
                 tested = np.isin(task.labels, group)
                 about = rankings[np.isin(rankings.targets.astype(str), group)]
-                head = WeightedMean().fit(about, reference)
+                head = WeightedMean().fit(about, reference=reference)
                 by_class = _accuracy(head, scores[tested], task.labels[tested])
                 found.append((by_class, correlate_classes(head, reference)))
             (of_known, correlations), (of_new, among_new) = found
@@ -395,11 +400,11 @@ class Number(NamedTuple):
     what: str
 
 
-HEADS = "zeroshot.heads"
-WEIGHTED = f"{HEADS}.weighted_mean"
-LIKELIHOOD = f"{HEADS}.probabilistic_ranking"
-BATCH = f"{HEADS}.batch_refinement"
-GATE = f"{HEADS}.seen_and_new"
+PAPER = "zeroshot.paper"
+WEIGHTED = "zeroshot.weighted_mean"
+LIKELIHOOD = f"{PAPER}.probabilistic_ranking"
+BATCH = "zeroshot.batch_refinement"
+GATE = "zeroshot.seen_and_new"
 
 
 def _gates() -> tuple[Gate, ...]:
@@ -446,11 +451,6 @@ def list_numbers() -> tuple[Number, ...]:
             f"{WEIGHTED}.TEMPERATURE_BY_TABLES",
             partial(log_loss, tables=True),
             "log-loss, tables, with and without reference",
-        ),
-        tried(
-            f"{LIKELIHOOD}.TEMPERATURE_WITH_REFERENCE",
-            log_loss_by_likelihood,
-            "log-loss, panel and reference",
         ),
         tried(
             "zeroshot.examples.ISOTROPIC",
@@ -511,7 +511,7 @@ FIXED = {
             f"{WEIGHTED}.ROUNDING",
             "zeroshot.scores.ROUNDING_UNITS",
             "zeroshot.examples.PAIRS",
-            f"{HEADS}.sum_over_rankings.LEAST_PRODUCT",
+            f"{PAPER}.sum_over_rankings.LEAST_PRODUCT",
             f"{BATCH}.LEAST_SPREAD",
             f"{BATCH}.CONCENTRATIONS",
             f"{BATCH}.LARGEST_SHARE_ERROR",
@@ -524,28 +524,21 @@ FIXED = {
             "zeroshot.scores.LEAST_PROBABILITY",
             "zeroshot.scores.LARGEST_SCORE",
             "zeroshot.scores.SUM_TOLERANCE",
-            "zeroshot.likelihoods.TIE_TOLERANCE",
-            "zeroshot.likelihoods.HIGHEST_LOG_TIME",
-            "zeroshot.likelihoods.LARGE",
-            "zeroshot.likelihoods.LEAST_TOTAL",
+            "zeroshot.paper.likelihoods.LEAST_TOTAL",
             "zeroshot.evidence.LOG_WEIGHTS",
-            "zeroshot.rehearsal.TEMPERATURES",
+            "zeroshot.forecast.TEMPERATURES",
         ),
         "a tolerance or a bound",
     ),
     **dict.fromkeys(
         (
-            f"{HEADS}.base.LEAST_INPUTS",
+            f"{WEIGHTED}.LEAST_INPUTS",
             f"{BATCH}.MOST_DIRECTIONS",
-            f"{HEADS}.sum_over_rankings.MAX_RANKINGS",
-            "zeroshot.decide.ARRAY_CELLS",
-            "zeroshot.likelihoods.FEW_CELLS",
-            "zeroshot.likelihoods.SPARSE",
+            f"{PAPER}.sum_over_rankings.MAX_RANKINGS",
             f"{LIKELIHOOD}.ProbabilisticRanking.n_samples",
             f"{LIKELIHOOD}.ProbabilisticRanking.random_state",
             "zeroshot.predicted_accuracy.N_INPUTS",
             "zeroshot.examples.N_FOLDS",
-            f"{HEADS}.deterministic_ranking.LEAST_ROWS",
             "zeroshot.predicted_accuracy.N_DRAWS",
             "zeroshot.predicted_accuracy.STRENGTHS",
             "zeroshot.predicted_accuracy.SHARES",
@@ -554,30 +547,30 @@ FIXED = {
         "a size of blocks or of simulations, or a seed",
     ),
     **dict.fromkeys(
-        ("zeroshot.rehearsal.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),
+        ("zeroshot.forecast.USUAL_FOLDS", "zeroshot.rehearsal.REFERENCE_SHARE"),
         "a size of hold-outs",
     ),
     **dict.fromkeys(
         (
-            "zeroshot.rehearsal.ENOUGH_TO_JUDGE",
-            "zeroshot.rehearsal.LEAST_CLASSES",
-            "zeroshot.rehearsal.ENOUGH_CLASSES",
+            "zeroshot.forecast.ENOUGH_TO_JUDGE",
+            "zeroshot.forecast.LEAST_CLASSES",
+            "zeroshot.forecast.ENOUGH_CLASSES",
         ),
         "decides when a rehearsal is refused, or warns",
     ),
     **dict.fromkeys(
-        (f"{HEADS}.weighted_mean.LEAST_COHERENCE", "zeroshot.evidence.LOWER_LIMIT"),
+        ("zeroshot.class_rankings.LEAST_COHERENCE", "zeroshot.evidence.LOWER_LIMIT"),
         "a quantile of the normal distribution",
     ),
     **dict.fromkeys(
-        ("zeroshot.rehearsal.GRID", "zeroshot.rehearsal.SOURCE_WEIGHTS"),
+        ("zeroshot.forecast.GRID", "zeroshot.forecast.SOURCE_WEIGHTS"),
         "values that a rehearsal tries",
     ),
     **dict.fromkeys(
         (
-            f"{HEADS}.deterministic_ranking.DeterministicRanking.k",
-            f"{HEADS}.similarity_heads.DirectSimilarity.n_similar",
-            f"{HEADS}.similarity_heads.ConSE.n_classes",
+            f"{PAPER}.deterministic_ranking.DeterministicRanking.k",
+            f"{PAPER}.similarity_methods.DirectSimilarity.n_similar",
+            f"{PAPER}.similarity_methods.ConSE.n_classes",
         ),
         "a value of the method's own paper",
     ),
@@ -587,7 +580,7 @@ FIXED = {
         (f"{LIKELIHOOD}.ProbabilisticRanking.k", f"{LIKELIHOOD}.ProbabilisticRanking.decay"),
         "the number of WeightedMean",
     ),
-    f"{HEADS}.base.DECAY": "the default of WeightedMean.decay",
+    "zeroshot.class_rankings.DECAY": "the default of WeightedMean.decay",
 }
 """Numbers of `zeroshot` that are not tuned, with what they are."""
 

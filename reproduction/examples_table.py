@@ -25,9 +25,9 @@ from scipy.spatial.distance import cdist
 from rankshot.core.errors import RankshotError, format_share
 from rankshot.core.files import replace_file
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import expected_calibration_error
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.result_tables import ResultTable, Value, write_markdown
 from reproduction.scored_tasks import TABLES, Labels, ScoredTask, load_scored_tasks
 

@@ -14,8 +14,8 @@ from rankshot.datasets.demo import K
 from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.metrics import Bootstrap
+from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking, RankingModel
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Task
 from reproduction.paper_methods import paper_head

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
 
 from rankshot.core.errors import RankshotError
 from rankshot.core.files import replace_file
+from rankshot.zeroshot.batch_refinement import BatchRefinement
 from rankshot.zeroshot.evidence import word_evidence
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import mean_class_accuracy
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.benchmark import TextTask, load_benchmark
 from reproduction.classifiers import AnnounceStep
 from reproduction.data import load_data
@@ -125,12 +125,14 @@ def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) ->
     unequal = draw_unequal(task.labels, rows, seed)
     panel, table = task.rankings.values()
     reference, labels = task.reference, task.labels
-    head = WeightedMean().fit(panel, reference)
-    learnt = WeightedMean().fit(panel, reference, (task.scores[examples], labels[examples]))
+    head = WeightedMean().fit(panel, reference=reference)
+    learnt = WeightedMean().fit(
+        panel, reference=reference, examples=(task.scores[examples], labels[examples])
+    )
     alone = learn_examples(task, examples)
 
     def accuracy(predict: Callable[[Any], Any], tested: Rows = rows) -> float:
-        return mean_class_accuracy(labels[tested], predict(task.scores[tested]))
+        return balanced_accuracy_score(labels[tested], predict(task.scores[tested]))
 
     def predict_jointly(scores: Scores) -> Labels:
         return np.asarray(BatchRefinement(head).fit(scores).predict(scores))
@@ -140,7 +142,7 @@ def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) ->
         "Hamm and Belkin (2015)": accuracy(paper_head().fit(panel).predict),
         ZERO_SHOT: accuracy(head.predict),
         "rankshot, rankings by WordNet or GloVe": accuracy(
-            WeightedMean().fit(table, reference).predict
+            WeightedMean().fit(table, reference=reference).predict
         ),
         "rankshot, inputs classified jointly, equal frequencies": accuracy(predict_jointly),
         "rankshot, unequal frequencies": accuracy(head.predict, unequal),
@@ -157,8 +159,8 @@ def measure_draw(task: ScoredTask, opinions: Mapping[str, Scores], seed: int) ->
         )
         both = fitted.predict(replace(task.scores, evidence=evidence)[rows])
         said = np.array(evidence.items)[np.asarray(evidence.values)[rows].argmax(axis=1)]
-        found[f"{name}, no rankings"] = mean_class_accuracy(labels[rows], said)
-        found[f"rankshot and {name}"] = mean_class_accuracy(labels[rows], both)
+        found[f"{name}, no rankings"] = balanced_accuracy_score(labels[rows], said)
+        found[f"rankshot and {name}"] = balanced_accuracy_score(labels[rows], both)
     return found
 
 

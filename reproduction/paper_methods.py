@@ -14,10 +14,9 @@ from rankshot.ranking.models.mallows import Mallows
 from rankshot.ranking.models.plackett_luce import PlackettLuce
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity, arithmetic_mean, geometric_mean
-from rankshot.zeroshot.heads.base import BaseHead, Semantics
-from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking, RankingModel
-from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
+from rankshot.zeroshot.paper.deterministic_ranking import DeterministicRanking
+from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking, RankingModel
+from rankshot.zeroshot.paper.similarity_methods import ConSE, DirectSimilarity
 from rankshot.zeroshot.scores import Scores
 
 ARITHMETIC, GEOMETRIC = "arithmetic mean", "geometric mean"
@@ -30,8 +29,8 @@ class Method:
 
     method: str
     source: str
-    head: BaseHead
-    semantics: Semantics
+    head: Any
+    semantics: Rankings | Similarity
     wants_reference: bool = False
 
     def mark_correct(

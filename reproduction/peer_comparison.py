@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.metrics import balanced_accuracy_score
 
 from rankshot.core.errors import RankshotError
 from rankshot.sources.vectors import ClassVectors, unit_vectors
-from rankshot.zeroshot.heads.similarity_heads import ConSE
-from rankshot.zeroshot.metrics import Bootstrap, class_weights, mean_class_accuracy
+from rankshot.zeroshot.metrics import Bootstrap, class_weights
+from rankshot.zeroshot.paper.similarity_methods import ConSE
 from rankshot.zeroshot.scores import Scores
 from reproduction.benchmark import Benchmark, Task
 from reproduction.classifiers import AnnounceStep, LinearClassifier
@@ -208,7 +209,7 @@ def _tune(
         if not one.missing:
             announce(f"tuning {one.method} with {one.vectors}, {len(one.settings)} settings")
         found = [
-            (setting, mean_class_accuracy(task.test_label, one.predict(rehearsal, setting)))
+            (setting, balanced_accuracy_score(task.test_label, one.predict(rehearsal, setting)))
             for setting in ([] if one.missing else one.settings)
         ]
         # The first one of a tie.

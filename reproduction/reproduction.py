@@ -13,10 +13,10 @@ import numpy as np
 from rankshot.core.errors import RankshotError, quote_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import arithmetic_mean
-from rankshot.zeroshot.heads.similarity_heads import DirectSimilarity
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import Bootstrap
+from rankshot.zeroshot.paper.similarity_methods import DirectSimilarity
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.benchmark import Benchmark, Task, rank_items
 from reproduction.class_maps import (
     ClassTree,

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.metrics import (
     Bootstrap,
     class_interval,
     expected_calibration_error,
 )
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.classifiers import AnnounceStep
 from reproduction.paper_methods import paper_head
 from reproduction.result_tables import ResultTable, Value
@@ -65,7 +65,7 @@ def accuracy_table(tasks: tuple[ScoredTask, ...]) -> ResultTable:
 
     def default(source: str) -> Predict:
         def predict(task: ScoredTask) -> NDArray[np.str_]:
-            head = WeightedMean().fit(task.rankings[source], task.reference)
+            head = WeightedMean().fit(task.rankings[source], reference=task.reference)
             return np.asarray(head.predict(task.scores))
 
         return predict
@@ -111,6 +111,6 @@ def accuracy_table(tasks: tuple[ScoredTask, ...]) -> ResultTable:
 
 
 def _calibration_error(task: ScoredTask) -> float:
-    head = WeightedMean().fit(task.rankings["panel"], task.reference)
+    head = WeightedMean().fit(task.rankings["panel"], reference=task.reference)
     proba = head.predict_proba(task.scores)
     return expected_calibration_error(task.labels, proba, head.classes_)

@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from rankshot.core.errors import RankshotError
 from rankshot.sources.vectors import ClassVectors, WordVectors, cosine
 from rankshot.zeroshot.evidence import make_tfidf
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 from reproduction.benchmark import TextTask
 from reproduction.peer_comparison import (
     PeerMethod,

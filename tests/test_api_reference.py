@@ -14,7 +14,6 @@ import pytest
 import rankshot as rs
 from rankshot.sources import read_look_up
 from rankshot.zeroshot import open_scores, read_predictions, read_truth
-from rankshot_survey import read_study
 
 DOCS = Path(__file__).parents[1] / "docs"
 if not DOCS.is_dir():
@@ -71,7 +70,7 @@ def test_what_people_type_is_on_the_first_page():
         ("kemeny", "rankshot.kemeny"),
         ("rs.kemeny(votes)", "rankshot.kemeny"),
         ("load_panel", "rankshot.datasets.load_panel"),
-        ("Rankings.from_votes", "rankshot.Rankings.from_votes"),
+        ("Rankings.from_pairs", "rankshot.Rankings.from_pairs"),
         ("Leaderboard.items", "rankshot.leaderboards.Leaderboard"),
         ("PlackettLuce().fit(…).mode_", "rankshot.PlackettLuce"),
         ("rankshot rank --k 5", "api/generated/commands/rank"),
@@ -79,7 +78,7 @@ def test_what_people_type_is_on_the_first_page():
         ("score", None),
         ("jobs.classify", "rankshot.jobs.classify"),
         ("accuracy", None),
-        ("metrics.accuracy", "rankshot.zeroshot.metrics.accuracy"),
+        ("metrics.reliability", "rankshot.zeroshot.metrics.reliability"),
         ("rankshot COMMAND", None),
         ("rankings.jsonl", None),
         ("k", None),
@@ -194,7 +193,6 @@ CHECKS = {
     "truth.csv": lambda path: read_truth(path, PHOTOS).tolist() == ["cat", "truck"],
     "similarities.csv": lambda path: rs.read_similarity(path).values.shape == (2, 3),
     "names.csv": lambda path: read_look_up(path, ["water_lilly"]) != {},
-    "study.toml": lambda path: len(read_study(path).questions) == 2,
 }
 
 

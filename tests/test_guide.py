@@ -31,7 +31,7 @@ def photos():
 
     def classify(rankings):
         head = rs.WeightedMean().fit(rankings, reference=reference)
-        return head.classes_, head.predict_log_proba(scores)
+        return head.classes_, head.log_proba(scores)
 
     return classify, data.new_label
 

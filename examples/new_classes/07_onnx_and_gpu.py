@@ -61,7 +61,7 @@ network = network.eval().requires_grad_(requires_grad=False)
 
 head = rs.WeightedMean().fit(load_panel(), reference=network(x_reference))
 scores = network(x_new)
-log_proba = head.predict_log_proba(scores)
+log_proba = head.log_proba(scores)
 print(f"scores on {scores.device.type}, log-probabilities on {log_proba.device.type}")
 labels = head.classes_[log_proba.argmax(dim=1).cpu().numpy()]
 print(f"accuracy on {len(labels)} images of new classes: {np.mean(labels == data.new_label):.2f}")

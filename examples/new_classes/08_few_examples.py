@@ -28,7 +28,7 @@ classifier = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_la
 reference = rs.scores_of(classifier, data.seen_validation)
 logits = rs.scores_of(classifier, data.new)
 inputs = rs.Scores(logits.values, logits.items, kind=logits.kind, features=data.new)
-rankings_alone = rs.WeightedMean().fit(panel, reference)
+rankings_alone = rs.WeightedMean().fit(panel, reference=reference)
 print(f"rankings alone: {np.mean(rankings_alone.predict(logits) == data.new_label):.2f}")
 
 # %%
@@ -57,7 +57,7 @@ for count in counts:
     for _ in range(3):
         rows = draw(count)
         labels = data.new_label[rows]
-        both = rs.WeightedMean().fit(panel, reference, examples=(inputs[rows], labels))
+        both = rs.WeightedMean().fit(panel, reference=reference, examples=(inputs[rows], labels))
         alone = LogisticRegression(C=0.1).fit(data.new[rows], labels)
         accuracies.append(
             [measure(both.predict(inputs[rest])), measure(alone.predict(data.new[rest]))]
@@ -92,7 +92,7 @@ todo = rs.zeroshot.suggest(rankings_alone, inputs[:1000], 30)
 chosen = {"suggested": todo.rows, "random": rng.choice(1000, 30, replace=False)}
 for name, rows in chosen.items():
     examples = (inputs[rows], data.new_label[rows])
-    head = rs.WeightedMean().fit(panel, reference, examples=examples)
+    head = rs.WeightedMean().fit(panel, reference=reference, examples=examples)
     print(f"30 {name} inputs: {measure(head.predict(inputs[rest])):.3f}")
 
 # %%

@@ -26,8 +26,9 @@ from sklearn.linear_model import RidgeClassifier
 import rankshot as rs
 from rankshot.datasets import load_cifar, load_panel
 from rankshot.review.audit import Checked, confidence_sequence
+from rankshot.review.journal import Journal
 from rankshot.review.learning import Learner
-from rankshot.review.session import Journal, Review
+from rankshot.review.session import Review
 
 data = load_cifar()
 classifier = RidgeClassifier(alpha=1000).fit(data.seen_train, data.seen_train_label)
@@ -36,7 +37,7 @@ scores = rs.Scores(logits.values, logits.items, kind=logits.kind, features=data.
 truth = data.new_label.astype(str)
 folder = tempfile.TemporaryDirectory()
 journal = Journal(Path(folder.name, "review.jsonl"))
-learner = Learner(scores, rs.zeroshot.Plan(), load_panel())
+learner = Learner(rs.Knowledge(load_panel(), batch=scores))
 review = Review(learner, [f"image {i}" for i in range(len(truth))], journal)
 
 # %%

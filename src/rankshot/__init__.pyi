@@ -32,11 +32,12 @@ from .ranking import (
     summarize as summarize,
     write_rankings as write_rankings,
 )
-from .recognition import recognise as recognise
+from .recognition import recognise as recognise, zero_shot as zero_shot
 from .sources import (
     Corpus as Corpus,
     Embedding as Embedding,
     LanguageModel as LanguageModel,
+    LookAlikes as LookAlikes,
     Similarity as Similarity,
     WordNet as WordNet,
     WordVectors as WordVectors,
@@ -46,9 +47,8 @@ from .sources import (
 )
 from .zeroshot import (
     BatchRefinement as BatchRefinement,
-    ConSE as ConSE,
-    DeterministicRanking as DeterministicRanking,
-    DirectSimilarity as DirectSimilarity,
+    Knowledge as Knowledge,
+    LinearHead as LinearHead,
     ProbabilisticRanking as ProbabilisticRanking,
     Rehearsal as Rehearsal,
     Scores as Scores,

@@ -48,8 +48,8 @@ from rankshot.zeroshot.files.score_tables import (
     open_scores,
     require_score_type,
 )
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.plan import load_head
+from rankshot.zeroshot.knowledge import load_head
+from rankshot.zeroshot.linear_head import Predictor
 
 __all__ = ["JobRun", "Part", "classify", "list_parts", "map_files"]
 ENDING = ".parquet"
@@ -547,7 +547,7 @@ def classify(
     parts = list_parts(dataset)
     require_outside(output, dataset, parts)
     fitted = load_head(head)
-    if fitted.evidence_classes_:
+    if fitted.inner.evidence:
         raise RankshotError(f"{head}: needs evidence of each input: classify one table instead")
     if reject_below is not None and REJECTED in fitted.classes_:
         raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")
@@ -573,7 +573,7 @@ def classify(
 
 
 @lru_cache(maxsize=1)
-def _load_head(path: Path, content_hash: str) -> BaseHead:  # noqa: ARG001 (part of the key)
+def _load_head(path: Path, content_hash: str) -> Predictor:  # noqa: ARG001 (part of the key)
     """Return a head, which a worker process reads once."""
     return load_head(path)
 
@@ -620,10 +620,10 @@ class _ClassifyTask:
 
 
 def _find_score_type(
-    parts: Sequence[Part], head: BaseHead, origin: str, given: str, on_error: str
+    parts: Sequence[Part], head: Predictor, origin: str, given: str, on_error: str
 ) -> str:
     """Return the type of the scores in the first part with rows, which must also fit the head."""
-    fitted = head.provenance_.get("score_type")
+    fitted = head.inner.about.get("score_type")
     problems: list[RankshotError] = []
     for part in parts:
         try:
@@ -632,9 +632,9 @@ def _find_score_type(
             if (first := next(table.batches(), None)) is None:
                 continue
             if fitted is not None:
-                require_score_type(first[1].values, table, given, fitted, origin)
+                require_score_type(first[1].columns, table, given, fitted, origin)
                 return str(fitted)
-            return guess_score_type(first[1].values, table) if given == AUTO else given
+            return guess_score_type(first[1].columns, table) if given == AUTO else given
         except RankshotError as error:
             if on_error == "stop":
                 raise

@@ -5,11 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# It holds no doctests, and two files of this name cannot both be modules.
+collect_ignore_glob = ["*conftest.py"]
 # What the tests of both distributions use: requests, browsers, served commands.
 sys.path.append(str(Path(__file__).parents[2] / "tests"))
-from asgi_client import Survey, open_survey
-from postgres_server import MissingProgramsError, running_server
-from small_studies import small_study
+from asgi_client import Survey, open_survey  # noqa: E402
+from postgres_server import MissingProgramsError, running_server  # noqa: E402
+from small_studies import small_study  # noqa: E402
 
 
 @pytest.fixture

@@ -44,12 +44,12 @@ def prolific_ids(person, study, session):
 
 
 def read_all(path):
-    """Return the number of answers, as `status` reads them, and why some may be missing."""
+    """Return the number of answers, as `status` reads them."""
     with (
         closing(Database(path, read_only=True)) as database,
         database.begin_read() as connection,
     ):
-        return len(read_answers(connection)), database.doubt
+        return len(read_answers(connection))
 
 
 class Visitors:
@@ -58,7 +58,7 @@ class Visitors:
     def __init__(self, study, database, seed=0):
         self.study, self.database, self.now = study, database, 1e9
         clock = lambda: self.now  # noqa: E731
-        self.visits = Participation(study, database, clock, Random(seed), clock)
+        self.visits = Participation(study, database, clock, Random(seed))
 
     def start(self, name, **more):
         return self.visits.start(f"{self.study.platform}:id:{name}", **more)
@@ -82,6 +82,4 @@ class Visitors:
         order = list(order)
         places = [str(order.index(x) + 1) if x in order else "" for x in asked.shown]
         sent = Submission(rater, asked.number, asked.form, places, skip=not order)
-        (problem,) = self.visits.submit_all([sent])
-        if problem is not None:
-            raise problem
+        self.visits.submit(sent)

@@ -40,11 +40,12 @@ def run_command(words, typed=""):
     return Done(status, out.getvalue(), err.getvalue())
 
 
-def check_refused(folder, words, message):
-    """Hold that the command says what is wrong, and writes nothing."""
-    before = sorted((path, path.stat().st_size) for path in folder.rglob("*"))
+def check_refused(folder, words, option):
+    """Hold that the command names the option that is wrong, in one line, and writes nothing."""
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     done = run_command(words)
-    assert message in done.err, done.err
-    assert done.status == 2
-    assert "Traceback" not in done.err + done.out
-    assert sorted((path, path.stat().st_size) for path in folder.rglob("*")) == before
+    assert done.status == 2, done
+    assert done.err.count("\n") == 1
+    assert option in done.err
+    assert done.out == ""
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before

@@ -1,4 +1,4 @@
-"""Copies of a database: of the bare file, by the command, of an older version, read-only."""
+"""Backups, restoring, damaged files, and databases of older versions."""
 
 import shutil
 import sqlite3
@@ -8,21 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
-import httpx
 import pytest
 from sqlalchemy import create_engine, inspect, text
 
 from asgi import Client
 from asgi_client import MANY, begin, form_of
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import InputError
 from rankshot_survey import backup_database
 from rankshot_survey.overview import read_overview
-from rankshot_survey.store import sqlite_files
+from rankshot_survey.store import backups
 from rankshot_survey.store.database import Database
 from rankshot_survey.store.participation import StoppedError
 from rankshot_survey.study_files import format_study
 from rankshot_survey.web.app import create_app
-from server_process import Server, wait_until
+from refusals import ANY, refuses
+from server_process import wait_until
 from small_studies import Visitors, read_all, small_study
 from survey_command import check_refused, run_command
 
@@ -36,143 +36,20 @@ def take_part(database, *names):
         people.answer(people.start(name))
 
 
-def look(path, what):
-    """Return a value of a file, without its log."""
-    with closing(sqlite3.connect(f"{path.as_uri()}?immutable=1", uri=True)) as connection:
-        return connection.execute(f"SELECT {what}").fetchone()[0]
-
-
-def count_stored(path):
-    return look(path, "count(answer) FROM assignment")
-
-
-def is_serving(path):
-    return bool(look(path, "serving FROM survey"))
-
-
 def listing(folder):
     """Return all that a folder contains, to the byte."""
-    return {
-        path.relative_to(folder): (path.stat().st_mtime_ns, path.read_bytes())
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
-def served(tmp_path, monkeypatch):
-    """A database that a server has open, and that makes no checkpoint by itself."""
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 3600)
-    database = Database(tmp_path / "study.sqlite", create=True)
-    database.start_serving()
-    yield database
-    database.close()
+def served(tmp_path):
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        yield database
 
 
-# ---- the bare file
+# ---- Backups
 
 
-def test_a_bare_copy_of_a_running_survey_is_doubted(served, tmp_path):
-    take_part(served, "ann", "bob")
-    bare = tmp_path / "bare.sqlite"
-    shutil.copy(tmp_path / "study.sqlite", bare)
-    assert count_stored(bare) == 0
-    n_answers, doubt = read_all(bare)
-    assert n_answers == 0
-    assert "copied while the survey was running, or its log (bare.sqlite-wal) is missing" in doubt
-    assert read_all(tmp_path / "study.sqlite") == (8, None)
-    shutil.copy(tmp_path / "study.sqlite-wal", tmp_path / "bare.sqlite-wal")
-    assert read_all(bare) == (8, None)
-
-
-def test_the_doubt_about_a_bare_copy_stays_until_somebody_accepts_it(served, tmp_path):
-    bare, backup = tmp_path / "bare.sqlite", tmp_path / "backup.sqlite"
-    take_part(served, "ann")
-    shutil.copy(tmp_path / "study.sqlite", bare)
-    for name in ("bob", "cem"):
-        with closing(Database(bare)) as copy:
-            assert "answers may be missing" in copy.doubt
-            copy.start_serving()
-            take_part(copy, name)
-    assert not backup_database(bare, backup).is_complete
-    assert all("--accept-copy" in read_all(file)[1] for file in (bare, backup))
-    with closing(Database(bare)) as copy:
-        copy.accept_copy()
-        assert copy.doubt is None
-    assert read_all(bare) == (8, None)
-    assert backup_database(bare, backup, force=True).is_complete
-
-
-def test_a_checkpoint_makes_the_bare_file_complete_and_so_does_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 0.02)
-    path = tmp_path / "study.sqlite"
-    with closing(Database(path, create=True)) as database:
-        database.start_serving()
-        take_part(database, "ann")
-        wait_until(lambda: count_stored(path) == 4)
-        # A server cannot know whether somebody answers while the file is being copied.
-        assert is_serving(path)
-        monkeypatch.setattr(sqlite_files, "CHECKPOINT_SECONDS", 3600)
-        take_part(database, "bob")
-    assert [found.name for found in tmp_path.iterdir()] == ["study.sqlite"]
-    assert count_stored(path) == 8
-    assert read_all(path) == (8, None)
-
-
-@pytest.mark.slow
-def test_a_killed_server_loses_nothing_and_is_repaired_by_the_next(tmp_path):
-    server = Server(STUDY, tmp_path)
-    server.start()
-    path = tmp_path / "study.sqlite"
-    take_part_over_http(server.url, "ann")
-    server.kill()
-    assert is_serving(path)
-    assert read_all(path) == (4, None)
-    # A copy with its log, but without the shared memory beside it, is complete as well.
-    for ending in ("", "-wal"):
-        shutil.copy(f"{path}{ending}", f"{tmp_path}/copy.sqlite{ending}")
-    before = listing(tmp_path)
-    assert read_all(tmp_path / "copy.sqlite") == (4, None)
-    assert listing(tmp_path) == before
-    server.start()
-    server.stop()
-    assert (is_serving(path), count_stored(path)) == (False, 4)
-    assert not (tmp_path / "study.sqlite-wal").exists()
-    assert "answers may be missing" not in server.errors
-
-
-def take_part_over_http(url, name):
-    with httpx.Client(base_url=url, trust_env=False, follow_redirects=True) as client:
-        form = form_of(client.get(f"/?participant={name}").text)
-        page = client.post(form.action, data=form.fields)
-        home = str(page.url).removesuffix("/instructions")
-        while 'name="place"' in (page := client.get(home).text):
-            form = form_of(page)
-            assert client.post(form.action, data=form.answer("1")).status_code == 200
-
-
-def test_a_file_without_tables_is_an_error_and_stays_as_it_is(tmp_path):
-    path = tmp_path / "study.sqlite"
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE survey (version INTEGER)")
-        shutil.copy(path, tmp_path / "bare.sqlite")
-    assert (tmp_path / "bare.sqlite").stat().st_size == 4096
-    (tmp_path / "empty.sqlite").touch()
-    before = listing(tmp_path)
-    for name in ("bare.sqlite", "empty.sqlite"):
-        for options in ({}, {"create": True}, {"read_only": True}):
-            with pytest.raises(RankshotError, match=rf"{name}: the file has no tables"):
-                Database(tmp_path / name, **options)
-        with pytest.raises(RankshotError, match=rf"{name}: the file has no tables"):
-            backup_database(tmp_path / name, tmp_path / "backup.sqlite")
-    assert listing(tmp_path) == before
-
-
-# ---- the command
-
-
-@pytest.mark.slow
 def test_backups_under_load_are_complete_and_consistent(served, tmp_path):
     client = Client(create_app(STUDY, served, **MANY))
     acknowledged = []
@@ -184,75 +61,124 @@ def test_backups_under_load_are_complete_and_consistent(served, tmp_path):
             assert client.post(form.action, form.answer("1")).status == 303
             acknowledged.append(name)
 
-    target = tmp_path / "backup.sqlite"
     with ThreadPoolExecutor(2) as pool:
         people = [pool.submit(answer, f"p{i}") for i in range(12)]
-        counts = []
+        targets = []
         while not all(person.done() for person in people):
+            target = tmp_path / f"backup-{len(targets)}.sqlite"
             least = len(acknowledged)
-            done = backup_database(tmp_path / "study.sqlite", target, force=True)
-            assert least <= done.n_answers <= len(acknowledged) + 2
-            assert done.is_complete
-            assert read_all(target) == (done.n_answers, None)
-            counts.append(done.n_answers)
+            made = backup_database(tmp_path / "study.sqlite", target)
+            # Two answers may be stored, and not acknowledged yet.
+            assert least <= made.n_answers <= len(acknowledged) + 2
+            assert read_all(target) == made.n_answers
+            targets.append(target)
         for person in people:
             person.result()
-    assert len(set(counts)) > 2, "answers came between the backups"
-    final = backup_database(tmp_path / "study.sqlite", target, force=True)
-    assert (final.n_answers, final.n_participants) == (48, 12)
-    assert not is_serving(target)
-    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    last = backup_database(tmp_path / "study.sqlite", tmp_path / "last.sqlite")
+    assert (last.n_answers, last.n_participants) == (48, 12)
+    assert {stat.S_IMODE(target.stat().st_mode) for target in targets} == {0o600}
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-    assert not list(tmp_path.glob("backup.sqlite-*"))
+    assert not list(tmp_path.glob("*backup*-wal"))
 
 
-def test_the_command_makes_a_backup_and_does_not_replace_a_file(served, tmp_path):
+def test_a_backup_replaces_nothing_and_serves_as_a_database(served, tmp_path):
     take_part(served, "ann", "bob")
     study, target = tmp_path / "study.toml", tmp_path / "backup.sqlite"
     study.write_text(format_study(STUDY))
-    done = run_command(f"backup {study} -o {target}")
-    assert done.status == 0, done.err
-    assert "8 answers" in done.out
-    assert "of 2 participants" in done.out
-    before = target.read_bytes()
-    again = run_command(f"backup {study} -o {target}")
-    assert (again.status, "the file exists already" in again.err) == (2, True)
-    assert target.read_bytes() == before
+    assert run_command(f"backup {study} -o {target}").status == 0
     take_part(served, "eve")
-    assert run_command(f"backup {study} -o {target} --force").status == 0
-    assert read_all(target) == (12, None)
-    # The copy serves as the database of a server.
+    check_refused(tmp_path, f"backup {study} -o {target}", "--output")
+    assert read_all(target) == 8
     with closing(Database(target)) as restored:
         take_part(restored, "ida")
         assert restored.identity.link("0" * 16) == served.identity.link("0" * 16)
-    assert read_all(target) == (16, None)
+    assert read_all(target) == 12
+
+
+def test_backups_on_a_schedule_are_made_if_something_has_changed(tmp_path, monkeypatch):
+    path = tmp_path / "study.sqlite"
+    turns = []
+
+    class Turns:
+        """Waits for the test, and not for minutes."""
+
+        def wait(self, seconds):
+            assert seconds == 600
+            while not turns:
+                time.sleep(0.001)
+            return turns.pop()
+
+        def set(self):
+            turns.append(True)
+
+    monkeypatch.setattr(backups, "Event", Turns)
+    with closing(Database(path, create=True)) as database, backups.backing_up(path, 10):
+        turns.append(False)
+        wait_until(lambda: not turns)
+        take_part(database, "ann")
+        turns.append(False)
+        wait_until(lambda: list(tmp_path.glob("study.backup-*.sqlite")))
+        turns.append(False)
+        wait_until(lambda: not turns)
+    (made,) = tmp_path.glob("study.backup-*.sqlite")
+    assert read_all(made) == 4
 
 
 @pytest.mark.parametrize(
-    ("database", "target", "says"),
+    ("database", "target", "option"),
     [
-        ("study.sqlite", "other.sqlite", "this is a database in use"),
-        ("gone.sqlite", "backup.sqlite", "there is no such database"),
-        ("text.sqlite", "backup.sqlite", "not a database"),
-        ("foreign.sqlite", "backup.sqlite", "no such table"),
-        ("postgresql://me@host/x", "backup.sqlite", "pg_dump --format=custom"),
+        ("study.sqlite", "other.sqlite", "--output"),
+        ("study.sqlite", "backup.txt", "--output"),
+        ("gone.sqlite", "backup.sqlite", "--database"),
+        ("text.sqlite", "backup.sqlite", "--database"),
+        ("foreign.sqlite", "backup.sqlite", "--database"),
+        ("postgresql://me@host/x", "backup.sqlite", "--database"),
     ],
 )
-def test_a_backup_that_cannot_be_made_leaves_nothing_behind(
-    served, tmp_path, database, target, says
-):
-    take_part(served, "ann")
+def test_a_backup_that_cannot_be_made_leaves_nothing_behind(tmp_path, database, target, option):
     (tmp_path / "study.toml").write_text(format_study(STUDY))
     (tmp_path / "text.sqlite").write_text("no database, but text that is long enough" * 50)
     with closing(sqlite3.connect(tmp_path / "foreign.sqlite")) as connection:
         connection.execute("CREATE TABLE customers (name TEXT)")
+    for name in ("study", "other"):
+        Database(tmp_path / f"{name}.sqlite", create=True).close()
     database = database if "://" in database else tmp_path / database
-    with closing(Database(tmp_path / "other.sqlite", create=True)):
-        words = f"backup {tmp_path}/study.toml --database {database} -o {tmp_path}/{target} --force"
-        check_refused(tmp_path, words, says)
+    words = f"backup {tmp_path}/study.toml --database {database} -o {tmp_path}/{target}"
+    check_refused(tmp_path, words, option)
 
 
-# ---- older versions
+# ---- Files that are damaged, or not whole
+
+
+@pytest.mark.parametrize("options", [{}, {"create": True}, {"read_only": True}])
+def test_a_damaged_or_bare_file_is_refused_and_stays_as_it_is(tmp_path, options):
+    path = tmp_path / "study.sqlite"
+    with closing(Database(path, create=True)) as database:
+        take_part(database, *"abcdef")
+    content = path.read_bytes()
+    (tmp_path / "cut.sqlite").write_bytes(content[: len(content) // 2])
+    (tmp_path / "page.sqlite").write_bytes(content[:4096] + b"\xff" * 4096 + content[8192:])
+    with closing(sqlite3.connect(tmp_path / "wal.sqlite")) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE survey (version INTEGER)")
+        shutil.copy(tmp_path / "wal.sqlite", tmp_path / "bare.sqlite")
+    for name in ("cut", "page", "bare"):
+        before = (tmp_path / f"{name}.sqlite").read_bytes()
+        with refuses("database", str(tmp_path / f"{name}.sqlite")):
+            Database(tmp_path / f"{name}.sqlite", **options)
+        assert (tmp_path / f"{name}.sqlite").read_bytes() == before
+
+
+def test_a_server_that_was_killed_at_its_first_step_starts_again(tmp_path):
+    (tmp_path / "study.sqlite").touch()
+    with refuses("database"):
+        Database(tmp_path / "study.sqlite")
+    with closing(Database(tmp_path / "study.sqlite", create=True)) as database:
+        take_part(database, "ann")
+    assert read_all(tmp_path / "study.sqlite") == 4
+
+
+# ---- Older versions
 
 # The tables of rankshot 0.2.0, as it created them.
 TABLES_OF_0_2 = (
@@ -287,49 +213,7 @@ def columns_of(database):
         }
 
 
-def test_a_database_of_the_last_release_is_brought_up_to_date_with_its_answers(tmp_path):
-    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
-    make_old(old, "ann", "bob")
-    with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
-        assert columns_of(upgraded) == columns_of(fresh)
-        view = read_overview(STUDY, upgraded, time.time())
-        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
-        assert all(answer.seconds is not None for answer in view.answers)
-        assert {answer.screen for answer in view.answers} == {None}
-        take_part(upgraded, "cem")
-        assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
-        # Those who had started have their links; their ids alone do not resume.
-        with pytest.raises(StoppedError, match="elsewhere"):
-            Visitors(STUDY, upgraded).start("ann")
-
-
-def test_a_database_of_the_first_release_is_refused(tmp_path):
-    old = tmp_path / "old.sqlite"
-    make_old(old, "ann")
-    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
-        connection.execute("UPDATE survey SET version = 1")
-    with pytest.raises(RankshotError, match=r"version 1, .*open older ones with 0\.2\.0"):
-        Database(old)
-
-
-def test_postgresql_is_brought_up_to_date_as_well(postgresql):
-    url = postgresql()
-    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.begin() as connection:
-        for statement in TABLES_OF_0_2:
-            connection.execute(text(statement))
-        connection.execute(text("INSERT INTO survey VALUES (2, 'ab')"))
-    engine.dispose()
-    with pytest.raises(RankshotError, match=r"schema version 2, .* reading does not change it"):
-        Database(url, read_only=True)
-    with (
-        closing(Database(url)) as upgraded,
-        closing(Database(postgresql(), create=True)) as fresh,
-    ):
-        assert columns_of(upgraded) == columns_of(fresh)
-
-
-def make_old(path, *names):
+def make_old(path, *names, version=2):
     """Make a database of rankshot 0.2.0, with the answers of some people."""
     with closing(Database(path, create=True)) as database:
         take_part(database, *names)
@@ -339,7 +223,7 @@ def make_old(path, *names):
             words = statement.replace("TABLE ", "TABLE old.").replace("INDEX ", "INDEX old.")
             connection.execute(words)
         connection.execute(
-            "INSERT INTO old.survey SELECT 2, secret, state, serving FROM main.survey"
+            "INSERT INTO old.survey SELECT ?, secret, state, 1 FROM main.survey", [version]
         )
         for table in ("question", "participant", "assignment", "event"):
             columns = [row[1] for row in connection.execute(f"PRAGMA old.table_info({table})")]
@@ -350,15 +234,95 @@ def make_old(path, *names):
     Path(f"{path}.old").replace(path)
 
 
+def change(path, *statements):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def test_a_database_of_an_older_release_is_brought_up_to_date_with_its_answers(tmp_path):
+    old, new = tmp_path / "old.sqlite", tmp_path / "new.sqlite"
+    make_old(old, "ann", "bob")
+    with closing(Database(old)) as upgraded, closing(Database(new, create=True)) as fresh:
+        columns = columns_of(upgraded)
+        # Older versions noted there that a server had the file open.
+        columns["survey"].remove("serving")
+        assert columns == columns_of(fresh)
+        view = read_overview(STUDY, upgraded, time.time())
+        assert (len(view.people), view.n_answers, view.state) == (2, 8, "open")
+        assert all(answer.seconds is not None for answer in view.answers)
+        take_part(upgraded, "cem")
+        assert read_overview(STUDY, upgraded, time.time()).n_answers == 12
+        # Those who had started have their links; their ids alone do not resume.
+        with pytest.raises(StoppedError):
+            Visitors(STUDY, upgraded).start("ann")
+
+
+# What version 0.3 had beyond 0.2.0, and this version has not.
+OF_0_3 = (
+    "ALTER TABLE question ADD COLUMN condition TEXT NOT NULL DEFAULT ''",
+    "CREATE TABLE withdrawn (rater TEXT PRIMARY KEY, at DOUBLE PRECISION, answers TEXT)",
+)
+
+
+def test_a_database_of_0_3_opens_or_is_refused_by_name(tmp_path):
+    path = tmp_path / "study.sqlite"
+    make_old(path, "ann", version=4)
+    change(path, *OF_0_3, "INSERT INTO withdrawn VALUES ('x', 0, '[\"a secret\"]')")
+    for name in ("conditions", "best_worst"):
+        shutil.copy(path, tmp_path / f"{name}.sqlite")
+    assert read_all(path) == 4
+    with closing(Database(path)) as database:
+        take_part(database, "bob")
+        # Answers of who had withdrawn were to be deleted after a day.
+        assert "withdrawn" not in columns_of(database)
+    assert read_all(path) == 8
+    change(tmp_path / "conditions.sqlite", "UPDATE question SET condition = 'loss'")
+    with refuses("database", str(tmp_path / "conditions.sqlite")):
+        Database(tmp_path / "conditions.sqlite")
+    order = '["fox", ["bus", "leopard"]]'
+    change(tmp_path / "best_worst.sqlite", f"UPDATE assignment SET answer = '{order}'")
+    with refuses("database", ANY):
+        read_all(tmp_path / "best_worst.sqlite")
+
+
+@pytest.mark.parametrize("version", [1, 6])
+def test_a_database_of_a_much_older_or_newer_release_is_refused(tmp_path, version):
+    make_old(tmp_path / "old.sqlite", "ann", version=version)
+    before = listing(tmp_path)
+    for options in ({}, {"create": True}, {"read_only": True}):
+        with pytest.raises(InputError) as caught:
+            Database(tmp_path / "old.sqlite", **options)
+        assert caught.value.parameter == "database"
+        assert f"version {version}" in caught.value.rule
+    assert listing(tmp_path).keys() == before.keys()
+
+
+def test_postgresql_is_brought_up_to_date_as_well(postgresql):
+    url = postgresql()
+    engine = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.begin() as connection:
+        for statement in TABLES_OF_0_2:
+            connection.execute(text(statement))
+        connection.execute(text("INSERT INTO survey VALUES (2, 'ab')"))
+    engine.dispose()
+    with refuses("database"):
+        Database(url, read_only=True)
+    with (
+        closing(Database(url)) as upgraded,
+        closing(Database(postgresql(), create=True)) as fresh,
+    ):
+        columns = columns_of(upgraded)
+        columns["survey"].remove("serving")
+        assert columns == columns_of(fresh)
+
+
 def test_an_older_file_is_read_and_backed_up_without_a_byte_written(tmp_path):
     path = tmp_path / "study.sqlite"
     make_old(path, "ann", "bob")
     before = listing(tmp_path)
-    assert read_all(path) == (8, None)
+    assert read_all(path) == 8
     assert listing(tmp_path) == before
     assert backup_database(path, tmp_path / "backup.sqlite").n_answers == 8
     with closing(sqlite3.connect(tmp_path / "backup.sqlite")) as connection:
         assert connection.execute("SELECT version FROM survey").fetchone() == (2,)
-    with closing(Database(path)) as database:
-        take_part(database, "eve")
-    assert read_all(path) == (12, None)

@@ -115,7 +115,7 @@ def test_an_error_of_ours_has_them_too_and_says_nothing_of_itself(tmp_path, monk
     raised = []
     with open_survey(small_study(), tmp_path) as (client, _):
         home = begin(client)
-        monkeypatch.setattr(Participation, "read_current", fail)
+        monkeypatch.setattr(Participation, "current_question", fail)
         reply = Client(quiet(client.app, raised)).get(home)
     assert (reply.status, reply["content-type"]) == (500, HTML)
     assert len(raised) == 1

@@ -13,13 +13,13 @@ from rankshot_survey.store.database import EXTRA_ANSWER, Database
 from rankshot_survey.store.people import read_events, read_state, withdraw
 from rankshot_survey.study_files import format_study, read_study
 from small_studies import Visitors, prolific_ids, small_study
-from survey_command import run_command
+from survey_command import check_refused, run_command
 
 DONE = "https://app.prolific.com/submissions/complete?cc=C1A2B3"
 STUDY = small_study(
     platform="prolific", completion_url=DONE, answers_per_question=4, spare_answers=0
 )
-SECRET, OLD = "I was born in Oldenburg", "and my cat is called Mitzi"
+SECRET = "I was born in Oldenburg"
 
 
 def take_part(folder, names, *, skip=(), n=100, seconds=9.0):
@@ -35,11 +35,20 @@ def take_part(folder, names, *, skip=(), n=100, seconds=9.0):
     return raters
 
 
-def run(folder, words, status=0):
-    command, *rest = words.split(" ")
-    done = run_command(f"{command} {folder}/study.toml {' '.join(rest)}")
-    assert done.status == status, done.err
-    return done.err if status else done.out
+def words_of(folder, command):
+    """Return the words of a command, with the study behind its name."""
+    name, _, rest = command.partition(" ")
+    return f"people {name} {folder}/study.toml {rest}"
+
+
+def run(folder, command, typed=""):
+    done = run_command(words_of(folder, command), typed)
+    assert done.status == 0, done.err
+    return done.out
+
+
+def set_state(folder, state):
+    assert run_command(f"set {folder}/study.toml {state}").status == 0
 
 
 def read_all(folder):
@@ -48,6 +57,11 @@ def read_all(folder):
         view = read_overview(read_study(folder / "study.toml"), database, time.time())
         with database.begin_read() as connection:
             return [*view.people.values()], read_events(connection), read_state(connection)
+
+
+def read_rows(path):
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        return list(csv.DictReader(stream))
 
 
 @pytest.fixture
@@ -64,58 +78,54 @@ def raters(folder):
 # ---- Participants
 
 
+def excluded(folder):
+    return [person.excluded_why for person in read_all(folder)[0]]
+
+
 def test_exclude_and_restore(folder, raters):
-    out = run(folder, "exclude bob-5f1e2d3c eve-5f1e2d3c --why 'too fast'")
-    assert "2 participants excluded: too fast" in out
-    people, events, _ = read_all(folder)
-    assert [person.excluded_why for person in people] == [None, "too fast", "too fast"]
-    assert {event.rater for event in events} == set(list(raters.values())[1:])
-    both = f"{raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}"
-    out = run(folder, f"restore {both}")
-    assert "1 participant restored.\n1 participant neither excluded nor withdrawn: nothing" in out
+    run(folder, "exclude bob-5f1e2d3c eve-5f1e2d3c --why 'too fast'")
+    assert excluded(folder) == [None, "too fast", "too fast"]
+    assert {event.rater for event in read_all(folder)[1]} == set(list(raters.values())[1:])
+    run(folder, f"restore {raters['ann-5f1e2d3c']} {raters['bob-5f1e2d3c']}")
+    assert excluded(folder) == [None, None, "too fast"]
     before = read_all(folder)
-    assert "'nobody'" in run(folder, "exclude ann-5f1e2d3c nobody --why x", status=2)
+    words = words_of(folder, "exclude ann-5f1e2d3c nobody --why x")
+    assert run_command(words).status == 2
     assert read_all(folder) == before
 
 
 def test_exclude_by_lists(folder, raters):
     (folder / "bots.txt").write_text("bob-5f1e2d3c  # a program\n\nbob-5f1e2d3c\n")
-    assert "1 participant excluded: bot" in run(
-        folder, f"exclude --from {folder}/bots.txt --why bot"
-    )
+    run(folder, f"exclude --from {folder}/bots.txt --why bot")
+    assert excluded(folder) == [None, "bot", None]
     (folder / "list.csv").write_text(
         "Submission id,Participant id,Status\n1,ann-5f1e2d3c,APPROVED\n2,who-never-came,RETURNED\n"
     )
-    said = run(folder, f"exclude --not-in {folder}/list.csv --why bot")
-    assert "1 participant excluded: bot\n1 participant already excluded" in said
-    people, *_ = read_all(folder)
-    assert [person.excluded_why for person in people] == [None, "bot", "bot"]
+    run(folder, f"exclude --not-in {folder}/list.csv --why bot")
+    assert excluded(folder) == [None, "bot", "bot"]
     (folder / "all.csv").write_text("id\n" + "\n".join(raters.values()))
-    said = run(folder, f"exclude --not-in {folder}/all.csv --why bot")
-    assert "All participants are in the list" in said
+    run(folder, f"exclude --not-in {folder}/all.csv --why other")
+    assert excluded(folder) == [None, "bot", "bot"]
     (folder / "other.txt").write_text("somebody\n")
-    said = run(folder, f"exclude --not-in {folder}/other.txt --why bot", status=2)
-    assert "none of the 3 participants is in the list" in said
-    assert "give ids, --from or --not-in" in run(folder, "exclude --why bot", status=2)
-    said = run(folder, f"exclude ann-5f1e2d3c --not-in {folder}/all.csv --why bot", status=2)
-    assert "give either ids or --not-in" in said
+    (folder / "names.csv").write_text("name\nsomebody\n")
+    for command, option in (
+        (f"exclude --not-in {folder}/other.txt --why bot", "--not-in"),
+        (f"exclude --not-in {folder}/names.csv --why bot", "--not-in"),
+        (f"exclude --from {folder}/names.csv --why bot", "--from"),
+        ("exclude --why bot", "IDS"),
+        (f"exclude ann-5f1e2d3c --not-in {folder}/all.csv --why bot", "--not-in"),
+        ("exclude ann-5f1e2d3c --why ''", "--why"),
+    ):
+        assert run_command(words_of(folder, command)).status == 2
+        assert option in run_command(words_of(folder, command)).err
 
 
-def test_states_and_reset(folder, raters):
-    for word, state in (("pilot", "pilot"), ("pause", "paused"), ("close", "closed")):
-        run(folder, word)
+def test_states(folder, raters):
+    for state in ("pilot", "paused", "closed", "open"):
+        set_state(folder, state)
         assert read_all(folder)[2] == state
-    run(folder, "reopen")
+    assert run_command(f"set {folder}/study.toml ended").status == 2
     assert read_all(folder)[2] == "open"
-    assert "pause or close it first" in run(folder, "reset --all --yes", status=2)
-    assert "give either --pilot or --all" in run(folder, "reset --yes", status=2)
-    assert "0 participants deleted" in run(folder, "reset --pilot --yes")
-    run(folder, "pause")
-    # Nobody says yes.
-    assert run_command(f"reset {folder}/study.toml --all").status == 1
-    assert len(read_all(folder)[0]) == 3
-    assert "3 participants deleted" in run(folder, "reset --all --yes")
-    assert read_all(folder)[0] == []
 
 
 # ---- Deletion
@@ -139,11 +149,6 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
         with database.begin_write() as connection:
             row = {"rater": rater, "name": "life", "value": SECRET}
             connection.execute(EXTRA_ANSWER.insert().values(row))
-    # An older rankshot did not overwrite what it deleted.
-    with closing(sqlite3.connect(folder / "study.sqlite", isolation_level=None)) as old:
-        old.execute("PRAGMA secure_delete = OFF")
-        old.execute("INSERT INTO extra_answer VALUES (?, 'old', ?)", [rater, OLD])
-        old.execute("DELETE FROM extra_answer WHERE name = 'old'")
     run(folder, f"exclude {name} --why '{SECRET}'")
     run(folder, f"restore {name}")
     shutil.copy(folder / "study.sqlite", folder / "backup.sqlite")
@@ -151,9 +156,9 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
     server = Database(folder / "study.sqlite")
     run(folder, "exclude bob-5f1e2d3c --why 'too fast'")
     run(folder, "restore bob-5f1e2d3c")
-    secrets = (rater, name, f"session-of-{name}", code, SECRET, OLD)
+    secrets = (rater, name, f"session-of-{name}", code, SECRET)
     assert {file for file, _ in traces(folder, *secrets)} >= {"study.sqlite", "backup.sqlite"}
-    assert "1 participant deleted" in run(folder, f"delete {name} --yes")
+    run(folder, f"delete {name} --yes")
     run(folder, f"delete {name} --yes --database {folder}/backup.sqlite")
     assert traces(folder, *secrets) == set()
     server.close()
@@ -166,12 +171,36 @@ def test_deleted_people_are_gone_from_the_bytes_of_all_files(folder, raters):
     assert next((e.action, e.rater) for e in read_all(folder)[1]) == ("delete", None)
 
 
-def test_who_took_part_in_the_pilot_as_well_is_one_participant(folder):
-    run(folder, "pilot")
-    take_part(folder, ["ann"])
-    run(folder, "reopen")
-    take_part(folder, ["ann"])
-    assert "1 participant and 1 pilot participant deleted." in run(folder, "delete ann --yes")
+def test_who_took_part_in_the_pilot_as_well_is_deleted_twice(folder):
+    set_state(folder, "pilot")
+    take_part(folder, ["ann", "tester"])
+    set_state(folder, "open")
+    take_part(folder, ["ann", "bob"])
+    run(folder, "delete ann --yes")
+    run(folder, "delete --pilot --yes")
+    assert [person.platform_id for person in read_all(folder)[0]] == ["bob"]
+    with closing(Database(folder / "study.sqlite")) as database:
+        assert read_overview(STUDY, database, time.time()).n_pilot == 0
+
+
+@pytest.mark.parametrize("command", ["delete ann-5f1e2d3c", "delete --all", "forget-ids"])
+def test_what_cannot_be_undone_is_asked_before(folder, raters, command):
+    set_state(folder, "closed")
+    before = read_all(folder)
+    # Nobody answers, or says no.
+    for typed in ("", "\n", "n\n"):
+        assert run_command(words_of(folder, command), typed).status == 1
+        assert read_all(folder) == before
+    run(folder, command, typed="y\n")
+    assert read_all(folder) != before
+
+
+def test_all_are_deleted_only_if_nobody_takes_part(folder, raters):
+    check_refused(folder, words_of(folder, "delete --all --yes"), "paused")
+    check_refused(folder, words_of(folder, "delete --yes"), "IDS")
+    check_refused(folder, words_of(folder, "delete ann-5f1e2d3c --all --yes"), "IDS")
+    set_state(folder, "paused")
+    run(folder, "delete --all --yes")
     assert read_all(folder)[0] == []
 
 
@@ -185,25 +214,18 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
     away = take_part(folder, ["slow", "away"], n=0)["away"]
     with closing(Database(folder / "study.sqlite")) as database:
         withdraw(database, away, 0.0)
-    said = run(folder, f"payments --approve -o {folder}/approve.csv")
-    assert "1 participant id written" in said
-    for line in ("approve: 1 (", "look at: 1 (", "reject: 1 (", "return: 2 (", "wait: 1 ("):
-        assert line in said
-    assert "    fast fast: 4 of 4 answers within 3 seconds" in said
-    with (folder / "approve.csv").open(encoding="utf-8-sig", newline="") as stream:
-        (row,) = csv.DictReader(stream)
+    run(folder, f"payments --approve -o {folder}/approve.csv")
+    (row,) = read_rows(folder / "approve.csv")
     assert (row["id"], row["rater"], row["session"]) == ("ann", raters["ann"], "session-of-ann")
     run(folder, f"payments --reject -o {folder}/reject.txt")
     assert (folder / "reject.txt").read_text() == "bob\n"
     run(folder, f"payments --approve --with-flagged -o {folder}/all.txt")
     assert sorted((folder / "all.txt").read_text().split()) == ["ann", "fast"]
-    assert "--with-flagged needs --approve" in run(folder, "payments --with-flagged", status=2)
-    assert "with --output" in run(folder, "payments --approve", status=2)
-    assert "expected .csv" in run(folder, f"payments -o {folder}/x.txt", status=2)
+    check_refused(folder, words_of(folder, "payments --with-flagged"), "--with-flagged")
+    check_refused(folder, words_of(folder, "payments --approve"), "--output")
+    check_refused(folder, words_of(folder, f"payments -o {folder}/x.txt"), "--output")
     run(folder, f"payments -o {folder}/all.csv")
-    with (folder / "all.csv").open(encoding="utf-8-sig", newline="") as stream:
-        decisions = {row["id"]: row["decision"] for row in csv.DictReader(stream)}
-    assert decisions == {
+    assert {row["id"]: row["decision"] for row in read_rows(folder / "all.csv")} == {
         "ann": "approve",
         "bob": "reject",
         "none": "return",
@@ -211,13 +233,9 @@ def test_everybody_is_in_one_list_with_the_ids_of_the_platform(folder):
         "slow": "wait",
         "away": "return",
     }
-    said = run(folder, "forget-ids --yes")
-    assert "1 participant not finished: they may still have to be paid" in said
-    assert "The ids of 6 participants are erased" in said
-    assert "Backups and exported files still have the ids" in said
-    write = f"payments --approve -o {folder}/x.csv"
-    assert "ids of 1 participant were erased" in run(folder, write, status=2)
-    assert not (folder / "x.csv").exists()
+    run(folder, "forget-ids --yes")
+    assert [person.platform_id for person in read_all(folder)[0]] == [None] * 6
+    check_refused(folder, words_of(folder, f"payments --approve -o {folder}/x.csv"), "STUDY")
 
 
 def test_the_list_of_prolific_is_compared_with_ours(folder):
@@ -233,16 +251,10 @@ def test_the_list_of_prolific_is_compared_with_ours(folder):
 6,busy,ACTIVE,x
 """
     (folder / "prolific.csv").write_text(f"\ufeff{listed}", encoding="utf-8")
-    said = run(folder, f"payments --prolific {folder}/prolific.csv")
-    assert said.endswith("""Returned or timed out at Prolific: 1
-    eve
-Submitted at Prolific, but not here: 1
-    gone
-Submitted at Prolific, but not finished here: 1
-    slow
-Here, but not in Prolific's list: 1
-    ann
-"""), said
+    out = run(folder, f"payments --prolific {folder}/prolific.csv")
+    listed = [line.strip() for line in out.splitlines() if line.startswith("    ")]
+    # Returned, missing here, not finished here, and not in the list.
+    assert listed == ["eve", "gone", "slow", "ann"]
     (folder / "other.csv").write_text("id,status\nann,APPROVED\n")
-    said = run(folder, f"payments --prolific {folder}/other.csv", status=2)
-    assert "Participant id" in said
+    words = words_of(folder, f"payments --prolific {folder}/other.csv")
+    assert "--prolific" in run_command(words).err

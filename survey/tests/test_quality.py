@@ -157,7 +157,7 @@ def test_the_chance_of_a_twin_is_that_of_shuffling_the_others(rng):
 N_STUDIES = 60
 
 # As `flags` documents them: careful, at random, one person twice.
-GUIDE = Path(__file__).parents[2] / "survey" / "docs" / "survey.md"
+GUIDE = Path(__file__).parents[2] / "survey" / "docs" / "study.md"
 MEASURED = {
     "fast": (0.000, 0.90, 0.00),
     "repeats": (0.001, 0.42, 0.00),

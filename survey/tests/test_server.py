@@ -9,17 +9,16 @@ from contextlib import ExitStack, contextmanager
 from itertools import count
 from types import SimpleNamespace
 
-import pytest
 import uvicorn
 from sqlalchemy.exc import OperationalError
 
 from asgi_client import begin, open_survey
-from rankshot import RankshotError
 from rankshot.web import server as module
 from rankshot.web.server import open_port, serve
 from rankshot_survey.store.database import Database
 from rankshot_survey.study import ItemImage
 from rankshot_survey.web.pages import MOST_IMAGE_BYTES, load_images
+from refusals import refuses
 from server_process import wait_until
 from small_studies import small_study
 
@@ -184,12 +183,10 @@ def test_an_image_is_served_by_its_digest_with_its_own_kind(tmp_path):
 
 def test_a_file_that_is_not_an_image_or_too_large_is_named(tmp_path):
     path = tmp_path / "fox.png"
-    wrong = "this must be a JPEG, PNG or WebP image of at most 1 MiB"
     for content in (
         b"<svg onload='alert(1)'/>",
         IMAGES["image/png"] + b"\0" * MOST_IMAGE_BYTES,
     ):
         path.write_bytes(content)
-        with pytest.raises(RankshotError, match=wrong) as caught:
+        with refuses("images", str(path)):
             load_images([ItemImage("fox", path, "A fox")])
-        assert str(caught.value).startswith(f"{path}: ")

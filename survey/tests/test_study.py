@@ -1,13 +1,11 @@
 """The definition of a study: reading and writing study.toml."""
 
-import re
 from dataclasses import replace
 from itertools import permutations
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from rankshot.core.errors import RankshotError
 from rankshot_survey.study import (
     ExtraTranslation,
     ItemImage,
@@ -17,6 +15,7 @@ from rankshot_survey.study import (
     Translation,
 )
 from rankshot_survey.study_files import format_study, read_study
+from refusals import refuses
 
 TEXT = '''\
 title = "Which animals are similar?"
@@ -256,61 +255,61 @@ def test_a_question_about_all_items_needs_neither_target_in_the_prompt_nor_unsho
     assert (study.prompt, study.unshown) == ("Which is best?", None)
     assert read(tmp_path, format_study(study)) == study
     gold = '[[gold]]\ntarget = "food"\nitems = ["rye", "sand"]\nfirst = ["rye"]\n'
-    with pytest.raises(RankshotError, match="there are several targets: write it in the place"):
+    with refuses("prompt", "Which is best?"):
         read(tmp_path, text + gold)
 
 
 # ---- What is wrong is named, in one table for all checks
 
 WRONG = [
-    # unknown keys, and keys in the wrong place
-    ('title = "W', 'titel = "W', "unknown key 'titel' (did you mean 'title'?)"),
+    # unknown keys, keys in the wrong place, and what only version 0.3 has
+    ('title = "W', 'titel = "W', "titel", ""),
+    ("[items]\n", "[items]\nrepeats = 1\n", "items.repeats", ""),
+    ("[plan]", '[conditions]\nlook = "Which {target}?"\n[plan]', "conditions", ""),
+    ("repeats = 1", 'rank = "best-worst"', "plan.rank", ""),
     # what is missing
-    ('title = "Which animals are similar?"', "", "title is missing: write one"),
-    ('first = ["dog"]', "", "[[gold]] number 1 (target 'wolf'): a question with a known answer"),
-    ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "belongs under [[gold]]"),
+    ('title = "Which animals are similar?"', "", "title", ""),
+    ('target = "cat"\n', "", "target", "[[questions]] number 1"),
+    ('first = ["dog"]', "", "first", "[[gold]] number 1"),
+    ('["whale", "fox"]', '["whale", "fox"]\nfirst = ["fox"]', "first", "[[questions]] number 2"),
     # types and limits
-    ('title = "Which animals are similar?"', "title = 3", "title is 3: it must be text in quotes"),
-    ("question = 50", "question = 5.5", "[plan] answers_per_question is 5.5: it must be a whole"),
-    ("= 0.3\n", "= 1.5\n", "[quality] repeat_distance is 1.5: it must be less than or equal to 1"),
-    ("[plan]", "[[plan]]", "it must be a table, [plan] with its keys below"),
+    ('title = "Which animals are similar?"', "title = 3", "title", ""),
+    ("question = 50", "question = 5.5", "plan.answers_per_question", ""),
+    ("= 0.3\n", "= 1.5\n", "quality.repeat_distance", ""),
+    ("[plan]", "[[plan]]", "plan", ""),
     # words and texts
-    (
-        "{target}",
-        "it",
-        "prompt is 'What is most like it?': it does not contain {target}, but",
-    ),
-    ('unshown = "after"', "", "[items] unshown is missing: write 'after' if the items that"),
-    ("repeats = 1", "repeats = 2", "[plan] repeats is 2, more than half of the 2 questions"),
-    ("https://app", "http://app", "it must be a URL that begins with https://"),
+    ("{target}", "it", "prompt", ""),
+    ('unshown = "after"', "", "items.unshown", ""),
+    ("repeats = 1", "repeats = 2", "plan.repeats", ""),
+    ("https://app", "http://app", "platform.completion_url", ""),
     # names
-    ('"fox", "whale"]', '"fox", "fox"]', "it has 'fox' more than once"),
-    ('["whale", "fox"]', '["whale", "foxes"]', "items has 'foxes', which is not among [items]"),
-    ('first = ["dog"]', 'first = ["dg"]', "first has 'dg', which is not one of its items (did"),
-    ('target = "wolf"', 'target = "bus"', "items contains the target 'bus' itself"),
+    ('"fox", "whale"]', '"fox", "fox"]', "items.names", ""),
+    ('["whale", "fox"]', '["whale", "foxes"]', "items", "[[questions]] number 2"),
+    ('first = ["dog"]', 'first = ["dg"]', "first", "[[gold]] number 1"),
+    ('target = "wolf"', 'target = "bus"', "items", "[[gold]] number 1"),
     (
         'target = "dolphin"\nitems = ["whale", "fox"]',
         'target = "cat"\nitems = ["fox", "tiger", "leopard"]',
-        "[[questions]] number 2 (target 'cat') shows the same items as [[questions]] number 1",
+        "items",
+        "[[questions]] number 2",
     ),
     # what else participants see
-    ("ids.txt", "nobody.txt", "allowed is 'nobody.txt': it must be a file next to the study"),
-    ('"fox"\nfile', '"fux"\nfile', "which is not an item or a target (did you mean 'fox'?)"),
-    ('["Deutsch", "andere"]', '["Deutsch"]', "has 1 choices, but the study has 2"),
-    ("least = 18", "least = 18\nmost = 9", "least is 18, more than most, which is 9"),
-    ("least = 18", 'accepted = ["18"]', "accepted has '18', which is not one of its choices"),
-    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "hide_names needs [[images]]"),
+    ("ids.txt", "nobody.txt", "access.allowed", ""),
+    ('"fox"\nfile', '"fux"\nfile', "images", ""),
+    ('["Deutsch", "andere"]', '["Deutsch"]', "translations.de.extra.tongue.choices", ""),
+    ("least = 18", "least = 18\nmost = 9", "least", "[[extra]] number 1"),
+    ("least = 18", 'accepted = ["18"]', "accepted", "[[extra]] number 1"),
+    ('unshown = "after"', 'unshown = "after"\nhide_names = true', "items.hide_names", ""),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "message"), WRONG)
-def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
+@pytest.mark.parametrize(("old", "new", "key", "table"), WRONG)
+def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, key, table):
     text = TEXT if old in TEXT else MORE
     assert old in text
     path = write_more(tmp_path, text.replace(old, new))
-    with pytest.raises(RankshotError, match=re.escape(message)) as raised:
+    with refuses(key, where=f"{path}, {table}" if table else str(path)):
         read_study(path)
-    assert str(raised.value).startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize(
@@ -318,21 +317,20 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path, old, new, message):
     [
         ('title = "T"\nprompt = What?\n', 2),
         ('title = "T"\nconsent = """\nnever\nended\n', 4),
-        (b'title = "T"\nprompt = "\xff"\n', 2),
         ("a = " + "[" * 5000, 1),
     ],
 )
 def test_what_is_not_toml_is_named_by_its_line(tmp_path, text, line):
-    with pytest.raises(RankshotError, match=rf"study\.toml:{line}: not "):
+    with refuses("study", where=f"{tmp_path}/study.toml, line {line}"):
         read(tmp_path, text)
 
 
 def test_values_are_checked_like_files_and_named_by_their_fields():
-    with pytest.raises(RankshotError, match="target is ' cat': it begins or ends with a space"):
+    with refuses("target", " cat"):
         Question(" cat", ("fox", "bus"))
-    with pytest.raises(RankshotError, match=r"target is 'c.ud800t'"):
+    with refuses("target"):
         Question("c\ud800t", ("fox", "bus"))
-    with pytest.raises(RankshotError, match=r"\[\[questions\]\] is .* at most 10000 items"):
+    with refuses("questions"):
         replace(STUDY, questions=[Question(f"t{i}", ("fox", "whale")) for i in range(10_001)])
     question = Question("cat", ["tiger", "fox"], ["tiger"])
     assert {question: 1}[Question("cat", ("tiger", "fox"), ("tiger",))] == 1

@@ -23,7 +23,7 @@ NONE = "none of these"
 
 
 def in_python(reference=None, **options):
-    head = rs.ProbabilisticRanking().fit(rankings(), reference)
+    head = rs.WeightedMean().fit(rankings(), reference=reference)
     return rs.SeenAndNew(head, **options).fit(reference)
 
 

@@ -62,15 +62,15 @@ def run_classify(words):
             "--head probabilistic --set posterior=sum --set prior=mallows --set k=3",
             PR(k=3, posterior="sum", prior=rs.Mallows()),
         ),
-        ("--head deterministic", rs.DeterministicRanking(k=10)),
-        ("--head direct", rs.DirectSimilarity()),
-        ("--head conse", rs.ConSE()),
+        ("--head deterministic", rs.zeroshot.paper.DeterministicRanking(k=10)),
+        ("--head direct", rs.zeroshot.paper.DirectSimilarity()),
+        ("--head conse", rs.zeroshot.paper.ConSE()),
     ],
 )
 def test_every_head_answers_as_in_python(folder, options, head):
     semantics = rankings()
     words = f"{CLASSIFY} {options}"
-    if isinstance(head, (rs.DirectSimilarity, rs.ConSE)):
+    if isinstance(head, (rs.zeroshot.paper.DirectSimilarity, rs.zeroshot.paper.ConSE)):
         words = words.replace("rankings.jsonl", "similarity.csv")
         table = rs.read_similarity("similarity.csv")
         semantics = table.select(table.targets, SEEN)
@@ -114,7 +114,7 @@ def test_one_vs_rest(folder, are):
     words = f"{CLASSIFY} --head direct".replace("rankings.jsonl", "similarity.csv")
     _, found = run_classify(f"{words} --score-type {are}")
     table = rs.read_similarity("similarity.csv")
-    head = rs.DirectSimilarity().fit(table.select(table.targets, SEEN))
+    head = rs.zeroshot.paper.DirectSimilarity().fit(table.select(table.targets, SEEN))
     wanted = head.predict_proba(rs.Scores(LOGITS, SEEN, "one-vs-rest"))
     np.testing.assert_allclose(found.proba, wanted, rtol=1e-9)
     assert not np.allclose(wanted, head.predict_proba(LOGITS), rtol=1e-3)
@@ -125,7 +125,9 @@ def test_a_reference_is_what_the_scores_are(folder):
     words += " --reference usual_probabilities.csv"
     done, inferred = run_classify(words)
     assert done.count("the scores are interpreted as probabilities") == 2
-    head = rs.WeightedMean().fit(rankings(), rs.Scores.from_probabilities(softmax(USUAL), SEEN))
+    head = rs.WeightedMean().fit(
+        rankings(), reference=rs.Scores.from_probabilities(softmax(USUAL), SEEN)
+    )
     wanted = head.predict_proba(rs.Scores.from_probabilities(softmax(LOGITS), SEEN))
     np.testing.assert_allclose(inferred.proba, wanted, rtol=1e-9)
     done, as_logits = run_classify(f"{words} --score-type logits")

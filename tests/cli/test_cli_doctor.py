@@ -9,7 +9,6 @@ import pytest
 
 import rankshot as rs
 from command_line import check_refused, run_well, write_scores, write_small_run
-from rankshot.zeroshot.rehearsal import describe_prediction
 
 NAMES = [f"class{i:02}" for i in range(24)]
 NEW = ["new1", "new2", "new3"]
@@ -79,7 +78,7 @@ def test_all_that_can_be_given(folder):
     assert re.search(r"own accuracy on 96 labelled inputs of seen classes: \.\d+ \[", out)
     rehearsal = rs.Rehearsal().fit(*read_seen(folder), rs.read_rankings("rehearsal.jsonl"))
     new = rs.read_rankings("rankings.jsonl", items=NAMES)
-    for line in describe_prediction(rehearsal, new, rehearsal.predict_accuracy(new)):
+    for line in rehearsal.forecast_.describe(new)[1:]:
         assert f"  {line}\n" in out
     assert (
         "seen.csv: 96 inputs, which the model assigns to 24 of the 24 seen classes, 4 each" in out

@@ -64,7 +64,7 @@ def test_examples_and_evidence_count_as_in_python(folder, own, with_evidence):
     words = f"--examples {'own' if own else 'labels'}.csv"
     words += " --evidence evidence.parquet" * with_evidence
     given = {"evidence": MODEL} if with_evidence else {}
-    head = rs.WeightedMean().fit(rankings(), USUAL, examples(), **given)
+    head = rs.WeightedMean().fit(rankings(), reference=USUAL, examples=examples(), **given)
     words = f"{CLASSIFY} --reference usual.csv {words}"
     done = run_well(words.replace("out.csv", "out.parquet"))
     expected = head.predict_proba(MODEL)
@@ -144,7 +144,7 @@ def test_all_classes_need_evidence_of_the_reference(folder):
     words = f"{CLASSIFY} --classes all --evidence evidence.csv --examples labels.csv"
     run_well(words.replace("out.csv", "out.parquet"))
     new = read_predictions("out.parquet")
-    head = rs.WeightedMean().fit(rankings(), None, examples(), MODEL)
+    head = rs.WeightedMean().fit(rankings(), reference=None, examples=examples(), evidence=MODEL)
     np.testing.assert_allclose(new.proba, rs.SeenAndNew(head).fit().predict_proba(MODEL), rtol=1e-9)
 
 

@@ -71,13 +71,15 @@ def test_the_seen_classes_come_from_the_reference_or_a_list_of_names(folder):
     run_well(f"{FIT} --seen seen.txt --reference usual.parquet")
     head = rs.load_head("head.rankshot")
     assert head.items_ == tuple(SEEN)
-    expected = rs.WeightedMean().fit(rankings(), USUAL).predict_proba(LOGITS)
+    expected = rs.WeightedMean().fit(rankings(), reference=USUAL).predict_proba(LOGITS)
     np.testing.assert_allclose(head.predict_proba(LOGITS), expected, rtol=1e-12)
     assert head.provenance_["score_type"] == "logits"
     run_well(f"{FIT} --seen seen.txt")
     assert "score_type" not in rs.load_head("head.rankshot").provenance_
     run_well(f"{FIT} --seen seen.txt --set k=3 --reference usual_pairs.npz")
-    expected = rs.WeightedMean(k=3).fit(rankings(), pairs_of(USUAL)).predict(pairs_of(LOGITS))
+    expected = (
+        rs.WeightedMean(k=3).fit(rankings(), reference=pairs_of(USUAL)).predict(pairs_of(LOGITS))
+    )
     assert rs.load_head("head.rankshot").predict(pairs_of(LOGITS)).tolist() == expected.tolist()
 
 

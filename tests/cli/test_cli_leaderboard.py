@@ -235,7 +235,7 @@ def test_a_plot_is_written(folder, name, begin):
         (
             "leaderboard ballots.jsonl",
             {"ballots.jsonl": '{"ranking": ["a", "b"], "weight": 0}\n'},
-            "ballots.jsonl: there are no rankings",
+            "must have a ranking of positive weight",
         ),
         (f"{BOARD} --level 95", {}, "--level must be positive and below 1, not 95"),
     ],

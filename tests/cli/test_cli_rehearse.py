@@ -12,7 +12,7 @@ import pytest
 import rankshot as rs
 from command_line import check_refused, run_well, write_scores
 from rankshot.cli.rehearse import PREDICTED
-from rankshot.zeroshot import Plan
+from rankshot.zeroshot import Settings
 from rankshot.zeroshot.files.predictions import read_predictions
 
 SEEN = [
@@ -145,9 +145,9 @@ def test_the_classes_of_labelled_inputs_are_ranked(folder):
 
 
 def test_the_settings_are_those_of_the_library(folder, in_python):
-    found = Plan.read("settings.json")
+    found = Settings.read("settings.json")
     assert found.make_head().get_params() == in_python.head_.get_params()
-    assert found.to_json() == in_python.plan_.to_json()
+    assert found.to_json() == in_python.settings_.to_json()
 
 
 @pytest.mark.parametrize("options", ["", "--classes all-or-none"])
@@ -281,7 +281,7 @@ def test_evidence_is_rehearsed_and_then_needed(folder):
         own = labels[:, None] == np.array(classes)
         write_scores(folder / name, 3 * own + rng.normal(size=own.shape), classes, ids)
     out = run_well(f"{WHOLE} --evidence seen_evidence.csv")
-    weight = Plan.read("settings.json").head.evidence_weight
+    weight = Settings.read("settings.json").evidence_weight
     assert f"evidence: weight {weight:.2f} relative to the rankings" in out
     assert "labelled examples: their scores follow the rankings with a slope of" in out
     assert "--evidence EVIDENCE" in out

@@ -20,7 +20,7 @@ from command_line import (
     table_rows,
     write_scores,
 )
-from rankshot.zeroshot import Plan
+from rankshot.zeroshot import Settings
 from rankshot.zeroshot.files.predictions import read_predictions
 
 # -------------------------------------------------------------------- consensus
@@ -221,7 +221,7 @@ def test_a_report_says_what_was_predicted_beforehand_and_where_the_scores_are_fr
     folder, predicted
 ):
     notes = {"predicted mean accuracy of the new classes, with 95% interval": [0.78, 0.6, 0.92]}
-    Plan().write(folder / "settings.json", notes)
+    Settings().write(folder / "settings.json", notes)
     origin = {"model": "net.onnx, on CPU", "preprocessing": "resized to 8 x 8"}
     (folder / "scores.csv.json").write_text(
         json.dumps({"origin": origin, "skipped": {"damaged": 3, "not an image": 1}})

@@ -20,21 +20,21 @@ RANKINGS = rs.Rankings.from_orders(
     raters=["a", "a", "a", None],
 )
 CASES = {
-    "rankings alone": ("--batch no", {"batch": "no"}),
-    "the batch": ("--batch yes", {"batch": "yes"}),
+    "rankings alone": ("--batch no", {"batch": False}),
+    "the batch": ("--batch yes", {"batch": True}),
     "the batch, if possible": ("", {}),
     "seen classes": ("--classes all", {"classes": "all"}),
     "none of these": ("--classes new-or-none", {"none": True}),
     "all or none": (
         "--classes all-or-none --rehearse seen.csv",
-        {"classes": "all", "none": True, "rehearse": None},
+        {"classes": "all", "none": True, "reference": None},
     ),
-    "a reference": ("--rehearse seen.csv --batch no", {"rehearse": None, "batch": "no"}),
+    "a reference": ("--rehearse seen.csv --batch no", {"reference": None, "batch": False}),
     "examples": ("--examples labels.csv", {"examples": None}),
-    "evidence": ("--evidence evidence.csv --batch no", {"evidence": None, "batch": "no"}),
+    "evidence": ("--evidence evidence.csv --batch no", {"evidence": None, "batch": False}),
     "all of these": (
         "--rehearse seen.csv --examples labels.csv --evidence evidence.csv",
-        {"rehearse": None, "examples": None, "evidence": None},
+        {"reference": None, "examples": None, "evidence": None},
     ),
 }
 
@@ -64,9 +64,9 @@ def test_the_command_and_python_agree(place, words, given):
     out = run_well(f"{base} {words}")
     _, scores = next(open_scores("kept/scores").batches(features=True))
     more = dict(given)
-    if "rehearse" in more:
+    if "reference" in more:
         _, usual = next(open_scores("kept/labelled").batches(features=True))
-        more["rehearse"] = usual, np.resize(CLASSES, 12)
+        more["reference"] = usual, np.resize(CLASSES, 12)
     if more.pop("evidence", scores) is None:
         evidence = rs.Scores(place, ["cat", "truck", "tulip"])
         scores = rs.Scores(scores.values, CLASSES, features=scores.features, evidence=evidence)

@@ -104,7 +104,7 @@ def test_labelled_inputs_are_rehearsed(zoo):
     # The model has only 12 classes.
     assert "warning: only 12 classes were held out, so the temperature is uncertain\n" in out
     assert " inputs, which the model assigns to " in out
-    found = rs.recognise("t.csv", list(NEW), model="zoo.skops", rehearse=labelled(), batch="no")
+    found = rs.recognise("t.csv", list(NEW), model="zoo.skops", reference=labelled(), batch=False)
     rows = read_csv("p.csv")
     assert found.ids.tolist() == [row["id"] for row in rows]
     assert found.labels.tolist() == [row["label"] for row in rows]

@@ -38,7 +38,7 @@ EXAMPLE = ExplainedInput(
         probability=0.623,
         against=None,
         items=(("bus", -0.41), ("leopard", 1.27)),
-        sources=(("GloVe", 0.33),),
+        others=(("features", 0.33),),
         alternatives=(("cat", 0.623), ("dog", 0.214), ("ship", 0.071)),
     ),
     truth="dog",

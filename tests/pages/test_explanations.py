@@ -28,13 +28,13 @@ def test_an_explanation_has_eight_bars_and_the_rest():
 
 
 def test_what_contributes_besides_the_rankings_is_a_table_of_its_own():
-    why = replace(WHY, examples=0.7, batch=-0.05, by_rankings=("dog", 0.456))
+    why = replace(WHY, others=(("features", 0.7), ("another model", -0.05)))
     bars = format_contributions(why)[-1]["bars"]
     assert [(bar.name, bar.text) for bar in bars] == [
-        ("labelled examples", "×2.0"),
-        ("other inputs of the batch", "÷1.05"),
+        ("features", "×2.0"),
+        ("another model", "÷1.05"),
     ]
-    assert len(format_contributions(WHY)) == len(format_contributions(why)) - 1
+    assert len(format_contributions(replace(WHY, others=()))) == len(format_contributions(why)) - 1
 
 
 def test_a_bar_that_hides_all_others_is_cut_off_and_marked():

@@ -1,14 +1,18 @@
-"""`recognise`: the steps that it takes are those of the other functions."""
+"""`recognise`: one entrance for scores, models, rankings and names; what it does is `Knowledge`."""
+
+import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import rankshot as rs
-from rankshot.ranking.matrices import restrict_items
-from rankshot.zeroshot.heads.base import only_new
-from rankshot.zeroshot.remarks import EXPECTED
+from rankshot.zeroshot.class_rankings import only_new
+from refusals import refuses
 
 NAMES = [f"s{i:02}" for i in range(24)]
 PLACES = np.arange(24)
@@ -35,76 +39,103 @@ def task(rng):
 
 def test_rankings_alone(task):
     scores, truth, rankings, _ = task
-    found = rs.recognise(scores, rankings, batch="no")
+    found = rs.recognise(scores, rankings, batch=False)
     head = rs.WeightedMean().fit(only_new(rankings))
     np.testing.assert_array_equal(found.labels, head.predict(scores))
     np.testing.assert_allclose(found.proba, head.predict_proba(scores))
-    assert found.predicted is found.rehearsal is None
+    assert found.forecast is None
     assert np.mean(found.labels == truth) > 0.9
-
-
-@pytest.mark.parametrize(
-    ("source", "note"),
-    [
-        (None, "rankings: without the names of sources or raters"),
-        # A person may have written them.
-        ("my own", "rankings: by 'my own'"),
-        (
-            "wordnet-path",
-            f"rankings: by 'wordnet-path', without people or language models: {EXPECTED}",
-        ),
-    ],
-)
-def test_only_tables_are_called_worse_than_a_language_model(source, note):
-    rankings = rs.Rankings.from_orders(
-        [["a"], ["b"]], items=["a", "b"], targets=["x", "y"], sources=source
-    )
-    found = rs.recognise(rs.Scores([[4.0, 0.5]], ["a", "b"]), rankings)
-    assert found.notes[0] == note
+    np.testing.assert_array_equal(found.predict(scores[:5]), found.labels[:5])
 
 
 def test_a_rehearsal_and_a_batch(task):
-    scores, _, rankings, seen = task
-    found = rs.recognise(scores, rankings, rehearse=seen)
-    rehearsal = rs.Rehearsal(n_folds=3).fit(*seen, rankings)
-    head = rehearsal.fit_head(rankings)
-    np.testing.assert_array_equal(found.alone, head.predict(scores))
-    refined = rs.BatchRefinement(head).fit(scores)
-    np.testing.assert_array_equal(found.labels, refined.predict(scores))
-    assert found.predicted == rehearsal.predict_accuracy(rankings)
-    assert any("classified jointly" in note for note in found.notes)
-    assert not any("few for a rehearsal" in note for note in found.notes)
-
-
-def test_inputs_of_other_classes_are_noticed(task, rng):
     scores, truth, rankings, seen = task
-    # The new classes are at 2.5, 9.5 and 16.5.
-    others = make_scores(
-        rng, np.array([5.5, 6, 6.5, 12.5, 13, 13.5, 20, 20.5, 21, 21.5, 22, 22.5]), 5
-    )
-    mixed = rs.Scores(np.concatenate([scores.values, others.values]), NAMES)
-    sentence = "of the inputs seem to be of none of the new classes"
-    found = rs.recognise(mixed, rankings, rehearse=seen)
-    [note] = [note for note in found.notes if sentence in note]
-    assert 0.3 < int(note.split("about ")[1].split("%")[0]) / 100 < 0.7
-    # They do not mislead the others.
-    own = slice(len(truth))
-    assert np.mean(found.labels[own] == truth) >= np.mean(found.alone[own] == truth) - 0.01
-    assert sentence not in " ".join(rs.recognise(scores, rankings, rehearse=seen).notes)
+    found = rs.recognise(scores, rankings, reference=seen)
+    known = rs.Knowledge(rankings, seen, batch=scores)
+    forecast = known.rehearse(n_folds=3)
+    assert found.settings == replace(forecast.settings, batch="auto")
+    assert found.forecast.predicted == forecast.predicted
+    np.testing.assert_array_equal(found.labels, known.fit(found.settings).predict(scores))
+    assert np.mean(found.labels == truth) >= np.mean(found.alone == truth) > 0.9
+    assert rs.recognise(scores, rankings, reference=seen, rehearse=False).forecast is None
+    # Labels are not needed for a reference.
+    alone = rs.recognise(scores, rankings, reference=seen[0], batch=False)
+    head = rs.WeightedMean().fit(only_new(rankings), reference=seen[0])
+    np.testing.assert_array_equal(alone.labels, head.predict(scores))
 
 
 def test_examples_and_none_of_these(task):
     scores, truth, rankings, seen = task
     examples = scores[::10], truth[::10]
-    found = rs.recognise(scores, rankings, examples=examples, none=True)
+    found = rs.recognise(scores, rankings, examples=examples, batch=False)
     head = rs.WeightedMean().fit(only_new(rankings), examples=examples)
-    both = rs.SeenAndNew(head, seen=False).fit()
-    np.testing.assert_allclose(found.proba, both.predict_proba(scores))
-    # Inputs of the new classes are told from those of seen classes.
-    positive, negative = (1 - both.predict_proba(x)[:, 0] for x in (scores, seen[0]))
-    assert np.mean(positive[:, None] > negative) > 0.7
-    together = rs.recognise(scores, rankings, rehearse=seen, classes="all", none=True)
+    np.testing.assert_allclose(found.proba, head.predict_proba(scores))
+    together = rs.recognise(scores, rankings, reference=seen, classes="all", none=True)
     assert {*together.head.classes_} == {*NAMES, "x", "y", "z", "none of these"}
+
+
+def test_all_forms_of_rankings_and_scores_give_one_result(task, tmp_path):
+    scores = task[0]
+    lists = {"x": NAMES[2:9], "y": NAMES[9:15], "z": NAMES[16:22]}
+    rankings = rs.Rankings.from_orders(list(lists.values()), items=NAMES, targets=list(lists))
+    wanted = rs.recognise(scores, rankings, batch=False).proba
+    rs.write_rankings(rankings, tmp_path / "rankings.jsonl")
+    frame = pd.DataFrame(scores.values[:, ::-1], columns=NAMES[::-1])
+    frame.to_csv(tmp_path / "scores.csv", index_label="id")
+    for table in (scores, frame, str(tmp_path / "scores.csv")):
+        for given in (rankings, lists, tmp_path / "rankings.jsonl"):
+            found = rs.recognise(table, given, batch=False)
+            np.testing.assert_allclose(found.proba, wanted, atol=1e-9)
+    found = rs.recognise(scores.values, lists, seen=NAMES, batch=False)
+    np.testing.assert_allclose(found.proba, wanted, atol=1e-9)
+    with refuses("inputs", "ndarray"):
+        rs.recognise(scores.values, lists)
+    by_two = {name: [order, order[::-1]] for name, order in lists.items()}
+    assert rs.recognise(scores, by_two, raters=["p", "q"]).knowledge.rankings.rater_names
+
+
+def test_labels_of_inputs_in_tables_and_by_id(task, tmp_path):
+    scores, truth, rankings, seen = task
+    wanted = rs.recognise(scores, rankings, examples=(scores[:3], truth[:3]), batch=False).proba
+    frame = pd.DataFrame(scores.values[:3], columns=NAMES)
+    frame.insert(0, "label", truth[:3])
+    frame.to_csv(tmp_path / "few.csv", index=False)
+    pd.DataFrame({"id": ["0", "1", "2", "3"], "label": [*truth[:3], None]}).to_csv(
+        tmp_path / "labels.csv", index=False
+    )
+    by_id = dict(zip("012", truth[:3].tolist(), strict=True))
+    for examples in (frame, tmp_path / "few.csv", tmp_path / "labels.csv", by_id):
+        found = rs.recognise(scores, rankings, examples=examples, batch=False)
+        np.testing.assert_allclose(found.proba, wanted, atol=1e-9)
+    with refuses("examples", "nobody"):
+        rs.recognise(scores, rankings, examples={"nobody": "x"})
+    with refuses("examples"):
+        rs.recognise(scores, rankings, examples=scores[:3])
+    with refuses("reference", (3,)):
+        rs.recognise(scores, rankings, reference=(seen[0], truth[:3]))
+
+
+def test_all_pairs_of_options(task):
+    scores, truth, rankings, seen = task
+    options = {
+        "reference": seen,
+        "examples": (scores[::20], truth[::20]),
+        "classes": "all",
+        "none": True,
+        "batch": True,
+        "rehearse": False,
+    }
+    for pair in itertools.combinations(options, 2):
+        given = {name: options[name] for name in pair}
+        parameter = (
+            "batch" if {"batch"} & given.keys() and {"classes", "none"} & given.keys() else ""
+        )
+        parameter = "reference" if {*pair} == {"classes", "none"} else parameter
+        if parameter:
+            with refuses(parameter):
+                rs.recognise(scores, rankings, **given)
+        else:
+            assert len(rs.recognise(scores, rankings, **given).labels) == len(scores)
 
 
 def test_names_are_ranked_by_sources():
@@ -115,86 +146,47 @@ def test_names_are_ranked_by_sources():
         def similarity(self, targets, items):
             return table.select(targets, items)
 
-    assert rs.recognise(scores, ["cat", "truck"]).labels.tolist() == ["cat", "truck"]
-    assert rs.recognise(scores, ["cat", "truck"], source=Opposite()).labels.tolist() == [
-        "truck",
-        "cat",
-    ]
-    with pytest.raises(rs.RankshotError, match="without a model, inputs must be Scores"):
-        rs.recognise("photos/", ["cat", "truck"])
+    for source in (None, "wordnet", ["wordnet:path"]):
+        found = rs.recognise(scores, ["cat", "truck"], source=source)
+        assert found.labels.tolist() == ["cat", "truck"]
+    found = rs.recognise(scores, ["cat", "truck"], source=Opposite())
+    assert found.labels.tolist() == ["truck", "cat"]
+    with refuses("source", "wordnett"):
+        rs.recognise(scores, ["cat"], source="wordnett")
+    with refuses("source"):
+        rs.recognise(scores, {"cat": ["leopard"]}, source="wordnet")
 
 
-def test_rankings_may_be_a_dict_and_scores_a_table():
-    f, names = np.array([[4.0, 0.5, 0.0], [0.0, 0.5, 3.0]]), ["bus", "fox", "leopard"]
-    lists = {"cat": ["leopard", "fox"], "truck": ["bus"]}
-    rankings = rs.Rankings.from_orders(lists.values(), items=names, targets=list(lists))
-    found = rs.recognise(rs.Scores(f, names), lists)
-    np.testing.assert_array_equal(found.labels, ["truck", "cat"])
-    with_seen = rs.recognise(rs.Scores(f, names), lists | {"fox": ["leopard"]})
-    assert any("rankings of 'fox' are left out" in note for note in with_seen.notes)
-    assert not any("left out" in note for note in found.notes)
-    turned = {"cat": ["bus"], "truck": ["leopard", "fox"]}
-    assert rs.recognise(rs.Scores(f, names), turned).labels.tolist() == ["cat", "truck"]
-    frame = pd.DataFrame(f[:, ::-1], columns=names[::-1])
-    for table in (f, frame):
-        np.testing.assert_array_equal(rs.recognise(table, rankings).proba, found.proba)
-    with pytest.raises(rs.RankshotError, match=r"must be Scores, as in .* not DataFrame"):
-        rs.recognise(frame, lists)
-
-
-def test_a_class_that_no_source_knows_is_an_error():
+def test_an_unknown_name_does_not_stop_the_others(tmp_path):
     scores = rs.Scores([[4.0, 0.5], [0.5, 4.0]], ["bus", "leopard"])
-    with pytest.raises(rs.RankshotError, match=r"no source knows 'caat'; 'caat' may be 'cat'\."):
-        rs.recognise(scores, ["caat", "truck"])
-    found = rs.recognise(scores, ["caat", "truck"], examples=(scores[1:], ["caat"]))
-    assert found.head.classes_.tolist() == ["caat", "truck"]
+    (tmp_path / "new.txt").write_text("cat\ntruck\nzzyzx\n")
+    found = rs.recognise(scores, tmp_path / "new.txt")
+    assert found.labels.tolist() == ["truck", "cat"]
+    assert any("'zzyzx'" in note for note in found.notes)
+    with refuses("new", "caat"):
+        rs.recognise(scores, ["caat", "zzyzx"])
+    with refuses("new", "nowhere.jsonl"):
+        rs.recognise(scores, "nowhere.jsonl")
 
 
-def test_most_seen_classes_are_left_in_a_rehearsal(rng):
-    """Of 12 classes, two groups of six were held out, and half of the network was missing."""
-    names = NAMES[:12]
-    scores = make_scores(rng, PLACES[:12], 10).select(names)
-    rankings = rs.Rankings.concatenate([rank([2.5, 9.5], ["x", "y"]), rank(PLACES, NAMES)])
-    rankings = rankings[np.isin(rankings.targets, ["x", "y", *names])]
-    rankings = restrict_items(rankings, names)
-    found = rs.recognise(scores, rankings, rehearse=(scores, np.repeat(names, 10)))
-    assert [len(classes) for classes, _ in found.rehearsal.trials_[0].correlations] == [4] * 3
+def test_a_budget_needs_a_reference_and_both_kinds_of_classes(task):
+    scores, _, rankings, seen = task
+    with refuses("seen_loss", 0.02):
+        rs.recognise(scores, rankings, classes="all", seen_loss=0.02)
+    with refuses("seen_loss", 0.02):
+        rs.recognise(scores, rankings, reference=seen, seen_loss=0.02)
 
 
-def test_what_cannot_be_told_apart_is_noted():
-    names = ["bus", "fox", "leopard"]
-    lists = {"cat": ["leopard", "fox"], "kitten": ["leopard", "fox"], "truck": ["bus"]}
-    scores = rs.Scores([[0.0, 0.5, 3.0], [0.1, 0.1, 0.1], [4.0, 0.0, 1.0]], names)
-    found = rs.recognise(scores, lists)
-    notes = "\n".join(found.notes)
-    assert "warning: the rankings of 'cat', 'kitten' are the same in all places" in notes
-    assert "warning: 1 of 3 inputs have the same score for all seen classes" in notes
-    # The rule for ties is that of the head.
-    np.testing.assert_array_equal(found.labels, found.head.predict(scores))
-    lists["kitten"] = ["fox"]
-    assert not any("warning" in note for note in rs.recognise(scores[[0, 2]], lists).notes)
-
-
-def test_labels_are_those_of_the_head_where_classes_tie(rng):
-    """Probabilities that differ by rounding only are equal: the same lists in another order."""
-    names = [f"s{i}" for i in range(6)]
-    lists = [rng.permutation(names)[:4].tolist() for _ in range(12)]
-    targets = [f"a{i // 3}" for i in range(12)] + [f"b{i // 3}" for i in reversed(range(12))]
-    rankings = rs.Rankings.from_orders(lists + lists[::-1], items=names, targets=targets)
-    scores = rs.Scores(rng.normal(size=(500, 6)), names)
-    found = rs.recognise(scores, rankings, batch="no")
-    np.testing.assert_array_equal(found.labels, found.head.predict(scores))
-    assert (found.labels != found.head.classes_[found.proba.argmax(axis=1)]).any()
-
-
-def test_examples_are_compared_by_the_features_of_the_model(rng):
-    """Unless this is not wanted."""
-    X, y = rng.normal(size=(60, 5)), np.arange(60) % 3
-    model = LogisticRegression().fit(X + 2 * np.eye(3, 5)[y], np.array(["a", "b", "c"])[y])
-    lists = {"p": ["a"], "q": ["b", "c"]}
-    inputs, examples = X[:20], (X[20:24], ["p", "q", "p", "q"])
-    found = rs.recognise(inputs, lists, model=model, examples=examples)
-    assert found.head.n_features_ == 5
-    plain = rs.recognise(inputs, lists, model=model, examples=examples, features=False)
-    assert plain.head.n_features_ == 0
-    assert any("compared by their scores; " in note for note in plain.notes)
+def test_a_scikit_learn_pipeline_and_texts():
+    texts = ["a song", "one more song", "ring the bell", "the bell rings"]
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
+    model.fit(texts, ["music", "music", "alarm", "alarm"])
+    new = {"volume": ["music"], "timer": ["alarm"]}
+    found = rs.recognise(["a loud song", "a bell"], new, model=model)
+    assert found.labels.tolist() == ["volume", "timer"]
+    assert found.inputs.values == ["a loud song", "a bell"]
+    assert found.predict(["song"]).tolist() == ["volume"]
+    frame = found.to_frame()
+    assert frame["id"].tolist() == ["0", "1"]
+    assert frame["P(volume)"].tolist() == pytest.approx(found.proba[:, 1])
+    assert "<td>volume</td>" in found._repr_html_()

@@ -21,7 +21,7 @@ def task():
 def test_the_rows_are_accuracies_on_the_tested_inputs(task):
     found = measure_draw(task, {}, 0)
     rows = draw_inputs(task.labels, 0).tested
-    head = rs.WeightedMean().fit(task.rankings["panel"], task.reference)
+    head = rs.WeightedMean().fit(task.rankings["panel"], reference=task.reference)
     correct = head.predict(task.scores[rows]) == task.labels[rows]
     by_class = [correct[task.labels[rows] == name].mean() for name in np.unique(task.labels)]
     assert found["rankshot"] == pytest.approx(np.mean(by_class))

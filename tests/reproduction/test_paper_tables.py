@@ -112,8 +112,8 @@ def expected_heads(sources, panel):
     merged = rs.Rankings.concatenate([table.to_rankings(10) for table in tables])
     heads = {}
     for name, table in (sources | means).items():
-        heads[DS, name] = rs.DirectSimilarity().fit(table.rescale())
-        heads[DR, name] = rs.DeterministicRanking(k=4).fit(table.to_rankings(10))
+        heads[DS, name] = rs.zeroshot.paper.DirectSimilarity().fit(table.rescale())
+        heads[DR, name] = rs.zeroshot.paper.DeterministicRanking(k=4).fit(table.to_rankings(10))
     paper = {"k": 4, "decay": 0, "posterior": "consensus"}
     for name, table in sources.items():
         heads[PR, name] = rs.ProbabilisticRanking(**paper).fit(table.to_rankings(10))

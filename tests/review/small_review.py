@@ -16,7 +16,6 @@ from rankshot.review.learning import Learner
 from rankshot.review.results import Results
 from rankshot.review.session import Review
 from rankshot.web.server import open_port
-from rankshot.zeroshot import Plan
 
 TOKEN = "a token of the tests, long enough"
 
@@ -43,7 +42,7 @@ def make_ids(n):
 @contextmanager
 def open_review(folder, n=40, given=None, rankings=RANKINGS, ids=None):
     """Yield a review whose journal is in a folder; another one continues it."""
-    learner = Learner(make_scores(n)[0], Plan(), rankings)
+    learner = Learner(rs.Knowledge(rankings, batch=make_scores(n)[0]))
     with (
         closing(Journal(folder / "review.jsonl")) as journal,
         closing(Review(learner, ids or make_ids(n), journal, given)) as found,

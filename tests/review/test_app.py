@@ -232,5 +232,8 @@ def test_files_to_take_away(served, tmp_path):
     low, high = confidence_sequence(Checked(1, 1, 37))
     interval = f"95% interval <strong>{100 * low:.1f}–{100 * high:.1f}%</strong>"
     assert interval in served.client.get("/files/report.html").text
-    explained = served.client.read("/api/explanation/10")["text"]
-    assert any(name in explained for name in SEEN)
+    explained = served.client.read("/api/explanation/10")
+    assert explained["target"] == served.review.predicted.labels[10]
+    bars = [bar for table in explained["tables"] for bar in table["bars"]]
+    assert any(bar["name"] in SEEN for bar in bars)
+    assert max(abs(bar["length"]) for bar in bars) == 1

@@ -5,10 +5,10 @@ import pytest
 from PIL import Image
 from small_review import RANKINGS, make_scores, serve_review
 
+import rankshot as rs
 from axe import check, load_axe
 from chromium import launch_chromium
 from rankshot.review.learning import Learner
-from rankshot.zeroshot import Plan
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ def served(tmp_path):
     images.mkdir()
     for i, name in enumerate(ids):
         Image.new("RGB", (64, 48), COLOURS[i % 3]).save(images / name)
-    learner = Learner(make_scores(130)[0], Plan(), RANKINGS)
+    learner = Learner(rs.Knowledge(RANKINGS, batch=make_scores(130)[0]))
     with serve_review(tmp_path, learner, ids, images, path="/teams/one/") as found:
         yield found
 
@@ -73,9 +73,9 @@ def wait_for_label(page, row, text):
 
 def test_keys_alone(open_page, served):
     page, review = open_page(), served.review
-    while focused(page) < 0:
-        page.keyboard.press("Tab")
+    # They work from the first second.
     rows = [focused(page)]
+    assert rows[0] >= 0
     predicted = review.predicted.labels
     for key in ("Enter", "3", "x"):
         page.keyboard.press(key)
@@ -177,6 +177,30 @@ def test_hostile_names_are_text(open_page, served):
     assert page.locator(".card .id img").count() == 0
 
 
+def test_without_an_input_nothing_can_be_decided(open_page):
+    page = open_page()
+    page.get_by_role("searchbox", name="Id or text").fill("no such input")
+    page.get_by_text("No matches").wait_for()
+    for name in ("Correct", "None of these"):
+        assert page.get_by_role("button", name=name, exact=True).is_disabled()
+    page.get_by_role("button", name="Clear filters").click()
+    page.get_by_text("130 inputs").wait_for()
+    assert page.get_by_role("button", name="Correct", exact=True).is_enabled()
+
+
+def test_groups_follow_each_other_and_boxes_cover_no_image(open_page):
+    page = open_page()
+    boxes = page.evaluate("""() => [...document.querySelectorAll('.card')].map((card) => {
+        const [image, tick] = ['img', '.tick'].map((each) => card.querySelector(each)
+            .getBoundingClientRect());
+        return [card.getBoundingClientRect().top, tick.bottom <= image.top];
+    })""")
+    tops = [top for top, _ in boxes]
+    per_line = max(map(tops.count, tops))
+    assert all(tops.count(top) == per_line for top in {*tops[:-per_line]})
+    assert all(is_above for _, is_above in boxes)
+
+
 def test_an_audit(open_page, served):
     page = open_page()
     page.get_by_role("button", name="Random audit").click()
@@ -228,6 +252,8 @@ def test_accessibility(open_page, served):
     page.locator(".card").nth(1).click()
     page.keyboard.press(" ")
     page.keyboard.press("?")
-    page.locator("#why pre", has_text="rankings").wait_for()
+    page.locator("#reasons caption", has_text="rankings").first.wait_for()
+    widths = "bars => Math.max(...bars.map(bar => bar.offsetWidth))"
+    assert page.locator("#reasons .bar").evaluate_all(widths) > 20
     page.get_by_text("Keys", exact=True).click()
     check(page)

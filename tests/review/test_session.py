@@ -18,7 +18,7 @@ NONE = "none of these"
 
 
 def test_the_first_predictions_are_those_of_the_head(review):
-    head = rs.WeightedMean().fit(review.learner.rankings)
+    head = rs.WeightedMean().fit(review.learner.known.rankings)
     assert review.predicted.labels.tolist() == head.predict(review.learner.scores).tolist()
     assert review.labels == {}
 
@@ -29,7 +29,7 @@ def test_labels_are_learned_and_found_again(review, tmp_path):
     assert review.learn()
     assert not review.learn()
     examples = (review.learner.scores[list(range(9))], TRUTH[:9])
-    head = rs.WeightedMean().fit(review.learner.rankings, examples=examples)
+    head = rs.WeightedMean().fit(review.learner.known.rankings, examples=examples)
     assert review.predicted.labels.tolist() == head.predict(review.learner.scores).tolist()
     changed = np.flatnonzero(before.labels != review.predicted.labels)
     assert review.changes.n == len(changed[changed > 9])
@@ -81,20 +81,23 @@ def test_known_labels_count_and_can_be_changed(tmp_path):
     given = {"x3": "cat", "x4": "dog"}
     with open_review(tmp_path, given=given) as first:
         assert first.labels == {3: "cat", 4: "dog"}
-        assert first.predicted.head.examples_ is not None
+        proba = first.predicted.proba
         first.set_labels({3: "dog"})
     with open_review(tmp_path, given=given) as again:
         assert again.labels == {3: "dog", 4: "dog"}
+    (tmp_path / "review.jsonl").unlink()
+    with open_review(tmp_path) as without:
+        assert (without.predicted.proba != proba).any()
 
 
 def test_labels_of_one_class_do_not_change_the_others(review):
-    before = review.predicted.labels.tolist()
+    before = review.predicted
     review.set_labels(dict.fromkeys(range(0, 12, 3), "cat"))
     review.learn()
-    assert review.predicted.labels.tolist() == before
+    assert review.predicted.labels.tolist() == before.labels.tolist()
     review.set_labels({1: "dog"})
     review.learn()
-    assert review.predicted.head.examples_ is not None
+    assert (review.predicted.proba != before.proba).any()
 
 
 def test_labels_of_inputs_that_are_gone_are_kept(tmp_path):

@@ -172,7 +172,7 @@ def people_who_answer(people=SIX_PEOPLE):
     clock = count(1_800_000_000, 7).__next__
 
     def participate(study, database):
-        return participation(study, database, clock, ticks=clock)
+        return participation(study, database, clock)
 
     with (
         patch.object(app_module, "Participation", participate),

@@ -28,7 +28,7 @@ PAGES = [page for page in find_pages() if read_fences(page)]
 SHELL = {"bash", "console", "sh"}
 BOXES = str.maketrans("", "", "┏┳┓┃┡╇┩│└┴┘━─╈╞╡├┼┤")
 PEOPLE = {
-    "survey/docs/run_a_survey.md": [
+    "survey/README.md": [
         {"breakfast": morning.split(), "dinner": evening.split()}
         for morning, evening in (
             ("coffee tea juice water beer", "beer water juice tea coffee"),

@@ -24,13 +24,13 @@ RANKING_HEADS = {
     "sum": PR(k=2, posterior="sum"),
     "sum-mallows": PR(k=3, posterior="sum", prior=rs.Mallows()),
     "weighted": rs.WeightedMean(),
-    "deterministic": rs.DeterministicRanking(k=3),
+    "deterministic": rs.zeroshot.paper.DeterministicRanking(k=3),
 }
 SIMILARITY_HEADS = {
-    "direct": rs.DirectSimilarity(
+    "direct": rs.zeroshot.paper.DirectSimilarity(
         n_similar=3, class_prior={"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.15, "e": 0.25}
     ),
-    "conse": rs.ConSE(n_classes=3),
+    "conse": rs.zeroshot.paper.ConSE(n_classes=3),
 }
 HEADS = RANKING_HEADS | SIMILARITY_HEADS
 ONE_A_CLASS = {"default", *SIMILARITY_HEADS}

@@ -5,7 +5,6 @@ from math import comb
 
 import numpy as np
 import pytest
-from exact import by_pair
 from head_cases import ITEMS, RANKINGS, TARGETS, fitted, permuted, random_scores
 from scipy.linalg import sqrtm
 from scipy.special import digamma, log_softmax, softmax
@@ -13,8 +12,9 @@ from scipy.stats import dirichlet_multinomial, multivariate_normal, zscore
 from sklearn.covariance import OAS
 
 import rankshot as rs
-from rankshot.zeroshot.heads import batch_refinement
-from rankshot.zeroshot.heads.batch_refinement import (
+from exact import by_pair
+from rankshot.zeroshot import batch_refinement
+from rankshot.zeroshot.batch_refinement import (
     BatchRefinement,
     balance,
     calibrating_temperature,
@@ -88,7 +88,7 @@ def one_round(x, share, said, within, class_prior, concentration):
 @each_prior
 def test_rounds_are_those_written_out(rng, kind, class_prior):
     head, scores = fitted("mean"), batch(rng, kind)
-    said = head.predict_log_proba(scores)
+    said = head.log_proba(scores)
     found = BatchRefinement(head, class_prior=class_prior, temperature=1)
     found.items_, found.classes_ = head.items_, head.classes_
     points, known = found._standardize(scores), found._standardize_examples(None)
@@ -127,7 +127,7 @@ def test_probabilities_are_near_the_sum_over_all_assignments(rng, monkeypatch):
     head = rs.ProbabilisticRanking(k=1).fit(lists)
     refined = BatchRefinement(head, class_prior="estimated", temperature=1).fit(values)
     level = values - values.mean(axis=1, keepdims=True)
-    said, log_joint, member = head.predict_log_proba(values), [], []
+    said, log_joint, member = head.log_proba(values), [], []
     mixture = refined._refine(
         refined._in_components(rs.Scores(values, head.items_)),
         *(said, np.zeros((0, 3)), np.zeros((0, 2))),
@@ -169,7 +169,7 @@ def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
     head, scores, new = fitted("mean"), batch(rng, kind), batch(rng, kind, n=7)
     found = BatchRefinement(head, class_prior=class_prior).fit(scores)
     known = found._standardize_examples(None)
-    points, said = found._in_components(scores), head.predict_log_proba(scores)
+    points, said = found._in_components(scores), head.log_proba(scores)
     start = None
     if class_prior == "equal":
         start = found._refine(points, said, *known, prior="balanced").log_share
@@ -179,15 +179,15 @@ def test_new_inputs_are_measured_as_the_batch_was(rng, kind, class_prior):
     x = x @ found._components @ mixture.axes
     joint = (
         np.array([multivariate_normal.logpdf(x, mean) / 2 for mean in mixture.means]).T
-        + head.predict_log_proba(new)
+        + head.log_proba(new)
         + mixture.offsets
         + (mixture.means**2).sum(axis=1) / 4
     )
-    log_proba = found.predict_log_proba(new)
+    log_proba = found.log_proba(new)
     expected = log_softmax(joint / found.calibration_temperature_, axis=1)
     np.testing.assert_allclose(log_proba, expected, atol=1e-9)
     # Each is predicted alone: only the batch that was fitted counts.
-    np.testing.assert_allclose(found.predict_log_proba(new[3:4]), log_proba[3:4], atol=1e-12)
+    np.testing.assert_allclose(found.log_proba(new[3:4]), log_proba[3:4], atol=1e-12)
 
 
 def test_equal_and_estimated_frequencies_are_weighed_by_the_variety(rng):
@@ -197,16 +197,16 @@ def test_equal_and_estimated_frequencies_are_weighed_by_the_variety(rng):
         for prior in ("auto", "equal", "estimated")
     )
     assert (equal.equality_, estimated.equality_) == (1, 0)
-    data = found._in_components(scores), head.predict_log_proba(scores)
+    data = found._in_components(scores), head.log_proba(scores)
     same = found._refine(*data, *found._standardize_examples(None), prior="equal")
     share = np.exp(same.log_share).mean(axis=0)
     weight = (1 / (4 * np.sum(share**2))) ** 6
     assert 0.1 < weight < 0.9
     assert found.equality_ == pytest.approx(weight)
-    tables = (each.predict_log_proba(scores) for each in (equal, estimated))
+    tables = (each.log_proba(scores) for each in (equal, estimated))
     mean = sum(w * table for w, table in zip((weight, 1 - weight), tables, strict=True))
     expected = log_softmax(mean, axis=1)
-    np.testing.assert_allclose(found.predict_log_proba(scores), expected, atol=1e-9)
+    np.testing.assert_allclose(found.log_proba(scores), expected, atol=1e-9)
 
 
 # ------------------------------------------------------------------ what it is good for
@@ -253,8 +253,8 @@ def test_a_batch_of_fewer_than_two_inputs_per_class(rng, n):
     with pytest.warns(UserWarning, match=message):
         kept = BatchRefinement(head).fit(batch(rng, n=n))
     assert kept.fell_back_
-    expected = head.predict_log_proba(new)
-    np.testing.assert_allclose(kept.predict_log_proba(new), expected, atol=1e-12)
+    expected = head.log_proba(new)
+    np.testing.assert_allclose(kept.log_proba(new), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("sizes", [[100, 100, 0, 0], [120, 50, 20, 10]])
@@ -301,18 +301,18 @@ def learn(rng, head, sizes, n):
 def test_with_examples_the_rankings_are_added_once_more(rng, tmp_path, head):
     plain = getattr(rs, head)(k=1).fit(clusters(rng, [1] * 4)[0].rankings_)
     scores, _, _, examples, before, after = learn(rng, plain, [30, 20, 20, 30], 12)
-    tables = [each.predict_log_proba(scores) for each in (before, after)]
+    tables = [each.log_proba(scores) for each in (before, after)]
     expected = log_softmax(tables[1] + tables[0] / 2, axis=1)
-    found = after._add_rankings(0.5).predict_log_proba(scores)
+    found = after._add_rankings(0.5).log_proba(scores)
     np.testing.assert_allclose(found, expected, atol=1e-9)
     assert before._add_rankings(0.5) is before
-    np.testing.assert_allclose(after.predict_log_proba(scores), tables[1])
+    np.testing.assert_allclose(after.log_proba(scores), tables[1])
     refined = BatchRefinement(after).fit(scores, examples)
-    np.testing.assert_allclose(refined._base.predict_log_proba(scores), expected, atol=1e-9)
+    np.testing.assert_allclose(refined._base.log_proba(scores), expected, atol=1e-9)
     assert BatchRefinement(after).fit(scores)._base is after
     refined.save(tmp_path / "refined.rankshot")
-    found = rs.load_head(tmp_path / "refined.rankshot").predict_log_proba(scores)
-    np.testing.assert_allclose(found, refined.predict_log_proba(scores), atol=1e-9)
+    found = rs.load_head(tmp_path / "refined.rankshot").log_proba(scores)
+    np.testing.assert_allclose(found, refined.log_proba(scores), atol=1e-9)
 
 
 def test_all_examples_count_where_a_class_has_no_ranking(rng):
@@ -422,9 +422,9 @@ def test_another_order_of_items_and_targets_permutes_the_answers(rng, kind, clas
     mixed = rs.Scores(permuted(scores.values, order, kind), other.items_, kind)
     after = BatchRefinement(other, class_prior=class_prior).fit(mixed)
     column = [after.classes_.tolist().index(rename[z]) for z in TARGETS]
-    expected = before.predict_log_proba(scores)
+    expected = before.log_proba(scores)
     for asked in (mixed, scores):
-        found = after.predict_log_proba(asked)[:, column]
+        found = after.log_proba(asked)[:, column]
         np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
@@ -435,7 +435,7 @@ class Sure(rs.ProbabilisticRanking):
     """Rules out the second target for every input."""
 
     def predict_log_proba(self, scores, candidates=None):
-        found = super().predict_log_proba(scores, candidates).copy()
+        found = super().log_proba(scores, candidates).copy()
         found[:, 1] = -np.inf
         return found
 
@@ -479,7 +479,7 @@ def test_an_explanation_says_what_the_batch_adds(rng):
     assert why.target == refined.predict(scores)[row]
     assert why.by_rankings[0] == head.predict(scores)[row]
     assert refined.temperature_ > 1
-    sums = refined.predict_log_proba(scores[[row]])[0]
+    sums = refined.log_proba(scores[[row]])[0]
     z = list(refined.classes_).index(why.target)
     total = sum(c for _, c in why.items) + why.batch
     assert total == pytest.approx(sums[z] - sums.mean())

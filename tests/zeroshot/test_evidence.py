@@ -79,10 +79,10 @@ def test_a_head_with_evidence_is_the_sum_of_both(problem):
     alone = rs.WeightedMean().fit(rankings)
     e = scores.evidence.select(CLASSES).values
     e = e - e.mean(axis=1, keepdims=True)
-    expected = log_softmax(alone.predict_log_proba(scores) + 0.7 * e / e.std(), axis=1)
-    np.testing.assert_allclose(head.predict_log_proba(scores), expected, atol=1e-9)
+    expected = log_softmax(alone.log_proba(scores) + 0.7 * e / e.std(), axis=1)
+    np.testing.assert_allclose(head.log_proba(scores), expected, atol=1e-9)
     # A single input gets the same answer as in the batch.
-    np.testing.assert_allclose(head.predict_log_proba(scores[7:8]), expected[7:8], atol=1e-9)
+    np.testing.assert_allclose(head.log_proba(scores[7:8]), expected[7:8], atol=1e-9)
     both = rs.WeightedMean().fit(rankings, evidence=scores)
     right = [np.mean(h == truth) for h in (both.predict(scores), alone.predict(scores))]
     assert right[0] > max(right[1], np.mean(np.array(CLASSES)[e.argmax(axis=1)] == truth))
@@ -95,20 +95,18 @@ def test_what_is_added_to_a_row_and_the_scale_do_not_matter(problem):
     moved = rs.Scores(30 * e.values + np.arange(160.0)[:, None], e.items)
     other = replace(scores, evidence=moved)
     again = rs.WeightedMean().fit(rankings, evidence=other)
-    np.testing.assert_allclose(
-        again.predict_log_proba(other), head.predict_log_proba(scores), atol=1e-9
-    )
+    np.testing.assert_allclose(again.log_proba(other), head.log_proba(scores), atol=1e-9)
 
 
 def test_files_and_heads_around_it_have_the_evidence(problem, tmp_path):
     rankings, scores, truth = problem
     head = rs.WeightedMean().fit(rankings, examples=(scores[::20], truth[::20]), evidence=scores)
-    expected = head.predict_log_proba(scores)
+    expected = head.log_proba(scores)
     head.save(tmp_path / "head.rankshot")
     loaded = rs.load_head(tmp_path / "head.rankshot")
-    np.testing.assert_array_equal(loaded.predict_log_proba(scores), expected)
+    np.testing.assert_array_equal(loaded.log_proba(scores), expected)
     both = rs.SeenAndNew(head).fit()
-    new = both.predict_log_proba(scores)[:, ~both.seen_]
+    new = both.log_proba(scores)[:, ~both.seen_]
     np.testing.assert_allclose(log_softmax(new, axis=1), expected, atol=1e-9)
     with pytest.raises(RankshotError, match="these inputs have none"):
         both.predict(replace(scores, evidence=None))

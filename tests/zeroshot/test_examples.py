@@ -32,7 +32,7 @@ from rankshot.zeroshot.examples import (
 )
 from rankshot.zeroshot.remarks import describe_fit
 
-HEADS = [rs.WeightedMean, rs.ProbabilisticRanking, rs.DeterministicRanking]
+HEADS = [rs.WeightedMean, rs.ProbabilisticRanking, rs.zeroshot.paper.DeterministicRanking]
 
 
 # ------------------------------------------------------------------ the means of the classes
@@ -414,21 +414,19 @@ def test_any_head_learns_from_examples(problem, kind, with_features):
     assert head.examples_.n_examples == len(rows)
     assert head.n_features_ == (20 if with_features else 0)
     # What is added does not depend on the other inputs.
-    np.testing.assert_allclose(
-        head.predict_log_proba(given[7:8]), head.predict_log_proba(given)[7:8], atol=1e-9
-    )
+    np.testing.assert_allclose(head.log_proba(given[7:8]), head.log_proba(given)[7:8], atol=1e-9)
     if kind is not rs.WeightedMean:
         added = head._added
         f = plain.values - plain.values.mean(axis=1, keepdims=True)
         f /= f.std(axis=1, keepdims=True)
-        total = added.head_weight * alone.predict_log_proba(plain)
+        total = added.head_weight * alone.log_proba(plain)
         total += f @ added.slopes + added.offsets
         if with_features:
             phi = scores.features - added.feature_center
             phi /= np.linalg.norm(phi, axis=1, keepdims=True)
             total += phi @ added.feature_slopes
         expected = log_softmax(total, axis=1)
-        np.testing.assert_allclose(head.predict_log_proba(given), expected, atol=1e-9)
+        np.testing.assert_allclose(head.log_proba(given), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", HEADS)
@@ -440,7 +438,7 @@ def test_files_and_explanations_have_the_examples(problem, kind, tmp_path):
         again = rs.load_head(tmp_path / "head.rankshot")
         np.testing.assert_array_equal(again.predict_proba(given), head.predict_proba(given))
         assert again.examples_ == head.examples_
-    if kind is rs.DeterministicRanking:
+    if kind is rs.zeroshot.paper.DeterministicRanking:
         return
     why = rs.explain(head, scores[:3], against="a")
     total = head.decision_function(scores[:3]) / head.temperature_

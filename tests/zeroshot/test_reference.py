@@ -21,7 +21,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def fitted(name, reference=None, rankings=VOTES):
-    return clone(HEADS[name]).fit(rankings, reference)
+    return clone(HEADS[name]).fit(rankings, reference=reference)
 
 
 # ------------------------------------------------------------------ the numbers
@@ -39,8 +39,8 @@ def test_it_is_standardised_scores_and_then_standardised_targets(rng, name, kind
     standard = (of_new - of_usual.mean(axis=0)) / of_usual.std(axis=0)
     expected = log_softmax(standard / 0.25, axis=1)
     head = fitted(name, usual)
-    np.testing.assert_allclose(head.predict_log_proba(new), expected, rtol=1e-9, atol=1e-11)
-    assert not np.allclose(expected, plain.predict_log_proba(new), atol=0.1)
+    np.testing.assert_allclose(head.log_proba(new), expected, rtol=1e-9, atol=1e-11)
+    assert not np.allclose(expected, plain.log_proba(new), atol=0.1)
     # For the reference itself every target is usual.
     own = head.decision_function(usual)
     np.testing.assert_allclose(own.mean(axis=0), 0, atol=1e-12)
@@ -69,7 +69,7 @@ def test_a_column_that_never_changes_is_only_moved(rng, n, constant, dtype):
         rtol=1e-5,
         atol=1e-5 * (1 + constant**2),
     )
-    assert np.abs(head.predict_log_proba(new)).max() < 100
+    assert np.abs(head.log_proba(new)).max() < 100
 
 
 def test_a_target_that_never_changes_is_only_moved(rng):
@@ -143,7 +143,7 @@ def test_parts_of_sources_average_to_the_standardised_log_posterior(rng, kind):
     "fit",
     [
         lambda reference: PR().fit(VOTES, reference),
-        lambda reference: rs.WeightedMean().fit(VOTES, reference),
+        lambda reference: rs.WeightedMean().fit(VOTES, reference=reference),
         lambda reference: rs.SeenAndNew(rs.WeightedMean().fit(VOTES)).fit(reference),
     ],
 )
@@ -152,5 +152,5 @@ def test_a_reference_may_be_a_tensor(rng, fit):
     torch = pytest.importorskip("torch")
     usual, new = (scores(rng, "multiclass", n, dtype=np.float32) for n in (60, 5))
     tensor = like(usual, torch.tensor(usual.values, requires_grad=True))
-    expected, found = (fit(reference).predict_log_proba(new) for reference in (usual, tensor))
+    expected, found = (fit(reference).log_proba(new) for reference in (usual, tensor))
     np.testing.assert_array_equal(found, expected)

@@ -4,9 +4,9 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from exact import by_pair
 
 import rankshot as rs
+from exact import by_pair
 from rankshot import RankshotError
 from rankshot.zeroshot.scores import LEAST_PROBABILITY, as_scores
 

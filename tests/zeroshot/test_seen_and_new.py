@@ -8,8 +8,8 @@ from scipy.special import log_softmax, softmax
 from test_weighted_mean import by_class, rows_of
 
 import rankshot as rs
-from rankshot.zeroshot.heads.seen_and_new import DEFAULT_GATE
 from rankshot.zeroshot.scores import KINDS
+from rankshot.zeroshot.seen_and_new import DEFAULT_GATE
 
 GATE = rs.zeroshot.Gate(new=(0.7, -1.3, 0.4), none=(0.2, -0.9, -0.1))
 each_kind = pytest.mark.parametrize("kind", KINDS)
@@ -19,7 +19,7 @@ def both(head="weighted", reference=None, labels=None, **options):
     """A fitted `SeenAndNew`; the head inside has the same reference, if it is a weighted mean."""
     if isinstance(head, str):
         takes = reference is not None and head == "weighted"
-        head = rs.WeightedMean().fit(RANKINGS, reference) if takes else fitted(head)
+        head = rs.WeightedMean().fit(RANKINGS, reference=reference) if takes else fitted(head)
     return rs.SeenAndNew(head, **options).fit(reference, labels)
 
 
@@ -114,7 +114,9 @@ def test_the_order_of_the_columns_never_matters(rng, kind, with_reference):
         )
         rankings = RANKINGS.change_items(names)
         reference = then if with_reference else None
-        head = rs.SeenAndNew(rs.WeightedMean().fit(rankings, reference), none=with_reference)
+        head = rs.SeenAndNew(
+            rs.WeightedMean().fit(rankings, reference=reference), none=with_reference
+        )
         head.fit(reference)
         found.append((head.classes_.tolist(), head.predict_proba(now)))
     assert found[0][0] == found[1][0]
@@ -210,7 +212,7 @@ REFUSED = {
     "labels alone": (lambda: both(labels=["a"]), "that of the labels, to fit"),
     "an unknown label": (lambda: both(reference=USUAL, labels=["A"] * 30), "a seen class for each"),
     "half a reference": (
-        lambda: rs.SeenAndNew(rs.WeightedMean().fit(RANKINGS, USUAL)).fit(),
+        lambda: rs.SeenAndNew(rs.WeightedMean().fit(RANKINGS, reference=USUAL)).fit(),
         "pass the reference of the head",
     ),
     "a seen class of the head": (
@@ -218,7 +220,10 @@ REFUSED = {
         "'a' would be both seen and new",
     ),
     "none without a reference": (lambda: both(none=True), "no coefficients for 'none of these'"),
-    "no rankings": (lambda: both(rs.ConSE().fit(SIMILARITY)), "ConSE has no rankings, so a ref"),
+    "no rankings": (
+        lambda: both(rs.zeroshot.paper.ConSE().fit(SIMILARITY)),
+        "ConSE has no rankings, so a ref",
+    ),
     "no number": (lambda: rs.zeroshot.Gate((1, 2, 3), (1, 2, np.nan)), "none must be three finite"),
 }
 

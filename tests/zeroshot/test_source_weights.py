@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import rankshot as rs
-from rankshot.zeroshot.heads.weighted_mean import (
+from rankshot.zeroshot.remarks import describe_sources
+from rankshot.zeroshot.weighted_mean import (
     choose_source_weights,
     measure_coherence,
     weigh_sources,
 )
-from rankshot.zeroshot.remarks import describe_sources
 
 ITEMS = [f"c{i}" for i in range(8)]
 
@@ -132,7 +132,10 @@ def test_random_rankings_are_found_out_with_a_reference(rng):
         raters=[None] * L + ["somebody"] * L,
     )
     assert rs.WeightedMean().fit(votes).source_weights_ == {"near": 0.0, "random": 1.0}
-    assert rs.WeightedMean().fit(votes, usual).source_weights_ == {"near": 1.0, "random": 0.0}
+    assert rs.WeightedMean().fit(votes, reference=usual).source_weights_ == {
+        "near": 1.0,
+        "random": 0.0,
+    }
 
 
 @pytest.mark.parametrize(

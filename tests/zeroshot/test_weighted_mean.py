@@ -1,13 +1,13 @@
 """WeightedMean with and without a reference, against plain loops and an explicit inverse."""
 
-import exact
 import numpy as np
 import pytest
 from head_cases import ITEMS, PAIRS, RANKINGS, VOTES
 
+import exact
 import rankshot as rs
-from rankshot.zeroshot.heads.weighted_mean import measure_trust
 from rankshot.zeroshot.scores import KINDS, count_predictions
+from rankshot.zeroshot.weighted_mean import measure_trust
 
 C = len(ITEMS)
 
@@ -104,12 +104,12 @@ def by_class(table):
 def test_a_reference_by_the_explicit_inverse(rng, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
     weights = rs.WeightedMean(k=3).fit(RANKINGS).weights_
-    head = rs.WeightedMean(k=3).fit(RANKINGS, usual)
+    head = rs.WeightedMean(k=3).fit(RANKINGS, reference=usual)
     np.testing.assert_array_equal(head.weights_, weights)
     expected, coverage = by_inverse(weights, by_class(usual), by_class(new))
     np.testing.assert_allclose(head.coverage_, coverage, rtol=1e-12)
     np.testing.assert_allclose(head.decision_function(new), expected, rtol=1e-9, atol=1e-11)
-    log_proba = head.predict_log_proba(new)
+    log_proba = head.log_proba(new)
     odds = (expected - expected[:, [0]]) / 0.7
     np.testing.assert_allclose(log_proba - log_proba[:, [0]], odds, rtol=1e-9, atol=1e-10)
     # Correlations have an influence.
@@ -120,14 +120,14 @@ def test_a_reference_by_the_explicit_inverse(rng, kind):
 @each_kind
 def test_what_is_added_to_a_row_and_its_scale_do_not_matter(rng, kind):
     usual, new = scores(rng, kind), scores(rng, kind, n=25)
-    before = rs.WeightedMean().fit(VOTES, usual).predict_log_proba(new)
+    before = rs.WeightedMean().fit(VOTES, reference=usual).log_proba(new)
 
     def moved(table):
         # A sum over pairs has no room for a constant: f_ij = -f_ji.
         move = 0 if kind == "one-vs-one" else rng.normal(scale=50, size=(len(table), 1))
         return like(table, rng.uniform(0.1, 9, (len(table), 1)) * table.values + move)
 
-    after = rs.WeightedMean().fit(VOTES, moved(usual)).predict_log_proba(moved(new))
+    after = rs.WeightedMean().fit(VOTES, reference=moved(usual)).log_proba(moved(new))
     np.testing.assert_allclose(after, before, rtol=1e-9, atol=1e-9)
 
 
@@ -184,7 +184,7 @@ def test_a_seen_class_that_is_listed_twice_counts_once(rng):
     lists = rs.Rankings.from_orders(
         [["00", "01", "02", "03"], ["04"]], items=items, targets=["u", "v"]
     )
-    head = rs.WeightedMean(decay=0).fit(lists, usual)
+    head = rs.WeightedMean(decay=0).fit(lists, reference=usual)
     slope = head._slopes[0] * head.reference_.score_std
     np.testing.assert_allclose(slope[:3], slope[0], rtol=1e-9)
     # (R + 3.3 I)^-1 of the three: the eigenvalue is 3 in the direction of (1, 1, 1), if they are
@@ -203,11 +203,11 @@ def test_huge_and_tiny_scores(rng, size, dtype, has_reference):
     usual = scores(rng).values
     usual *= 0.9 / np.abs(usual).max()
     new = usual[:9]
-    plain = rs.WeightedMean().fit(VOTES, usual if has_reference else None)
+    plain = rs.WeightedMean().fit(VOTES, reference=usual if has_reference else None)
     head = rs.WeightedMean().fit(VOTES, (size * usual).astype(dtype) if has_reference else None)
-    found = head.predict_log_proba((size * new).astype(dtype))
+    found = head.log_proba((size * new).astype(dtype))
     tolerance = 1e-4 if dtype == np.float32 else 1e-9
-    np.testing.assert_allclose(found, plain.predict_log_proba(new), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(found, plain.log_proba(new), rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -246,8 +246,8 @@ def test_a_table_has_one_result_in_any_order_of_memory(rng, dtype):
     scores = rng.normal(size=(3000, 100)).astype(dtype)
     by_column = np.asfortranarray(scores)
     for reference in (None, scores):
-        head = rs.WeightedMean().fit(rankings, reference)
-        other = head if reference is None else rs.WeightedMean().fit(rankings, by_column)
+        head = rs.WeightedMean().fit(rankings, reference=reference)
+        other = head if reference is None else rs.WeightedMean().fit(rankings, reference=by_column)
         expected = head.predict_proba(scores)
         np.testing.assert_array_equal(other.predict_proba(by_column), expected)
         np.testing.assert_array_equal(other.predict_proba(by_column[::-1])[::-1], expected)

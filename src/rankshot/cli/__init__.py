@@ -257,7 +257,7 @@ def _list_parameters(function: Callable[..., object]) -> list[inspect.Parameter]
 
 def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect.Parameter:
     text = text.replace("{sources}", ", ".join(kind.about for kind in KINDS.values()))
-    value, text = (_name_heads(each) if "{" in each else each for each in (value, text))
+    value, text = (_name_settings(each) if "{" in each else each for each in (value, text))
     kind, name = inspect.Parameter.KEYWORD_ONLY, parameter.name.rstrip("_").replace("_", "-")
     about = typer.Argument(metavar=name.upper(), help=text)
     if parameter.kind is kind:
@@ -266,18 +266,14 @@ def _make_option(parameter: inspect.Parameter, value: str, text: str) -> inspect
     return parameter.replace(kind=kind, annotation=Annotated[parameter.annotation, about])
 
 
-def _name_heads(text: str) -> str:
-    """Return a text with the heads and their settings, as their classes declare them."""
-    from rankshot.zeroshot.files.head_files import list_settable
-    from rankshot.zeroshot.plan import HEADS, METHODS, RANKING_HEADS
+def _name_settings(text: str) -> str:
+    """Return a text with the settings of a head, as `Settings` declares them."""
+    from rankshot.zeroshot.settings import Settings
 
-    owners: dict[str, list[str]] = {}
-    for kind in METHODS:
-        for name, choices in list_settable(HEADS[kind]).items():
-            owners.setdefault(f"{name}={'|'.join(choices)}".rstrip("="), []).append(kind)
-    settings = []
-    for setting, heads in owners.items():
-        about = split_docstring(HEADS[heads[0]])[1][setting.partition("=")[0]][1].replace("``", "")
-        settings.append(f"{setting} ({', '.join(heads)}): {about.partition('. ')[0].rstrip('.')}.")
-    text = text.replace("{methods}", "|".join(METHODS)).replace("{settings}", " ".join(settings))
-    return text.replace("{ranking_heads}", "|".join(RANKING_HEADS))
+    about = split_docstring(Settings)[1]
+    names = ("k", "decay", "temperature", "evidence_weight")
+    settings = [
+        f"{name}: {about[name][1].replace('``', '').partition('. ')[0].rstrip('.')}."
+        for name in names
+    ]
+    return text.replace("{settings}", " ".join(settings))

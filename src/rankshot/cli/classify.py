@@ -113,11 +113,18 @@ def classify(
     model, table = fit_head(table, options)
     check_rejection(reject_below, model.classes_)
     if batch != "no":
-        from rankshot.zeroshot.heads.batch_refinement import refine_batch
+        from rankshot.zeroshot.batch_refinement import refine_batch
+        from rankshot.zeroshot.remarks import describe_batch
 
-        sample = table.sample(features=model.n_features_ > 0)
-        model, why = refine_batch(model, sample, batch=batch)
-        say(why)
+        refuse(
+            isinstance(model, zeroshot.SeenAndNew) and batch == "yes",
+            "--batch yes needs a head that predicts only new classes",
+        )
+        if not isinstance(model, zeroshot.SeenAndNew):
+            sample = table.sample(features=model.n_features > 0)
+            model = refine_batch(model, sample, batch=batch == "yes" or "auto")
+            for line in describe_batch(model.about.get("batch")):
+                say(line)
     classify_table(table, model, target, reject_below, top, progress)
 
 
@@ -133,7 +140,7 @@ def check_rejection(reject_below: float | None, classes: Collection[str] = ()) -
 
 def classify_table(
     table: ScoreTable,
-    model: zeroshot.BaseHead,
+    model: zeroshot.Predictor,
     output: Path,
     reject_below: float | None = None,
     top: int | None = None,
@@ -159,7 +166,7 @@ def classify_table(
 
 def write_decisions(
     ids: Sequence[str],
-    model: zeroshot.BaseHead,
+    model: zeroshot.Predictor,
     proba: NDArray[np.floating],
     output: Path,
     reject_below: float | None = None,
@@ -224,9 +231,9 @@ def _classify_dataset(
 # ---- What is printed
 
 
-def _print_counts(counts: Counter[str], model: zeroshot.BaseHead, output: str) -> None:
+def _print_counts(counts: Counter[str], model: zeroshot.Predictor, output: str) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
-    new, groups = model.innermost.classes_.tolist(), {}
+    new, groups = model.inner.classes_.tolist(), {}
     if isinstance(model, zeroshot.SeenAndNew):
         seen = {"seen classes": model.classes_[model.seen_].tolist()} if model.seen else {}
         groups = {**seen, "new classes": new}

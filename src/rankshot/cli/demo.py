@@ -52,7 +52,6 @@ def demo(*, output: Path = Path("rankshot-demo"), files_only: bool = False) -> N
 def _write_comparison(page: Path) -> None:
     """Compare all methods, print the accuracies and write the report."""
     from rankshot.datasets.demo import demo_report, run_demo
-    from rankshot.zeroshot.metrics import accuracy
 
     with progress_bar() as bar:
         task = bar.add_task("loading", total=None)
@@ -61,9 +60,9 @@ def _write_comparison(page: Path) -> None:
         )
     _print_comparison(found.comparison, len(found.truth))
     say(f"Accuracy on held-out images of the seen classes: {found.seen_accuracy:.1%}.")
-    reached = accuracy(found.truth, found.head.predict(found.scores))
+    reached = float((found.head.predict(found.scores) == found.truth).mean())
     say(
-        f"A rehearsal with {len(found.rehearsal.classes_)} seen classes predicted "
+        f"A rehearsal with {len(found.rehearsal.forecast_.classes)} seen classes predicted "
         f"{found.predicted} with all questions; the accuracy is {format_share(reached)}."
     )
     pages.write_page(pages.render_report(demo_report(found)), page)

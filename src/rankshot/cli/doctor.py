@@ -98,7 +98,8 @@ def doctor(
         words = again or ["ask", "--seen", path, "--new", "NAMES", "-o", "prompts"]
         steps.append(("rankings of the new classes, such as a language model's answers", words))
     else:
-        head, tried = zeroshot.WeightedMean().fit(new, seen if reference else None), None
+        head = zeroshot.WeightedMean().fit(new, reference=seen if reference else None)
+        tried = None
         if rehearsal is not None:
             some = _choose_rows(len(labels))
             of_seen = read_rankings_of(rehearsal, table, quiet=True)
@@ -194,16 +195,13 @@ def _examine_network(
 
 def _print_sources(rankings: ranking.Rankings, rehearsal: zeroshot.Rehearsal | None) -> None:
     """Print the sources, and what a rehearsal predicts for each."""
-    from rankshot.zeroshot.rehearsal import describe_prediction
-
     new = rankings.target_names
     n_new = format_count(len(new), "new class")
     pairs = {*zip(rankings.sources, rankings.targets, strict=True)}
     ranked = Counter(sorted(source or "no source" for source, _ in pairs))
     lines = [f"{source}: ranks {n} of {n_new}" for source, n in ranked.items()]
     if rehearsal is not None:
-        predicted = rehearsal.predict_accuracy(rankings)
-        lines += describe_prediction(rehearsal, rankings, predicted)
+        lines += rehearsal.forecast_.describe(rankings)[1:]
     _print(f"rankings (random guessing: {format_share(1 / len(new))})", lines)
 
 
@@ -244,7 +242,7 @@ def _examine_reference(
     if share >= LEAST_COVERAGE:
         return ""
     lacking = np.argsort(-weight * (1 - head.coverage_), kind="stable")[:SHOWN]
-    return quote_names(head.items_[i] for i in lacking)
+    return quote_names(head.head_.seen[i] for i in lacking)
 
 
 def _print(heading: str, lines: list[str]) -> None:
@@ -273,10 +271,12 @@ def _propose_batch(
     head: zeroshot.WeightedMean, inputs: zeroshot.Scores, using: list[object], again: list[object]
 ) -> list[Step]:
     """Return how to decide all inputs together, if that is possible and not done yet."""
-    from rankshot.zeroshot.heads.batch_refinement import refine_batch
+    from rankshot.zeroshot.batch_refinement import refine_batch
 
     # By default, `recognise` decides so itself.
-    if (again and "--batch" not in again) or refine_batch(head, inputs)[0] is head:
+    if (again and "--batch" not in again) or "changed" not in refine_batch(head, inputs).about.get(
+        "batch", {}
+    ):
         return []
     words = ["classify", *using, "--batch", "yes", "-o", "predictions.csv"]
     if again:
@@ -290,10 +290,10 @@ def _propose_labelled(
     tried: zeroshot.Rehearsal | None, lacking: str, table: Any, known: list[Any], again: list[Any]
 ) -> list[Step]:
     """Return how labelled inputs of seen classes would help, as a reference and to rehearse."""
-    from rankshot.zeroshot.rehearsal import ENOUGH_CLASSES
+    from rankshot.zeroshot.forecast import ENOUGH_CLASSES
 
     enough = min(ENOUGH_CLASSES, len(table.items))
-    are_enough = tried is not None and len(tried.classes_) >= enough
+    are_enough = tried is not None and len(tried.forecast_.classes) >= enough
     finds = "which finds the best sources and settings, and predicts the accuracy"
     all_of = "all" if enough == len(table.items) else "at least"
     few = f"a rehearsal of {all_of} {enough} labelled seen classes"

@@ -49,7 +49,7 @@ def fit(
         the names, the score type and the scores of the inputs in --examples and --evidence are
         taken. The default is --reference.
     """
-    from rankshot.zeroshot.files.head_files import ENDING
+    from rankshot.zeroshot.head_files import ENDING
 
     check_output(output, (ENDING,), *list_label_files(seen), *options.files.values())
     table, rows = _open_seen(seen, options.reference)
@@ -58,10 +58,10 @@ def fit(
         table = replace(table, score_type=known.score_type)
     model, table = fit_head(add_evidence(table, options.evidence), options)
     save_head(model, output, options, table.score_type)
-    n_new = len(model.innermost.classes_)
+    n_new = len(model.inner.classes)
     say(
         f"head for {format_count(n_new, 'new class')} and "
-        f"{format_count(len(model.items_), 'seen class')} written to {output}; to use it:"
+        f"{format_count(len(model.inner.seen), 'seen class')} written to {output}; to use it:"
     )
     say(f"  rankshot classify SCORES --head {output} -o PREDICTIONS")
 
@@ -112,27 +112,27 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
 
 def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     """Yield the lines of the table: what the head is, and how it came about."""
-    inner = head.innermost
     from rankshot.zeroshot.remarks import describe_examples
 
-    origin = head.provenance_
-    new, seen = inner.classes_.tolist(), head.items_
+    inner = head.inner
+    origin = inner.about
+    new, seen = inner.classes, inner.seen
     around = "" if head is inner else f"{type(head).__name__} of "
-    yield "head", around + " ".join(repr(inner).split())
+    yield "head", around + " ".join(origin.get("head", repr(inner)).split())
     yield "new classes", f"{len(new):,}: {quote_names(new, NAMES_SHOWN)}"
     yield "seen classes", f"{len(seen):,}: {quote_names(seen, NAMES_SHOWN)}"
     others = "" if len(head.classes_) == len(new) else " and seen classes"
     has_gate = isinstance(head, zeroshot.SeenAndNew)
     none = ", or 'none of these'" if has_gate and head.none else ""
     yield "predicts", f"new{others or ' classes'}{none}"
-    yield "scores", origin.get("score_type") or head._expected_kind() or "of any type"
-    has_reference = any(part.reference_ is not None for part in (head, inner))
+    yield "scores", origin.get("score_type") or inner.kind or "of any type"
+    has_reference = "reference" in origin or getattr(head, "reference_", None) is not None
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
-    yield "temperature", f"{inner.temperature_:.3g}"
-    if (facts := inner.examples_) is not None:
-        yield "examples", f"{facts.n_examples:,}; {describe_examples(facts)}"
-    if inner.evidence_weight_ is not None:
-        yield "evidence", f"weight {inner.evidence_weight_:.2f}; each input needs it"
+    yield "temperature", f"{inner.temperature:.3g}"
+    if (facts := origin.get("examples")) is not None:
+        yield "examples", f"{facts['n_examples']:,}; {describe_examples(facts)}"
+    if "evidence_weight" in origin:
+        yield "evidence", f"weight {origin['evidence_weight']:.2f}; each input needs it"
     if has_gate:
         yield "gate", str(head.gate_)
     if "rankings" in origin:
@@ -140,7 +140,7 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
         yield "rankings", f"{origin['rankings']:,} ({sources})"
     for what, found in origin.get("files", {}).items():
         yield f"file of {what}", f"{found['name']} (SHA-256 {found['sha256'][:12]}…)"
-    for what, value in origin.get("settings", {}).get("notes", {}).items():
+    for what, value in origin.get("notes", {}).items():
         yield what, _format(value)
     for what in ("note", "created"):
         if what in origin:
@@ -190,14 +190,14 @@ def export(
         network's metadata or a file preprocessor_config.json next to it describes this.
     """
     from rankshot.recognition.onnx_networks import PREPROCESSING_KEY, find_preprocessing
-    from rankshot.zeroshot.onnx_export import describe_value
+    from rankshot.zeroshot.onnx_networks import describe_value
 
     check_output(output, (".onnx",), head, attach)
     refuse(network_output and attach is None, "--network-output needs --attach FILE")
     refuse(preprocessing and attach is None, "--preprocessing needs --attach FILE")
     fitted = zeroshot.load_head(head)
-    known = fitted.provenance_.get("score_type")
-    kind: Kind = fitted._expected_kind() or "multiclass"
+    known = fitted.inner.about.get("score_type")
+    kind: Kind = fitted.inner.kind or "multiclass"
     if known is not None:
         kinds: tuple[Kind, ...] = ("one-vs-one", "one-vs-rest")
         kind = next((each for each in kinds if known.startswith(each)), "multiclass")
@@ -218,14 +218,12 @@ def export(
     names = quote_names(fitted.classes_.tolist(), NAMES_SHOWN)
     say(f"{format_count(len(fitted.classes_), 'class')} ({names}) written to {output}")
     say(_describe_scores(known, kind, attach, ends_so=exported.from_probabilities))
-    if n := fitted.n_features_:
-        given = exported.n_features == fitted.n_extra_columns_
+    if n := fitted.inner.n_features:
+        is_input = "features" in {value.name for value in graph.input}
         own = f"the {n} features are the input of the last layer of {attach}"
-        say(
-            f"the input 'features' expects the {n} features of the examples first" if given else own
-        )
-    if names := quote_names(fitted.evidence_classes_, NAMES_SHOWN):
-        say(f"the last columns of the input 'features' are the evidence of {names}")
+        say(f"the input 'features' expects the {n} features of the examples" if is_input else own)
+    if names := quote_names(fitted.inner.evidence, NAMES_SHOWN):
+        say(f"the columns of the input 'evidence' are the other model's scores of {names}")
     say(f"largest difference from the head in a probability: {exported.difference:.1g}")
     if made is not None:
         say(f"preprocessing: {made}; the same in Python, for an image without transparent parts:")

@@ -13,7 +13,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from rankshot import core, ranking, sources, zeroshot
+from rankshot import core, ranking, zeroshot
 from rankshot.cli.console import refuse, say
 from rankshot.core.errors import (
     RankshotError,
@@ -22,7 +22,6 @@ from rankshot.core.errors import (
     prefix_errors,
     quote_names,
     short_repr,
-    suggest_name,
 )
 from rankshot.core.files import require_ending
 
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
 
     from rankshot.core.tables import Batch
     from rankshot.zeroshot.files.score_tables import ScoreTable
-    from rankshot.zeroshot.heads.base import Semantics
-    from rankshot.zeroshot.heads.semantic_head import SemanticHead
 
 DEFAULT_HEAD = "weighted-mean"
 Classes = Literal["new", "new-or-none", "all", "all-or-none"]
@@ -51,7 +48,7 @@ WORDS = Path("words")
 """In place of a file of evidence: the words of texts and of the names of classes are compared."""
 GUESS, PROBABILITY = "guess", "probability"
 """Columns of a table of examples, as `rankshot suggest` writes it, besides id and label."""
-EXAMPLES = "examples"
+EXAMPLE_IDS = "example_ids"
 """The entry of what a saved head is from that has the ids of its examples."""
 PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
 """The note in a file of settings, or in a saved head, that `rankshot report` reads."""
@@ -59,20 +56,20 @@ PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
 
 @dataclass(frozen=True)
 class HeadOptions:
-    """The plan of a head and the files that it is fitted to, checked before any is read.
+    """The settings of a head and the files that it is fitted to, checked before any is read.
 
-    A saved head is ``fitted``, and ``saved`` is its file; the plan has the parameters that it was
+    A saved head is ``fitted``, and ``saved`` is its file; the settings are those that it was
     fitted with. ``settings_file`` is that of a rehearsal.
     """
 
-    plan: zeroshot.Plan
+    settings: zeroshot.Settings
     rankings: Path | None = None
     reference: Path | None = None
     settings_file: Path | None = None
     examples: Path | None = None
     evidence: Path | None = None
     saved: Path | None = None
-    fitted: zeroshot.BaseHead | None = None
+    fitted: zeroshot.LinearHead | zeroshot.SeenAndNew | None = None
     score_type: ScoreType = "auto"
 
     @classmethod
@@ -95,33 +92,31 @@ class HeadOptions:
         ----------
         rankings
             The rankings of the seen classes for each new class (.jsonl, .parquet), as written by
-            `rankshot rank`; for --head direct and --head conse, the similarities (.csv, .parquet)
-            that `rankshot rank --similarity-out` writes.
-        head : <{methods}|FILE.rankshot>
-            The method that decides between new classes; or a head that `rankshot fit` has written,
-            which replaces the other options of `fit`.
+            `rankshot rank`.
+        head : <FILE.rankshot>
+            A head that `rankshot fit` has written, which replaces the other options of `fit`. The
+            default is to fit one.
         set : <name=value>
             A setting of the head; may be repeated. {settings}
         settings
-            The settings that `rankshot rehearse -o` wrote (.json), instead of --head and --set.
+            The settings that `rankshot rehearse -o` wrote (.json), instead of --set.
             They include the weights of the sources.
         reference
             The scores of inputs of seen classes, several per class, with the same columns as the
             scores to classify (.csv, .parquet, .npz; read into memory). Scores are standardised by
-            their mean and standard deviation over these inputs. For --head weighted-mean, and for
-            --head probabilistic unless posterior=sum.
+            their mean and standard deviation over these inputs.
         classes
             What may be predicted: new classes only (new), or new and seen classes (all). With
             new-or-none and all-or-none, inputs that belong to none of these classes are labelled
             `none of these`; about a third of the inputs of new classes get this label by mistake.
             all-or-none needs a reference, and all is more accurate with one.
         examples
-            Labelled inputs of new classes, for --head weighted-mean: a table with columns id and
+            Labelled inputs of new classes: a table with columns id and
             label, as `rankshot suggest` writes it, with ids that occur in the scores; or scores of
             other inputs, with a column label (.csv, .parquet). Empty labels are ignored.
         evidence
-            Another model's scores for the new classes, for --head weighted-mean: one column per new
-            class, with log-probabilities, probabilities, cosines or other scores, and the same ids
+            Another model's scores for the new classes: one column per new class, with
+            log-probabilities, probabilities, cosines or other scores, and the same ids
             as the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
             evidence needs it for each input.
         score_type
@@ -142,22 +137,25 @@ class HeadOptions:
             f"{head}: is a fitted head, which includes these settings; leave out {twice}",
         )
         refuse(
-            settings and (set or head != DEFAULT_HEAD),
-            f"{settings}: has the settings of the head; leave out --head and --set",
+            settings and set,
+            f"{settings}: has the settings; leave out --set",
+        )
+        refuse(
+            not is_saved and head != DEFAULT_HEAD,
+            f"--head {head!r}: must be a saved head, whose name ends in .rankshot",
         )
         if is_saved:
             return cls._of_saved_head(Path(head), evidence, score_type)
-        if settings is None:
-            plan = zeroshot.Plan(head=_parse_head(head, set or []))
-        else:
-            plan = zeroshot.Plan.read(settings)
-        plan = replace(
-            plan,
+        chosen = zeroshot.Settings() if settings is None else zeroshot.Settings.read(settings)
+        chosen = replace(
+            chosen,
+            **cast("Any", zeroshot.Settings.parse(set or [])),
             classes="all" if classes.startswith("all") else "new",
             none=classes.endswith("none"),
+            batch=False,
         )
         files = rankings, reference, settings, examples, evidence
-        return cls(plan, *files, score_type=score_type)
+        return cls(chosen, *files, score_type=score_type)
 
     @classmethod
     def _of_saved_head(
@@ -165,27 +163,15 @@ class HeadOptions:
     ) -> HeadOptions:
 
         fitted = zeroshot.load_head(path)
-        names = quote_names(fitted.evidence_classes_)
+        names = quote_names(fitted.inner.evidence)
         refuse(evidence and not names, f"{path}: was fitted without evidence; leave out --evidence")
         refuse(
             names and not evidence,
             f"{path}: was fitted with evidence: give that of the inputs, --evidence FILE with the "
             f"columns id, {names}",
         )
-        plan = zeroshot.Plan.from_head(fitted)
-        return cls(plan, evidence=evidence, saved=path, fitted=fitted, score_type=score_type)
-
-    def __post_init__(self) -> None:
-        head = self.plan.head
-        has_seen = self.plan.classes == "all"
-        refuse(
-            self.reference is not None and not head.takes_reference and not has_seen,
-            f"--head {head.name} uses no reference with these settings: leave out --reference",
-        )
-        refuse(
-            self.plan.has_gate and head.semantics is not ranking.Rankings,
-            f"--head {head.name} uses no rankings, which --classes needs: leave out --classes",
-        )
+        settings = zeroshot.Settings.from_json(fitted.inner.about.get("settings", {}))
+        return cls(settings, evidence=evidence, saved=path, fitted=fitted, score_type=score_type)
 
     @property
     def files(self) -> dict[str, Path]:
@@ -203,37 +189,7 @@ class HeadOptions:
     @property
     def needs_reference(self) -> bool:
         """Whether inputs of no class are to be told from those of seen classes."""
-        return self.plan.none and self.plan.classes == "all"
-
-
-def _parse_head(name: str, given: list[str]) -> SemanticHead:
-    """Return a head with the settings in options of the form name=value."""
-    from rankshot.zeroshot.plan import METHODS, SEMANTIC
-
-    refuse(
-        name not in METHODS,
-        f"--head {name!r}: no such method{suggest_name(name, METHODS)}; the methods are "
-        f"{', '.join(METHODS)}, and the name of a saved head ends in .rankshot",
-    )
-    kind = SEMANTIC[name]
-    head = kind(**dict(_parse_setting(kind, text) for text in given))
-    head.require_parameters()
-    return head
-
-
-def _parse_setting(kind: type[SemanticHead], text: str) -> tuple[str, object]:
-    """Return the name and the value of a setting in an option of the form name=value."""
-    from rankshot.zeroshot.files.head_files import list_settable, parse_parameter
-
-    known = list_settable(kind)
-    name, _, value = text.partition("=")
-    with prefix_errors(f"--set {text}"):
-        refuse(
-            "=" not in text or name not in known,
-            f"give a setting as name=value{suggest_name(name, known)}; the settings of "
-            f"{kind.name} are {', '.join(known)}",
-        )
-        return name, parse_parameter(kind, name, value)
+        return self.settings.none and self.settings.classes == "all"
 
 
 # ---- The fit
@@ -244,13 +200,15 @@ def open_table(path: Path, options: HeadOptions) -> ScoreTable:
     return add_evidence(zeroshot.open_scores(path).keep(), options.evidence)
 
 
-def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHead, ScoreTable]:
-    """Read the semantics of a table's classes and fit a head to them.
+def fit_head(
+    scores: ScoreTable, options: HeadOptions
+) -> tuple[zeroshot.LinearHead | zeroshot.SeenAndNew, ScoreTable]:
+    """Read the rankings of a table's classes and fit a head to them.
 
     The table is returned as well, with the type of its scores. A saved head is not fitted again.
     """
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
     from rankshot.zeroshot.remarks import describe_fit
+    from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
     if options.fitted is not None:
         return _check_scores(scores, options, options.fitted)
@@ -261,29 +219,28 @@ def fit_head(scores: ScoreTable, options: HeadOptions) -> tuple[zeroshot.BaseHea
         "--classes all-or-none needs --reference FILE: without the scores of inputs of seen "
         "classes, it is not known which scores are too low for all of them",
     )
-    plan, has_rankings = options.plan, options.plan.head.semantics is ranking.Rankings
+    settings = options.settings
     if options.rankings is None:
-        how = "`rankshot rank`" if has_rankings else "`rankshot rank --similarity-out`"
-        raise RankshotError(f"--head {plan.head.name} needs --rankings FILE; {how} writes one")
-    read = read_new_rankings if has_rankings else _read_similarity
-    semantics = read(options.rankings, scores)
-    if plan.source_weights is not None:
-        _check_sources(semantics, plan.source_weights, options.rankings)
+        raise RankshotError("give --rankings FILE; `rankshot rank` writes one")
+    rankings = read_new_rankings(options.rankings, scores)
+    if settings.source_weights is not None:
+        _check_sources(rankings, settings.source_weights, options.rankings)
     refuse(
-        plan.none and NONE_OF_THESE in {*scores.items, *semantics.targets},
+        settings.none and NONE_OF_THESE in {*scores.items, *rankings.targets},
         f"--classes: a class is called {NONE_OF_THESE!r}; rename it",
     )
-    reference, given, scores = read_more(options, scores, semantics)
+    reference, given, scores = read_more(options, scores, rankings)
     # The options are checked already, so an error is about the content of the files.
     with prefix_errors(*options.files.values()):
-        fitted = plan.fit(semantics, reference, **given)
+        known = zeroshot.Knowledge(rankings, reference, given.get("examples"), given.get("batch"))
+        fitted = known.fit(settings)
     for remark in describe_fit(fitted, reference):
         say(remark)
     return fitted, scores
 
 
 def read_more(
-    options: HeadOptions, scores: ScoreTable, semantics: Semantics
+    options: HeadOptions, scores: ScoreTable, rankings: ranking.Rankings
 ) -> tuple[zeroshot.Scores | None, dict[str, Any], ScoreTable]:
     """Return the reference, what else a head is fitted to, and the table with its score type."""
     reference: zeroshot.Scores | None = None
@@ -292,47 +249,41 @@ def read_more(
         reference, scores = _read_reference(options, scores)
     if options.examples is not None:
         given["examples"], scores = read_examples(
-            options.examples, scores, options.score_type, {*map(str, semantics.targets)}
+            options.examples, scores, options.score_type, {*map(str, rankings.targets)}
         )
     if scores.n_rows != 0:
         scores = infer_score_type(scores, options.score_type)
     if scores.evidence is not None:
-        given["evidence"] = scores.sample(features=options.examples is not None)
+        given["batch"] = scores.sample(features=options.examples is not None)
     return reference, given, scores
 
 
 def _check_rehearsed(options: HeadOptions) -> None:
     """Refuse settings of a rehearsal that do not fit the other options."""
-    from rankshot.zeroshot.rehearsal import require_gate
-
-    plan, has_gate = options.plan, options.plan.has_gate
-    needs_reference = bool(plan.reference) or has_gate
-    what = "the gate to the seen classes" if has_gate else "the head"
+    settings = options.settings
     with prefix_errors(options.settings_file):
-        require_gate(plan)
         refuse(
-            needs_reference and options.reference is None,
-            f"{what} was rehearsed with a reference: give --reference FILE, the scores of "
+            settings.use_reference and options.reference is None,
+            "the head was rehearsed with a reference: give --reference FILE, the scores of "
             "inputs of seen classes, for example those of the rehearsal",
         )
         refuse(
-            plan.head.evidence_weight and options.evidence is None,
+            settings.evidence_weight and options.evidence is None,
             "the head was rehearsed with evidence: give --evidence FILE, the scores of the same "
             "model for the new classes",
         )
-    if options.reference is not None and not needs_reference:
-        # Without inputs of other seen classes there was neither a gate nor a reference.
-        why = (
-            "the rehearsal had too few inputs of other seen classes to try a reference"
-            if plan.gate is None
-            else "in the rehearsal, the head was not better with a reference"
+    if options.reference is not None and not (settings.use_reference or settings.has_gate):
+        say(
+            f"{options.settings_file}: the rehearsal was without a reference, or not better with "
+            "one, so --reference is not used"
         )
-        say(f"{options.settings_file}: {why}, so --reference is not used")
 
 
 def _check_scores(
-    scores: ScoreTable, options: HeadOptions, head: zeroshot.BaseHead
-) -> tuple[zeroshot.BaseHead, ScoreTable]:
+    scores: ScoreTable,
+    options: HeadOptions,
+    head: zeroshot.LinearHead | zeroshot.SeenAndNew,
+) -> tuple[zeroshot.LinearHead | zeroshot.SeenAndNew, ScoreTable]:
     """Refuse scores that do not fit a saved head; return it for their columns, and the table."""
     from rankshot.zeroshot.files.score_tables import (
         AUTO,
@@ -343,18 +294,18 @@ def _check_scores(
     path, given = cast("Path", options.saved), options.score_type
     named, column_of = name_by_columns(head, scores, path)
     say_matched(column_of, scores, path)
-    known = head.provenance_.get("score_type")
+    known = head.inner.about.get("score_type")
     if known is None:
         return named, infer_score_type(scores, given)
-    require_score_type(next(scores.batches())[1].values, scores, given, known, path)
+    require_score_type(next(scores.batches())[1].columns, scores, given, known, path)
     if given == AUTO:
         say(f"{scores.path}: the scores are interpreted as {known}, for which {path} was fitted")
     return named, replace(scores, score_type=known)
 
 
-def _check_sources(rankings: Semantics, weights: Mapping[str, float], path: Path) -> None:
+def _check_sources(rankings: ranking.Rankings, weights: Mapping[str, float], path: Path) -> None:
     """Warn of sources that the rehearsal used and that rank no new class."""
-    from rankshot.zeroshot.heads.base import quote_sources, source_names
+    from rankshot.zeroshot.class_rankings import quote_sources, source_names
 
     used = {source for source, weight in weights.items() if weight > 0}
     if missing := sorted(used - set(source_names(rankings))):
@@ -365,7 +316,7 @@ def _check_sources(rankings: Semantics, weights: Mapping[str, float], path: Path
 
 
 def save_head(
-    model: zeroshot.BaseHead,
+    model: zeroshot.LinearHead | zeroshot.SeenAndNew,
     output: Path,
     options: HeadOptions,
     score_type: str,
@@ -380,13 +331,13 @@ def save_head(
     }
     if options.examples is not None:
         # A report does not test a head with what it was fitted to.
-        provenance[EXAMPLES] = list_example_ids(options.examples)
+        provenance[EXAMPLE_IDS] = list_example_ids(options.examples)
     if score_type != "auto":
         provenance["score_type"] = score_type
     if options.settings_file is not None:
-        provenance["settings"] = json.loads(options.settings_file.read_bytes())
+        provenance["notes"] = json.loads(options.settings_file.read_bytes()).get("notes", {})
     elif predicted is not None:
-        provenance["settings"] = {"notes": {PREDICTED: list(predicted)}}
+        provenance["notes"] = {PREDICTED: list(predicted)}
     model.save(output, provenance=provenance)
 
 
@@ -456,7 +407,7 @@ def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.
     # What decides between seen and new classes needs the evidence of the reference as well.
     table = add_evidence(
         zeroshot.open_scores(path).keep(),
-        options.evidence if options.plan.classes == "all" else None,
+        options.evidence if options.settings.classes == "all" else None,
     )
     items = rename_all(table.items, match_columns(table.items, scores, path))
     different = quote_names(sorted(set(items) ^ set(scores.items)))
@@ -480,15 +431,15 @@ def _read_reference(options: HeadOptions, scores: ScoreTable) -> tuple[zeroshot.
         "be the same: give --score-type",
     )
     scores = replace(scores, score_type=other)
-    return replace(table.read()[1], items=items), scores
+    return table.read()[1].rename(items), scores
 
 
-# ---- Rankings and similarities
+# ---- Rankings
 
 
 def read_new_rankings(path: Path, scores: ScoreTable) -> ranking.Rankings:
     """Read the rankings of new classes, and print what is left out or missing."""
-    from rankshot.zeroshot.heads.base import only_new, require_targets
+    from rankshot.zeroshot.class_rankings import only_new, require_targets
 
     rankings = read_rankings_of(path, scores)
     with prefix_errors(path):
@@ -530,20 +481,6 @@ def rename(rankings: ranking.Rankings, column_of: dict[str, str]) -> ranking.Ran
     return replace(
         rankings, items=rename_all(rankings.items, column_of), targets=core.as_text_array(targets)
     )
-
-
-def _read_similarity(path: Path, scores: ScoreTable) -> Semantics:
-    from rankshot.zeroshot.files.score_tables import rename_all
-
-    if scores.kind == "one-vs-one":
-        raise RankshotError(
-            f"{scores.path}: has one column per pair of classes, and this head needs one "
-            "per class; the other heads take pairs"
-        )
-    table = sources.read_similarity(path)
-    table = replace(table, items=rename_all(table.items, match_columns(table.items, scores, path)))
-    with prefix_errors(path, scores.path):
-        return table.select(table.targets, scores.items)
 
 
 # ---- Examples
@@ -594,11 +531,10 @@ def _filled_in(table: Batch, column: int) -> dict[int, Label]:
 
 def require_new(labels: Collection[Label], seen: Collection[str], ranked: Collection[str]) -> None:
     """Refuse labels that are seen classes, or look like misspelled names of new ones."""
-    from rankshot.zeroshot.examples import describe_bad_label
+    from rankshot.zeroshot.examples import require_example_label
 
     for label in labels:
-        problem = describe_bad_label(label.name, seen, ranked)
-        refuse(problem, f"{label.where}: {problem}")
+        require_example_label(label.name, seen, ranked, label.where)
     if unranked := sorted({label.name for label in labels} - set(ranked)):
         say(f"examples: these classes have examples but no ranking: {quote_names(unranked)}")
 

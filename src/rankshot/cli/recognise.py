@@ -176,11 +176,11 @@ def recognise(
         found = recognition.recognise(
             sample,
             rankings,
-            rehearse=seen_inputs,
+            reference=seen_inputs,
             examples=examples,
-            classes=options.plan.classes,
-            none=options.plan.none,
-            batch=batch,
+            classes=options.settings.classes,
+            none=options.settings.none,
+            batch={"yes": True, "no": False}.get(batch, "auto"),  # type: ignore[arg-type]
         )
         for note in found.notes:
             say(note)
@@ -311,7 +311,7 @@ def _rank(
     import numpy as np
 
     from rankshot.recognition.model import fingerprint, fingerprint_files
-    from rankshot.zeroshot.heads.base import only_new, source_names
+    from rankshot.zeroshot.class_rankings import only_new, source_names
 
     held_out = () if labelled is None else tuple(sorted({*labelled[1]}))
     question = {"texts": "text", "images": "images"}.get(plan.model.takes, "any")

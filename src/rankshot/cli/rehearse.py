@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankshot import core, ranking, recognition, zeroshot
 from rankshot.cli.console import check_output, print_table, say
 from rankshot.cli.heads import (
-    DEFAULT_HEAD,
     PREDICTED,
     ScoreType,
     add_evidence,
@@ -35,7 +34,6 @@ def rehearse(
     new_rankings: Path | None = None,
     evidence: Path | None = None,
     output: Path | None = None,
-    head: str = DEFAULT_HEAD,
     score_type: ScoreType = "auto",
 ) -> None:
     """Choose settings and predict the accuracy on held-out classes.
@@ -69,15 +67,7 @@ def rehearse(
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and
         `report`.
-    head : <{ranking_heads}>
-        The method whose settings are chosen.
     """
-    from rich.console import Console
-
-    from rankshot.zeroshot.plan import HEADS, RANKING_HEADS
-    from rankshot.zeroshot.rehearsal import describe_prediction
-
-    core.require_choice("--head", head, RANKING_HEADS)
     check_output(output, (".json",), scores, truth, rankings, new_rankings, evidence)
     table = add_evidence(zeroshot.open_scores(scores).keep(), evidence)
     about = ranking.read_rankings(rankings)
@@ -85,10 +75,11 @@ def rehearse(
     about = rename(about, match_columns(of_rankings, table, rankings))
     about_new = None if new_rankings is None else read_new_rankings(new_rankings, table)
     values, labels = read_labelled(infer_score_type(table, score_type), truth)
-    rehearsal = zeroshot.Rehearsal(HEADS[head](), verbose=Console(stderr=True).is_terminal)
+    rehearsal = zeroshot.Rehearsal()
     with prefix_errors(f"{scores}, {truth}", rankings):
         rehearsal.fit(values, labels, about)
-    if without := sorted(set(about.target_names) - set(rehearsal.classes_)):
+    forecast = rehearsal.forecast_
+    if without := sorted(set(about.target_names) - set(forecast.classes)):
         say(f"{rankings}: left out, since they have no inputs: {quote_names(without)}")
     predicted = None
     if about_new is not None:
@@ -96,15 +87,15 @@ def rehearse(
             predicted = rehearsal.predict_accuracy(about_new)
     # Files come first: a reader of the output that stops early (`| head`) ends the command.
     if output is not None:
-        rehearsal.plan_.write(output, _make_notes(rehearsal, predicted))
+        forecast.settings.write(output, _make_notes(forecast, predicted))
     for line in check_labelled(values, labels).describe()[1:]:
         say(line)
-    _print_choice(rehearsal)
-    for line in describe_prediction(rehearsal, about_new, predicted):
+    _print_choice(forecast)
+    for line in forecast.describe(about_new)[1:]:
         say(line)
     if output is not None:
-        reference = ["--reference", str(scores)] if rehearsal.plan_.reference else []
-        more = ["--evidence", "EVIDENCE"] if rehearsal.plan_.head.evidence_weight else []
+        reference = ["--reference", str(scores)] if forecast.settings.use_reference else []
+        more = ["--evidence", "EVIDENCE"] if forecast.settings.evidence_weight else []
         given = [*reference, *more, "--settings", str(output)]
         words = f"rankshot classify SCORES --rankings {new_rankings or 'RANKINGS'}"
         say(f"settings written to {output}; to use them:")
@@ -133,60 +124,52 @@ def check_labelled(
 
 
 def _make_notes(
-    rehearsal: zeroshot.Rehearsal, predicted: tuple[float, ...] | None
+    forecast: zeroshot.Forecast, predicted: tuple[float, ...] | None
 ) -> dict[str, object]:
     """Return what a reader of the file wants to know; it is not read again."""
     notes: dict[str, object] = {
-        "rehearsed classes": rehearsal.classes_.tolist(),
-        "their mean accuracy, with 95% interval": list(rehearsal.accuracy_),
-        "expected calibration error before and after": list(rehearsal.calibration_error_),
+        "rehearsed classes": forecast.classes.tolist(),
+        "their mean accuracy, with 95% interval": list(forecast.accuracy),
+        "expected calibration error before and after": list(forecast.calibration_error),
     }
     if predicted is not None:
         notes[PREDICTED] = list(predicted)
     return notes
 
 
-def _describe_settings(head: Any) -> str:
-    settings = head.get_params().items()
-    return ", ".join(f"{name}={value}" for name, value in settings if name in {"decay", "k"})
+def _describe_settings(settings: zeroshot.Settings) -> str:
+    return f"decay={settings.decay}, k={settings.k}"
 
 
-def _print_choice(rehearsal: zeroshot.Rehearsal) -> None:
+def _print_choice(forecast: zeroshot.Forecast) -> None:
     """Print what was tried, and what was chosen."""
     rows = [
-        [each.what, str(each.accuracy), "chosen" if each.accuracy is rehearsal.accuracy_ else ""]
-        for each in rehearsal.trials_
+        [each.what, str(each.accuracy), "chosen" if each is forecast.chosen else ""]
+        for each in forecast.trials
     ]
-    if first := _describe_settings(rehearsal.head):
-        rows[0][0] += f" ({first})"
-    n = format_count(len(rehearsal.classes_), "seen class")
+    rows[0][0] += f" ({_describe_settings(forecast.trials[0].settings)})"
+    n = format_count(len(forecast.classes), "seen class")
     title = f"Mean accuracy of {n}, held out as new ones"
     print_table(title, ["tried", ">accuracy and 95% interval", ""], rows)
-    head, plan = rehearsal.head_, rehearsal.plan_
-    reference = "with a reference" if plan.reference else "without a reference"
+    settings = forecast.settings
+    reference = "with a reference" if settings.use_reference else "without a reference"
     say(
-        f"chosen: {_describe_settings(head)}, temperature={head.temperature:.3g}, {reference} (a "
-        "change is made only if it gains more than its standard error over the classes, or twice "
-        "that for weights of sources)"
+        f"chosen: {_describe_settings(settings)}, temperature={settings.temperature:.3g}, "
+        f"{reference} (a change is made only if it gains more than its standard error over the "
+        "classes, or twice that for weights of sources)"
     )
-    weights = {source or "no source": w for source, w in (plan.source_weights or {}).items()}
+    weights = {source or "no source": w for source, w in (settings.source_weights or {}).items()}
     if len(weights) > 1:
         say(f"sources: {', '.join(f'{source} {weight:.2g}' for source, weight in weights.items())}")
-    if head.evidence_weight is not None:
-        say(f"evidence: weight {head.evidence_weight:.2f} relative to the rankings")
-    if (prior := head.get_params().get("example_prior")) is not None:
+    if settings.evidence_weight is not None:
+        say(f"evidence: weight {settings.evidence_weight:.2f} relative to the rankings")
+    if (prior := settings.example_prior) is not None:
         say(
             f"labelled examples: their scores follow the rankings with a slope of {prior[0]:.2f}, "
             f"and those of one class share {prior[1]:.2f} of their variation"
         )
-    before, after = map(format_share, rehearsal.calibration_error_)
+    before, after = map(format_share, forecast.calibration_error)
     say(
         f"calibration: confidence and accuracy differ by {before} with the default temperature, "
-        f"{plan.default_temperature:.3g}, and by {after} with the chosen one"
+        f"and by {after} with the chosen one"
     )
-    if rehearsal.together_ is not None:
-        new, seen, harmonic = map(format_share, rehearsal.together_)
-        say(
-            f"with --classes all: {new} of the rehearsed and {seen} of the other seen classes are "
-            f"recognised (mean class accuracies; harmonic mean {harmonic})"
-        )

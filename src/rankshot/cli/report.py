@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from rankshot import pages, ranking, zeroshot
 from rankshot.cli.console import check_page, refuse, say
 from rankshot.cli.heads import (
-    EXAMPLES,
+    EXAMPLE_IDS,
     PREDICTED,
     HeadOptions,
     fit_head,
@@ -52,8 +52,8 @@ def explain(
 ) -> None:
     """Explain why inputs were assigned their classes.
 
-    For each input, the output shows how much the eight most important seen classes, the rest of
-    them, and each source contribute. A contribution of +0.7 doubles the odds of the class.
+    For each input, the output shows how much the eight most important seen classes and the rest of
+    them contribute. A contribution of +0.7 doubles the odds of the class.
 
     Example: rankshot explain scores.parquet --rankings rankings.jsonl --id img17 --against dog
 
@@ -69,11 +69,6 @@ def explain(
     against
         The new class to compare with. The default is the average over all new classes.
     """
-    refuse(
-        options.plan.head.name == "deterministic",
-        "--head deterministic cannot be explained, because it compares whole rankings; the "
-        "other heads can",
-    )
     table = open_table(scores, options)
     model, table = fit_head(table, options)
     ids = id or next(table.inputs())[0][:EXPLAINED]
@@ -102,7 +97,7 @@ def report(
     each class agree on. With --scores as well, it explains some predictions by the seen classes
     that support them, and names the network and the inputs that it skipped. Then give --head,
     --set, --settings, --reference and --score-type as you gave them to `classify`. A fitted --head
-    includes all of these. Only the heads weighted-mean and probabilistic are explained.
+    includes all of these.
 
     Example: rankshot report photos.rankshot-run --truth labels.csv -o report.html
 
@@ -139,8 +134,8 @@ def report(
         run = _read_run(predictions, options, scores)
         predictions, scores, options = run[:3]
         images = images or run[3]
-    has_rankings = options.rankings is not None or options.fitted is not None
-    _check_options(options, scores, has_rankings=has_rankings)
+    has_rankings = options.rankings is not None
+    _check_options(options, scores, has_head=has_rankings or options.fitted is not None)
     predicted = zeroshot.read_predictions(predictions)
     labels, left_out = None, ""
     if truth is not None:
@@ -171,7 +166,7 @@ def report(
     # Not the whole paths: a page is made to be given away.
     given = {**files, **options.files}.items()
     shown = [(what, path.resolve().name) for what, path in given if path is not None]
-    fitted_to = {} if options.fitted is None else options.fitted.provenance_.get("files", {})
+    fitted_to = {} if options.fitted is None else options.fitted.inner.about.get("files", {})
     known = {"examples": EXAMPLES, "evidence": EVIDENCE}
     more = [text for what, text in known.items() if what in {**options.files, **fitted_to}]
     with prefix_errors(predictions):
@@ -200,15 +195,10 @@ def _describe_result(outcomes: pages.Outcomes) -> str:
     return f"{correct:.1%} of {format_count(len(outcomes.truth), 'input')} correct"
 
 
-def _check_options(options: HeadOptions, scores: Path | None, *, has_rankings: bool) -> None:
-    refuse(scores and not has_rankings, "--scores needs --rankings as well")
-    refuse(options.settings_file and not has_rankings, "--settings needs --rankings as well")
+def _check_options(options: HeadOptions, scores: Path | None, *, has_head: bool) -> None:
+    refuse(scores and not has_head, "--scores needs --rankings as well")
+    refuse(options.settings_file and not has_head, "--settings needs --rankings as well")
     refuse(options.reference and not scores, "--reference needs --scores as well")
-    refuse(
-        scores and not options.plan.head.takes_reference,
-        f"a report cannot explain --head {options.plan.head.name}, only weighted-mean and "
-        "probabilistic: leave out --scores",
-    )
 
 
 def _read_run(
@@ -225,7 +215,7 @@ def _read_run(
     return (
         about.predictions,
         None if competes else run / "scores",
-        fitted,
+        replace(fitted, rankings=about.rankings),
         about.inputs if has_images else None,
     )
 
@@ -234,7 +224,7 @@ def _find_examples(options: HeadOptions) -> set[str]:
     """Return the ids of the inputs that the head was fitted to."""
     if options.examples is not None:
         return {*list_example_ids(options.examples)}
-    return set() if options.fitted is None else {*options.fitted.provenance_.get(EXAMPLES, ())}
+    return set() if options.fitted is None else {*options.fitted.inner.about.get(EXAMPLE_IDS, ())}
 
 
 def _read_labels(
@@ -272,12 +262,12 @@ def _read_labels(
 
 def _find_predicted(options: HeadOptions) -> zeroshot.metrics.Interval | None:
     """Return the accuracy that a rehearsal predicted, if the settings say it."""
-    settings: dict[str, Any] = {}
+    notes: Any = {}
     if options.settings_file is not None:
-        settings = json.loads(options.settings_file.read_bytes())
+        notes = json.loads(options.settings_file.read_bytes()).get("notes", {})
     elif options.fitted is not None:
-        settings = options.fitted.provenance_.get("settings", {})
-    found = settings.get("notes", {}).get(PREDICTED)
+        notes = options.fitted.inner.about.get("notes", {})
+    found = notes.get(PREDICTED)
     return None if found is None else zeroshot.metrics.Interval(*found)
 
 
@@ -285,12 +275,12 @@ def _find_consensus(
     options: HeadOptions,
     table: ScoreTable | None,
     outcomes: pages.Outcomes,
-    model: zeroshot.BaseHead | None,
+    model: zeroshot.Predictor | None,
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     """Return the rankings of the classes with their consensus, and settings to show."""
     import numpy as np
 
-    from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+    from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
     path, rankings = _find_rankings(options, table)
     has_seen = bool(set(outcomes.classes) & set(rankings.items))
@@ -307,36 +297,26 @@ def _find_consensus(
         f"{path}: no ranking of {quote_names(missing)}, which are predicted classes{hint}",
     )
     rankings = rankings[np.isin(rankings.targets.astype(str), outcomes.classes)]
-    head = options.plan.head
-    k = min(head.k or rankings.n_items, rankings.n_items)
-    consensus: Any = None if model is None else model.consensus_
-    if consensus is None:
-        merging = zeroshot.ProbabilisticRanking(k=k, prior=head.prior, posterior="consensus")
-        with prefix_errors(path):
-            consensus = merging.fit(rankings.top(k)).consensus_
-    # Without scores, it is not known how the predictions were made.
-    described = [] if model is None else [("method", model.innermost.name)]
+    k = min(options.settings.k or rankings.n_items, rankings.n_items)
+    merging = zeroshot.ProbabilisticRanking(k=k, posterior="consensus")
+    with prefix_errors(path):
+        consensus: Any = merging.fit(rankings.top(k)).consensus_
     return {
         "rankings": rankings,
         "consensus": consensus[np.isin(consensus.targets.astype(str), outcomes.classes)],
         "n_places": min(k, MAX_PLACES),
-    }, [*described, ("places of each ranking", f"the first {k}")]
+    }, [("places of each ranking", f"the first {k}")]
 
 
 def _find_rankings(options: HeadOptions, table: ScoreTable | None) -> tuple[Path, ranking.Rankings]:
-    """Return the rankings of a file, or those that a fitted head has, and the name of the file."""
-    from rankshot.zeroshot.heads.base import require_targets
+    """Return the rankings of a file, and its name."""
+    from rankshot.zeroshot.class_rankings import only_new, require_targets
 
-    if options.fitted is not None:
-        path, inner = cast("Path", options.saved), options.fitted.innermost
-        found = inner.consensus_ if inner.rankings_ is None else inner.rankings_
-        text = f"{path}: {type(inner).__name__} has no rankings to show; leave out --head"
-        refuse(found is None, text)
-        return path, cast("ranking.Rankings", found)
     path = cast("Path", options.rankings)
     # `fit_head` has read the same rankings, and printed what was matched.
     rankings = (
         ranking.read_rankings(path) if table is None else read_rankings_of(path, table, quiet=True)
     )
     with prefix_errors(path):
-        return path, require_targets(rankings)
+        # Rankings of a run are of seen classes as well, for its rehearsal.
+        return path, only_new(require_targets(rankings))

@@ -104,17 +104,13 @@ def review(
 
 def _read_run(run: Path, options: HeadOptions) -> Reviewed:
     """Read what `rankshot recognise` kept."""
-    from rankshot.zeroshot.heads.base import only_new
+    from rankshot.zeroshot.class_rankings import only_new
 
     refuse(
         options.files, f"{run}: has all that is needed; leave out --{next(iter(options.files), '')}"
     )
     about = read_run(run)
     head = zeroshot.load_head(about.head)
-    is_known = isinstance(head.innermost, zeroshot.WeightedMean)
-    refuse(
-        not is_known, f"{run}: its head cannot learn from labels; run `rankshot recognise` again"
-    )
     table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
     table = add_evidence(table.keep(), about.evidence)
     new = only_new(read_rankings_of(about.rankings, table, quiet=True))
@@ -125,8 +121,9 @@ def _read_run(run: Path, options: HeadOptions) -> Reviewed:
     place = about.inputs if about.inputs.exists() else None
     if place is None:
         say(f"{about.inputs}: the inputs no longer exist; give their new place with --inputs")
-    plan, is_joint = zeroshot.Plan.from_head(head), isinstance(head, zeroshot.BatchRefinement)
-    found = _read_scores(table, about.examples, plan, new, reference, is_joint=is_joint)
+    settings = zeroshot.Settings.from_json(head.inner.about["settings"])
+    is_joint = "changed" in head.inner.about.get("batch", {})
+    found = _read_scores(table, about.examples, settings, new, reference, is_joint=is_joint)
     versions = None
     if (run / INPUTS).is_file():
         versions = dict(zip(*core.read_table(run / INPUTS, [core.ID, VERSION]).texts, strict=True))
@@ -138,19 +135,17 @@ def _read_table(scores: Path, options: HeadOptions) -> Reviewed:
     refuse(
         options.rankings is None, f"{scores}: give --rankings FILE, the rankings of the new classes"
     )
-    plan = options.plan
-    refuse(plan.head.name != "weighted-mean", "only --head weighted-mean learns from examples")
     table = open_table(scores, options)
     new = read_new_rankings(cast("Path", options.rankings), table)
     without = replace(options, examples=None)
     reference, _, table = read_more(without, table, new)
-    return _read_scores(table, options.examples, plan, new, reference)
+    return _read_scores(table, options.examples, options.settings, new, reference)
 
 
 def _read_scores(
     table: ScoreTable,
     examples: Path | None,
-    plan: zeroshot.Plan,
+    settings: zeroshot.Settings,
     rankings: ranking.Rankings,
     reference: zeroshot.Scores | None,
     *,
@@ -171,5 +166,6 @@ def _read_scores(
         refuse(unknown, f"{examples}: {quote_names(unknown)} not found in {table.path}")
     elif examples is not None:
         others, _ = read_examples(examples, table, "auto", rankings.target_names)
-    learner = Learner(scores, plan, rankings, reference, is_joint, others)
+    known = zeroshot.Knowledge(rankings, reference, others, scores)
+    learner = Learner(known, replace(settings, batch=is_joint))
     return Reviewed(learner, ids, table.score_type, given)

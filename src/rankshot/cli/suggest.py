@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rankshot import core, zeroshot
 from rankshot.cli.console import check_output, refuse, say
 from rankshot.cli.heads import (
-    DEFAULT_HEAD,
     PROBABILITY,
     HeadOptions,
     fit_head,
@@ -79,9 +78,7 @@ def _read_predictions(path: Path, options: HeadOptions) -> _Guesses:
     from rankshot.zeroshot.decide import most_probable
 
     refuse(
-        {*options.files} - {"examples"}
-        or options.plan.head.name != DEFAULT_HEAD
-        or options.score_type != "auto",
+        {*options.files} - {"examples"} or options.score_type != "auto",
         f"{path}: has predictions, so no head is needed: leave out all options but --examples, or "
         "give the scores instead",
     )

@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from itertools import chain, islice
 from math import inf, isfinite
 from operator import itemgetter
@@ -40,6 +41,8 @@ from rankshot.core.validation import require_module
 
 ID, LABEL, FEATURES = "id", "label", "features"
 TABLE_ENDINGS = (".csv", ".parquet")
+FRAMES = ("pandas", "polars", "pyarrow")
+"""What a result becomes as a data frame: the first that is installed."""
 BATCH_CELLS = 2**19
 """Cells in a batch, about: four megabytes of numbers."""
 GROUP_CELLS = 2**19
@@ -643,6 +646,16 @@ def as_frame(data: object) -> Any:
         names = " ".join(str(error).split())
         raise RankshotError(f"columns of a data frame must have different names: {names}") from None
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def make_frame(columns: Mapping[str, object]) -> Any:
+    """A pandas, polars or PyArrow table, whichever is installed."""
+    backend: Any = next((name for name in FRAMES if find_spec(name)), None)
+    if backend is None:
+        raise RankshotError(f"to_frame needs one of {quote_names(FRAMES)}: install one of them")
+    import narwhals.stable.v2 as nw  # noqa: PLC0415 (only for data frames)
+
+    return nw.from_dict(dict(columns), backend=backend).to_native()
 
 
 def frame_to_matrix(frame: Any) -> NDArray[np.floating]:

@@ -25,14 +25,14 @@ from rankshot.pages.formatting import format_percent, format_range
 from rankshot.pages.images import Outcomes, Thumbnail, choose_images
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.similarity import Similarity
-from rankshot.zeroshot.heads.base import BaseHead, Semantics
-from rankshot.zeroshot.heads.deterministic_ranking import DeterministicRanking
-from rankshot.zeroshot.heads.probabilistic_ranking import ProbabilisticRanking
-from rankshot.zeroshot.heads.similarity_heads import ConSE, DirectSimilarity
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.metrics import Interval, accuracy, wilson_interval
+from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.metrics import Interval, wilson_interval
+from rankshot.zeroshot.paper.deterministic_ranking import DeterministicRanking
+from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.paper.similarity_methods import ConSE, DirectSimilarity
 from rankshot.zeroshot.rehearsal import Rehearsal
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 
 SOURCES = ("WordNet", "GloVe", "Wikipedia")
 """The linguistic sources that are compared and combined."""
@@ -58,7 +58,7 @@ def fill_missing(table: Similarity) -> Similarity:
 
 def list_methods(
     tables: Mapping[str, Similarity], panel: Rankings
-) -> Iterator[tuple[str, str, Any, Semantics]]:
+) -> Iterator[tuple[str, str, Any, Rankings | Similarity]]:
     """Yield the paper's methods: method, source, head, and what the head is fitted to."""
     single = {name: fill_missing(table) for name, table in tables.items()}
     ranked = {name: table.to_rankings(LIST_LENGTH) for name, table in single.items()}
@@ -89,7 +89,7 @@ class Demo:
         The rankings of the panel, of all its questions.
     rankings : Rankings
         The rankings of all sources, including the panel.
-    head : BaseHead
+    head : LinearHead
         The head that the rehearsal chose and calibrated, fitted to the panel.
     scores : Scores
         The scores of the new inputs.
@@ -103,7 +103,7 @@ class Demo:
     predicted: Interval | None
     panel: Rankings
     rankings: Rankings
-    head: BaseHead
+    head: Predictor
     scores: Scores
     truth: NDArray[np.str_]
 
@@ -146,14 +146,14 @@ def run_demo(announce: Announce) -> Demo:
     announce(todo, todo, "done")
     return Demo(
         comparison=MethodComparison(tuple(rows), CAPTION),
-        seen_accuracy=accuracy(data.seen_validation_label, model.predict(data.seen_validation)),
+        seen_accuracy=model.score(data.seen_validation, data.seen_validation_label),
         rehearsal=rehearsal,
         predicted=rehearsal.predict_accuracy(panel, reference),
         panel=panel,
         rankings=Rankings.concatenate(
             [*(fill_missing(t).to_rankings(LIST_LENGTH) for t in tables.values()), panel]
         ),
-        head=rehearsal.fit_head(panel, reference),
+        head=rehearsal.fit_head(panel, reference=reference),
         scores=scores,
         truth=data.new_label,
     )

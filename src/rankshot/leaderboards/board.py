@@ -188,6 +188,13 @@ class Misfit(NamedTuple):
     p_value : float
         The p-value of the hypothesis that the ratings explain the votes, adjusted by Holm's method
         for all pairs that were tested; NaN for a pair with fewer than ten votes.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> votes = rs.Rankings.from_pair_counts([[0, 9], [7, 0]], items=["a", "b"])
+    >>> rs.leaderboard(votes).misfits()[0].votes
+    16.0
     """
 
     first: str

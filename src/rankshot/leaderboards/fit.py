@@ -29,14 +29,15 @@ from rankshot.leaderboards.evidence import ModelLikelihood, ScoreTests, find_evi
 from rankshot.leaderboards.misfit import find_misfit
 from rankshot.leaderboards.pair_models import MatchModel, PairLikelihood
 from rankshot.leaderboards.votes import Votes, read_votes
+from rankshot.ranking.checks import merge_copies, require_model, require_one_subject
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels
 from rankshot.ranking.matrices import count_ties
 from rankshot.ranking.models.information import find_one_sided
 from rankshot.ranking.models.plackett_luce import (
+    Likelihood as LuceLikelihood,
     PlackettLuce,
     WorthModel,
-    build_likelihood as build_luce,
 )
 from rankshot.ranking.models.plackett_luce_stages import Gradients, find_gradients
 from rankshot.ranking.models.robust_errors import (
@@ -46,7 +47,6 @@ from rankshot.ranking.models.robust_errors import (
     keep_least_errors,
     sum_squares,
 )
-from rankshot.ranking.parts import merge_copies, require_model, require_one_subject
 from rankshot.ranking.rankings import Rankings
 
 Floats = NDArray[np.float64]
@@ -257,7 +257,7 @@ class _LuceLikelihood:
     """The Plackett-Luce log-likelihood of rankings, with the derivatives of each of them."""
 
     def __init__(self, rankings: Rankings) -> None:
-        self._rankings, self._likelihood = rankings, build_luce(rankings)
+        self._rankings, self._likelihood = rankings, LuceLikelihood(rankings)
         self.size = self.n_items = rankings.n_items
 
     def evaluate(self, b: Floats) -> Point:
@@ -277,7 +277,7 @@ def _fit(
     votes: Votes, model: WorthModel | None, ties: Ties | None, settings: dict[str, Any]
 ) -> Leaderboard:
     """Return a leaderboard of all items, as they come."""
-    weight = require_one_subject(votes.rankings).weight
+    weight = float(require_one_subject(votes.rankings).weights.sum())
     if not np.all(votes.rankings.weights > 0):
         votes = votes.select(votes.rankings.weights > 0)
     model, ties = choose_model(votes, model, ties)

@@ -11,9 +11,9 @@ from scipy.special import ndtr
 from rankshot.core.errors import InputError
 from rankshot.leaderboards.evidence import adjust_holm
 from rankshot.leaderboards.votes import Votes
+from rankshot.ranking.checks import are_votes
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.parts import are_votes
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 

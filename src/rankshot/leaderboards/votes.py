@@ -16,9 +16,9 @@ from rankshot.core.columns import ColumnReader, is_records
 from rankshot.core.errors import InputError, format_count, quote_names
 from rankshot.core.files import read_lines
 from rankshot.core.tables import as_frame
+from rankshot.ranking.checks import are_votes
 from rankshot.ranking.column_meanings import Reading
 from rankshot.ranking.construction import Labels, distinct_values, require_one_each
-from rankshot.ranking.parts import are_votes
 from rankshot.ranking.ranking_files import (
     COLUMN_ARGUMENTS,
     SHARED_ARGUMENTS,

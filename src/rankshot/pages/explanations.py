@@ -20,7 +20,7 @@ from rankshot.pages.formatting import (
     sort_largest_first,
 )
 from rankshot.pages.images import Outcomes, Thumbnail
-from rankshot.zeroshot.explanation import MAX_SHOWN, Explanation, explain
+from rankshot.zeroshot.explanation import Explanation, explain
 from rankshot.zeroshot.scores import Scores
 
 MAX_EXAMPLES = 12
@@ -107,7 +107,7 @@ def format_alternatives(why: Explanation) -> list[Bar]:
 
 
 def format_contributions(why: Explanation) -> list[dict[str, Any]]:
-    """Return tables of contributions: of seen classes, with one scale, of sources, and of others.
+    """Tables of contributions: of seen classes, with one scale, and of others.
 
     Examples
     --------
@@ -126,15 +126,8 @@ def format_contributions(why: Explanation) -> list[dict[str, Any]]:
         note = f"{format_count(len(group.rest), 'other')}, together {total}." if group.rest else ""
         heading = f"{shorten(group.heading, 160)}, together {format_factor(group.total)}"
         tables.append(_format_table(heading, group.shown, scale, note))
-    if why.sources:
-        by_size = sorted(why.sources, key=lambda pair: (-abs(pair[1]), pair[0]))
-        rest = len(by_size) - MAX_SHOWN
-        note = f"{rest:,} others would give less." if rest > 0 else ""
-        heading = "what each source or rater alone would give"
-        tables.append(_format_table(heading, by_size[:MAX_SHOWN], None, note))
-    if why.additions:
-        note = shorten(f"{_capitalise(why.without_additions)}.", 160)
-        tables.append(_format_table("besides the rankings", why.additions, None, note))
+    if why.others:
+        tables.append(_format_table("besides the scores", why.others, None, ""))
     return tables
 
 

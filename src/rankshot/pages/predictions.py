@@ -370,7 +370,7 @@ def _format_class(evaluation: Evaluation, i: int) -> ClassLine:
 
 
 def format_calibration(calibration: Reliability) -> dict[str, object]:
-    """Return a bar per bin of confidence: its accuracy, with a tick at its mean confidence."""
+    """Return a bar per bin of confidence: its accuracy, with a notch at its mean confidence."""
     bins = zip(*(values.tolist() for values in (
         calibration.edges[:-1], calibration.edges[1:], calibration.confidence,
         calibration.accuracy, calibration.count,

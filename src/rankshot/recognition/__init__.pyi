@@ -1,8 +1,14 @@
 from .any_model import open_model as open_model
+from .hub import (
+    from_pretrained as from_pretrained,
+    push_to_hub as push_to_hub,
+    save_pretrained as save_pretrained,
+)
 from .images import Preprocessing as Preprocessing
 from .inputs import Skipped as Skipped
 from .model import Model as Model
 from .recognition import Recognition as Recognition, recognise as recognise
+from .run_folder import Run as Run, open_run as open_run
 from .score_parts import ScoringRun as ScoringRun, write_scores as write_scores
 from .scoring import (
     NetworkCheck as NetworkCheck,
@@ -10,3 +16,4 @@ from .scoring import (
     check_scores as check_scores,
     score as score,
 )
+from .zero_shot_pipeline import ZeroShot as ZeroShot, zero_shot as zero_shot

@@ -143,11 +143,11 @@ def open_estimator(estimator: object, name: str = "") -> Model:
         kind = scores_of(estimator, ["text"] if reads_texts else np.zeros((1, width))).kind
 
     def run(batch: Any) -> NDArray[Any]:
-        return np.asarray(scores_of(estimator, batch).values)
+        return np.asarray(scores_of(estimator, batch).columns)
 
     def run_with_features(batch: Any) -> tuple[NDArray[Any], Any]:
         scores = scores_of(estimator, batch, features=True)
-        return np.asarray(scores.values), scores.features
+        return np.asarray(scores.columns), scores.features
 
     return Model(
         f"{name or type(estimator).__name__} (scikit-learn)",

@@ -17,7 +17,7 @@ from rankshot.core.errors import InputError, RankshotError, short_repr
 from rankshot.core.validation import require_module
 from rankshot.recognition.images import CONFIG_FILE, Preprocessing, as_preprocessing, fit_to_shape
 from rankshot.recognition.model import Model, Takes, fingerprint_files, join_lines
-from rankshot.zeroshot.onnx_export import CLASS_KEYS, ZIPMAP_HINT, add_last_layers, load_network
+from rankshot.zeroshot.onnx_networks import CLASS_KEYS, ZIPMAP_HINT, add_last_layers, load_network
 
 BUILT_IN = "efficientnet-lite0"
 BUILT_IN_FILE = Path(__file__).parent / "data" / f"{BUILT_IN}.onnx"

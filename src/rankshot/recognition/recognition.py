@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from math import ceil
 from pathlib import Path
 from typing import Any, Literal
@@ -11,37 +12,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankshot.core.errors import RankshotError, format_count, format_share, quote_names
-from rankshot.core.validation import as_names
+from rankshot.core.errors import NO_VALUE, InputError, format_count, quote_names
+from rankshot.core.tables import make_frame
 from rankshot.ranking.rankings import Rankings
+from rankshot.recognition.exports import make_dataset, make_tasks, write_tasks
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, score
-from rankshot.sources.names import ClassLabels, describe_unknown
-from rankshot.sources.registry import RankingSource, Source, compare_classes
-from rankshot.sources.wordnet import WordNet
+from rankshot.recognition.reading import Labels, Reader, rank_names, read_new, read_seen
+from rankshot.recognition.run_folder import write_run
+from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, plan_scoring
+from rankshot.sources.registry import Source
+from rankshot.zeroshot.class_rankings import as_rankings, only_new
 from rankshot.zeroshot.decide import most_probable
-from rankshot.zeroshot.heads.base import (
-    LEAST_INPUTS,
-    BaseHead,
-    align_to,
-    only_new,
-)
-from rankshot.zeroshot.heads.batch_refinement import refine_batch
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
+from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
+from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import LinearHead
 from rankshot.zeroshot.metrics import Interval
-from rankshot.zeroshot.plan import Plan
-from rankshot.zeroshot.rehearsal import (
-    LEAST_CLASSES,
-    USUAL_FOLDS,
-    Rehearsal,
-    describe_prediction,
-)
 from rankshot.zeroshot.remarks import describe_fit, describe_origin
-from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.settings import Settings
+from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
 MOST_HELD_OUT = 1 / 3
 """If possible, no larger share of the seen classes is held out together: all of them are there for
 new classes."""
+MOST_SHOWN = 20
+"""The rows of a result that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,25 +54,28 @@ class Recognition:
         The probabilities of all classes, in the order of ``head.classes_``.
     alone : array of str
         The class of each input, predicted without the other inputs of the batch.
-    head : head
-        The fitted head, which can be saved; a `BatchRefinement` if the batch was used.
-    rehearsal : Rehearsal or None
-        The rehearsal on labelled inputs of seen classes.
-    predicted : Interval or None
-        The mean accuracy on the new classes that the rehearsal predicts, for inputs classified
-        independently.
+    head : LinearHead or SeenAndNew
+        The fitted head, which can be saved.
+    forecast : Forecast or None
+        The rehearsal on labelled inputs of seen classes; its ``predicted`` is the mean accuracy on
+        the new classes, for inputs classified independently.
     notes : tuple of str
         Sentences that describe what was done, and why.
+    knowledge : Knowledge
+        What was known: rankings, reference, examples, and the scores of the inputs.
+    settings : Settings
+        How the head was fitted.
+    inputs : ScoredInputs
+        The inputs with their scores, and those that were skipped.
 
     Examples
     --------
     >>> import rankshot as rs
-    >>> rankings = rs.Rankings.from_orders(
-    ...     [["leopard"], ["bus"]], items=["bus", "leopard"], targets=["cat", "truck"])
+    >>> rankings = {"cat": ["leopard"], "truck": ["bus"]}
     >>> found = rs.recognise(rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), rankings)
     >>> found
     Recognition: 1 input, 2 classes
-    >>> found.ids.tolist(), found.head.classes_.tolist(), found.rehearsal
+    >>> found.ids.tolist(), found.head.classes_.tolist(), found.forecast
     (['0'], ['cat', 'truck'], None)
     """
 
@@ -84,70 +83,185 @@ class Recognition:
     labels: NDArray[np.str_]
     proba: NDArray[np.floating]
     alone: NDArray[np.str_]
-    head: BaseHead
-    rehearsal: Rehearsal | None
-    predicted: Interval | None
+    head: LinearHead | SeenAndNew
+    forecast: Forecast | None
     notes: tuple[str, ...]
+    knowledge: Knowledge
+    settings: Settings
+    inputs: ScoredInputs
+    reader: Reader
+
+    @property
+    def predicted(self) -> Interval | None:
+        """The mean accuracy on the new classes that is forecast, for inputs classified alone."""
+        return None if self.forecast is None else self.forecast.predicted
 
     def __repr__(self) -> str:
         n, classes = format_count(len(self.ids), "input"), len(self.head.classes_)
         return f"Recognition: {n}, {format_count(classes, 'class')}"
 
+    def _repr_html_(self) -> str:
+        rows = zip(self.ids, self.labels, self.proba.max(axis=1), strict=True)
+        cells = "".join(
+            f"<tr><td>{escape(str(name))}</td><td>{escape(label)}</td><td>{p:.2f}</td></tr>"
+            for name, label, p in list(rows)[:MOST_SHOWN]
+        )
+        more = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        head = "<tr><th>id</th><th>label</th><th>probability</th></tr>"
+        return f"<p>{escape(repr(self))}</p><table>{head}{cells}</table><ul>{more}</ul>"
+
+    def to_frame(self) -> Any:
+        """A pandas, polars or PyArrow table, whichever is installed: id, label, probabilities.
+
+        Examples
+        --------
+        >>> import rankshot as rs
+        >>> rankings = {"cat": ["leopard"], "truck": ["bus"]}
+        >>> found = rs.recognise(rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), rankings)
+        >>> list(found.to_frame().columns)
+        ['id', 'label', 'probability', 'P(cat)', 'P(truck)']
+        """
+        columns: dict[str, object] = {
+            "id": self.ids.tolist(),
+            "label": self.labels.tolist(),
+            "probability": self.proba.max(axis=1),
+        }
+        for name, column in zip(self.head.classes_, self.proba.T, strict=True):
+            columns[f"P({name})"] = column
+        return make_frame(columns)
+
+    def predict(self, inputs: object) -> NDArray[np.str_]:
+        """The classes of other inputs, scored by the same model.
+
+        Parameters
+        ----------
+        inputs
+            As for `recognise`.
+        """
+        return self.head.predict(self.reader.read(inputs).inputs.scores)
+
+    def to_label_studio(
+        self, path: str | Path | None = None, *, prefix: str = "", overwrite: bool = False
+    ) -> list[dict[str, Any]]:
+        """Tasks for Label Studio, with the predictions.
+
+        Parameters
+        ----------
+        path : str or Path, optional
+            A .json file to write them to; the labelling configuration is written beside it (.xml).
+        prefix : str
+            What Label Studio puts before the id of an image to find it, such as
+            ``"/data/local-files/?d=photos/"``.
+        overwrite : bool
+            Replace existing files.
+
+        Returns
+        -------
+        list of dict
+            One task per input. Labels given there are read as ``examples`` of `recognise`.
+        """
+        if path is not None:
+            write_tasks(self, Path(path), prefix, overwrite=overwrite)
+        return make_tasks(self, prefix)
+
+    def to_fiftyone(self, name: str | None = None) -> Any:
+        """A ``fiftyone.Dataset`` of the images, with the predictions in the field ``rankshot``.
+
+        Parameters
+        ----------
+        name : str, optional
+            The name of the dataset.
+        """
+        return make_dataset(self, name)
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write a run folder, which `open_run`, ``rankshot review`` and ``report`` open.
+
+        A run in this folder is replaced when the new one is complete; labels given in a review
+        stay.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder to write.
+        overwrite : bool
+            Replace files that were changed since they were written.
+        """
+        write_run(self, Path(folder), overwrite=overwrite)
+
 
 def recognise(
     inputs: object,
-    new: Rankings | Mapping[str, Sequence[str]] | Iterable[str],
+    new: Rankings | Mapping[str, Any] | Iterable[str] | str | Path,
     *,
     model: object = None,
     seen: Classes | None = None,
+    source: Source | str | Sequence[Source | str] | None = None,
+    reference: object = None,
+    examples: object = None,
+    classes: Literal["new", "all"] = "new",
+    seen_loss: float | None = None,
+    none: bool = False,
+    batch: bool | Literal["auto"] = "auto",
+    rehearse: bool = True,
+    raters: Sequence[str] | None = None,
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
-    source: Source | Sequence[Source] | None = None,
-    rehearse: tuple[object, ArrayLike] | None = None,
-    examples: tuple[object, ArrayLike] | None = None,
-    classes: Literal["new", "all"] = "new",
-    none: bool = False,
-    batch: str = "auto",
+    settings: Settings | None = None,
 ) -> Recognition:
     """Predict new classes, using whatever data are passed.
 
-    If there are labelled inputs of seen classes, these classes are held out as if they were new,
-    to choose settings, to calibrate, and to predict the accuracy; their scores are also the
-    reference. Labelled examples of new classes are used. If there are at least five inputs per
-    class, they are classified jointly (see `BatchRefinement`). The ``notes`` of the result
-    describe what was done.
+    If the inputs of the reference have labels, their classes are held out as if they were new, to
+    choose settings, to calibrate, and to predict the accuracy. Labelled examples of new classes are
+    used. If there are at least five inputs per class, they are classified jointly. The ``notes`` of
+    the result describe what was done.
 
     Parameters
     ----------
-    inputs : Scores, ScoredInputs, or inputs of the model
-        The scores of a classifier, or what `rankshot.recognition.score` takes: a folder of images,
-        a file, a list or an array. With `Rankings` and without a model, also a table of scores
-        with one column per item, as a data frame or an array.
-    new : Rankings, dict or iterable of names
-        The rankings of the new classes; for a rehearsal, of the labelled seen classes as well. A
-        dict has one list of seen classes, most similar first, per class. Or the names of the new
-        classes, which the source ranks.
-    model, seen, preprocessing, features
-        As ``model``, ``classes``, ``preprocessing`` and ``features`` of
-        `rankshot.recognition.score`. Examples are compared by features if there are any, and by
-        scores otherwise.
-    source : source or list of sources, optional
-        What ranks names: objects with a method ``similarity`` or ``rankings``, such as
-        `LanguageModel`. By default `WordNet`.
-    rehearse : inputs and labels, optional
-        Inputs of seen classes that the model was not trained on, and their classes: at least five
-        classes, preferably 20 or more.
+    inputs : object
+        Scores of a classifier: `Scores`, a file (.csv, .parquet), a data frame, or an array with
+        ``seen``. Or, with a model, inputs: a folder of images, a file of paths or texts (.txt,
+        .csv, .jsonl), a list, an array, or a ``datasets.Dataset``.
+    new : rankings or names
+        Rankings of the seen classes for each new class: a dict with one list of seen classes per
+        new class, most similar first; `Rankings`; a data frame or a file. For a rehearsal, of the
+        labelled seen classes as well. Or the names of the new classes, which the source ranks: a
+        list, or a .txt file.
+    model : str, Path or object, optional
+        What scores the inputs: see `open_model`.
+    seen : sequence, mapping, str or Path, optional
+        The names of the model's classes (or of the columns of an array), in their order; needed
+        unless the model has them.
+    source : source, str or list of these, optional
+        What ranks names: an object such as `LanguageModel`, or a text as in the command, such as
+        ``"llm:gpt-4o"``. By default WordNet.
+    reference : inputs, or inputs and labels, optional
+        Varied inputs of seen classes that the model was not trained on, in any form of ``inputs``,
+        and their classes if they are known. A table may have a column ``label``, and a folder one
+        subfolder per class. Fewer than ten inputs are not used.
     examples : inputs and labels, optional
-        Inputs of new classes, and their classes.
+        Inputs of new classes, and their classes. Or the labels of some of the inputs: a dict by
+        ids, or a file with the columns ``id`` and ``label``, or exported by Label Studio, CVAT or
+        FiftyOne.
     classes : {"new", "all"}
         Whether only new classes may be predicted, or seen classes as well.
+    seen_loss : float, optional
+        With ``classes="all"``, the share of the accuracy on seen classes that may be lost.
     none : bool
-        Whether "none of these" may be predicted. Some inputs of new classes are then rejected as
-        well: on photographs, 77% of the inputs of other classes were rejected, and 30% of those
-        of new classes. The mean AUROC on three data sets is .75.
-    batch : {"auto", "yes", "no"}
+        Whether "none of these" may be predicted.
+    batch : bool or "auto"
         Whether all inputs are classified jointly. Most new classes should occur among them, several
         times each. With "auto", this is done if there are at least five inputs per class.
+    rehearse : bool
+        Whether classes of a reference with labels are held out.
+    raters : sequence of str, optional
+        The raters of a dict, which then has one list for each of them per new class.
+    preprocessing : Preprocessing, str, Path or mapping, optional
+        How images become the model's input; needed unless the model has its own.
+    features : bool
+        Whether examples are compared by features of the model, if it has some.
+    settings : Settings, optional
+        Where a rehearsal begins, or what is used without one.
 
     Returns
     -------
@@ -164,157 +278,139 @@ def recognise(
     >>> found.labels
     array(['eagle', 'bicycle'], dtype='<U7')
     """
+    given = read_new(new)
+    own: dict[str, Any] = {
+        "classes": classes,
+        "none": none,
+        "batch": _as_batch(batch, classes, none=none),
+    }
+    wanted = replace(settings or Settings(), **own, **_as_budget(seen_loss, classes, reference))
+    plan = None
+    if model is not None:
+        plan = plan_scoring(model, seen, preprocessing, features=features)
+    names = read_seen(seen)
+    if names is None and isinstance(given, Rankings):
+        names = given.items
+    reader = Reader(plan, names)
+    scored = reader.read(inputs).inputs
+    notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
+    known, labels = None, None
+    if reference is not None:
+        found = reader.read_labelled(reference, scored, "reference")
+        known, labels = found.inputs.scores, found.labels
+    shown = None
+    if examples is not None:
+        few = reader.read_labelled(examples, scored, "examples")
+        if few.labels is None:
+            raise InputError("examples", NO_VALUE, "must have labels", hint="pass (inputs, labels)")
+        shown = few.inputs.scores, few.labels
+    if not isinstance(given, Rankings | Mapping):
+        taught = () if shown is None else shown[1].tolist()
+        given, more = rank_names(source, given, labels, scored.classes, taught)
+        notes += more
+    elif source is not None:
+        raise InputError("source", source, "cannot be combined with rankings")
+    rankings = as_rankings(given, scored.scores.items, raters)
+    notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
+    return _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
 
-    def read(given: Any) -> ScoredInputs:
-        if isinstance(given, ScoredInputs):
-            return given
-        if isinstance(given, Scores):
-            ids = np.arange(len(given)).astype(str).astype(object)
-            return ScoredInputs(given, ids, (), ClassLabels.from_names(given.items))
-        if model is not None:
-            return score(model, given, seen, preprocessing=preprocessing, features=features)
-        if isinstance(new, Rankings):
-            return read(as_scores(given, new.items))
-        raise RankshotError(
-            "without a model, inputs must be Scores, as in Scores(values, names of the seen "
-            f"classes), not {type(given).__name__}"
-        )
 
-    scored = read(inputs)
-    scores, reference, labels = scored.scores, None, np.array([], str)
-    if rehearse is not None:
-        reference, labels = read(rehearse[0]).scores, np.asarray(rehearse[1]).astype(str)
-    known = None if examples is None else (read(examples[0]).scores, examples[1])
-    if not isinstance(new, Rankings | Mapping):
-        new = _rank(source, as_names(new, "new"), labels, scored.classes, known)
-    rankings = align_to(new, scores.items)
-    new_rankings = only_new(rankings)
-    notes = [describe_origin(new_rankings), *_list_unused(rankings, labels)]
-    rehearsal, predicted = _rehearse(rankings, new_rankings, reference, labels, notes)
-    if reference is not None and len(reference) < LEAST_INPUTS:
-        reference = None
-    evidence = None if scores.evidence is None else scores
-    plan = _make_plan(rehearsal, classes, none=none)
-    head = plan.fit(new_rankings, reference, known, evidence)
-    notes += [f"warning: {doubt}" for doubt in check_scores([(None, scores)]).doubts]
-    notes += describe_fit(head, reference)
-    log_proba = head.predict_log_proba(scores)
-    alone = head.classes_[most_probable(log_proba)]
-    refined, why = refine_batch(head, scores, known, batch)
-    notes += [why] * bool(why)
-    if refined is not head:
-        log_proba = refined.predict_log_proba(scores)
-        notes += _list_other_inputs(rehearsal, head, reference, scores)
-    labels, proba = refined.classes_[most_probable(log_proba)], np.exp(log_proba)
+def _predict(
+    scored: ScoredInputs,
+    rankings: Rankings,
+    reference: tuple[Scores | None, Labels | None],
+    examples: tuple[Scores, ArrayLike] | None,
+    settings: Settings,
+    notes: list[str],
+    reader: Reader,
+    rehearse: bool,  # noqa: FBT001
+) -> Recognition:
+    known, labels = reference
+    if known is not None and len(known) < LEAST_INPUTS:
+        n = format_count(len(known), "input")
+        notes.append(f"the reference of {n} is left out: {LEAST_INPUTS} or more are used")
+        known = None
+    pair = None if known is None else known if labels is None else (known, labels)
+    knowledge = Knowledge(rankings, pair, examples, scored.scores)
+    forecast = None
+    if rehearse and known is not None and labels is not None:
+        forecast = _rehearse(knowledge, labels, settings, notes)
+    if forecast is not None:
+        own: dict[str, Any] = {
+            "classes": settings.classes,
+            "none": settings.none,
+            "batch": settings.batch,
+        }
+        settings = replace(forecast.settings, **own)
+        notes += forecast.describe(rankings)
+    fitted = knowledge.fit_alone(settings)
+    head = knowledge.complete(fitted, settings)
+    notes += [f"warning: {doubt}" for doubt in check_scores([(None, scored.scores)]).doubts]
+    notes += describe_fit(head, known)
+    log_proba = np.asarray(head.log_proba(scored.scores))
+    names = head.classes_[most_probable(log_proba)]
+    alone = names if settings.has_gate else fitted.predict(scored.scores)
     return Recognition(
-        scored.ids, labels, proba, alone, refined, rehearsal, predicted, tuple(notes)
+        scored.ids,
+        names,
+        np.exp(log_proba),
+        alone,
+        head,
+        forecast,
+        tuple(notes),
+        knowledge,
+        settings,
+        scored,
+        reader,
     )
 
 
-def _make_plan(rehearsal: Rehearsal | None, classes: Literal["new", "all"], *, none: bool) -> Plan:
-    """Return the rehearsed plan, or the default one, for the classes that are wanted."""
-    plan = Plan() if rehearsal is None else rehearsal.plan_
-    if none and classes == "all" and plan.gate and plan.gate.none is None:
-        # Too few classes were held out to rehearse "none of these".
-        plan = replace(plan, gate=None)
-    return replace(plan, classes=classes, none=none)
+def _as_batch(batch: Any, classes: str, *, none: bool) -> Any:
+    """Whether a batch is used; not by itself where seen classes or "none of these" compete."""
+    return False if batch == "auto" and (classes == "all" or none) else batch
 
 
-def _list_unused(rankings: Any, labels: NDArray[np.str_]) -> list[str]:
-    """Return a sentence if seen classes are ranked that have no labelled inputs."""
+def _as_budget(seen_loss: float | None, classes: str, reference: object) -> dict[str, Any]:
+    """The setting for a budget, after a check that it can be measured."""
+    if seen_loss is None:
+        return {}
+    if classes != "all":
+        raise InputError("seen_loss", seen_loss, "needs classes='all'")
+    if reference is None:
+        hint = "pass inputs of seen classes that the model was not trained on"
+        raise InputError("seen_loss", seen_loss, "needs a reference", hint=hint)
+    return {"seen_loss": seen_loss}
+
+
+def _list_unused(rankings: Rankings, labels: Labels | None) -> list[str]:
+    """A sentence if seen classes are ranked that have no labelled inputs."""
+    used = set() if labels is None else set(labels.tolist())
     seen = set(rankings.items).intersection(rankings.targets.tolist())
-    if not (unused := sorted(seen.difference(labels.tolist()))):
+    if not (unused := sorted(seen - used)):
         return []
     why = "they are seen classes, whose rankings are only used in a rehearsal, with labelled inputs"
     return [f"rankings of {quote_names(unused)} are left out: {why}"]
 
 
-def _list_other_inputs(
-    rehearsal: Rehearsal | None, head: BaseHead, reference: Scores | None, scores: Scores
-) -> list[str]:
-    """Return a sentence if more inputs seem to be of no new class than in the rehearsal."""
-    if rehearsal is None or rehearsal.plan_.gate is None:
-        return []
-    both = SeenAndNew(head, gate=rehearsal.plan_.gate).fit(reference)
-    share = both.gate_.estimate_other_share(both.gate_features(scores))
-    if share <= rehearsal.other_share_:
-        return []
-    return [f"batch: about {share:.0%} of the inputs seem to be of none of the new classes"]
-
-
 def _rehearse(
-    rankings: Any, new: Any, reference: Scores | None, labels: NDArray[np.str_], notes: list[str]
-) -> tuple[Rehearsal | None, Interval | None]:
-    """Rehearse, if that is possible, and predict the accuracy; write down what was done."""
-    if reference is None:
-        return None, None
-    held_out = _select_rehearsed(rankings, new, labels)
-    n = len(held_out.target_names)
-    if n < LEAST_CLASSES:
-        notes.append(
-            f"rehearsal: none. It needs rankings of at least {LEAST_CLASSES} labelled classes by "
-            f"the sources that rank the new classes, and {n} are ranked by these; the labelled "
-            "inputs are only used as the reference"
-        )
-        return None, None
-    least = ceil(n / (MOST_HELD_OUT * len(reference.items)))
-    # Groups of enough classes for two halves, of which one stands for no class at all.
-    n_folds = min(max(n // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
-    rehearsal = Rehearsal(n_folds=n_folds).fit(reference, labels, held_out)
-    predicted = rehearsal.predict_accuracy(new)
-    notes += _describe_rehearsal(rehearsal, predicted, new)
-    return rehearsal, predicted
-
-
-def _rank(
-    source: Source | Sequence[Source] | None,
-    new: tuple[str, ...],
-    labels: NDArray[np.str_],
-    seen: ClassLabels,
-    examples: tuple[object, ArrayLike] | None,
-) -> Rankings:
-    """Return the rankings of new classes, and of labelled seen classes, by all sources.
-
-    A new class without a ranking and without an example may be misspelt.
-    """
-    targets = (*new, *(name for name in np.unique(labels).tolist() if name in seen.names))
-    if source is None:
-        source = WordNet(senses=seen.senses)
-    rankings = Rankings.concatenate(
-        [
-            each.rankings(targets, seen.names)
-            if isinstance(each, RankingSource)
-            else compare_classes(each, targets, seen.names, seen.words).to_rankings()
-            for each in (source if isinstance(source, Sequence) else [source])
-        ]
-    )
-    shown = () if examples is None else np.asarray(examples[1]).astype(str).tolist()
-    if unknown := [name for name in new if name not in {*rankings.target_names, *shown}]:
-        described = describe_unknown(unknown, targets + seen.names, seen.words)
-        raise RankshotError(
-            f"{described}. Correct the name, rank the class in another way, or leave it out"
-        )
-    return rankings
-
-
-def _select_rehearsed(rankings: Any, new: Rankings, labels: NDArray[np.str_]) -> Any:
-    """Return the rankings of labelled classes that those sources rank which count for new ones."""
+    knowledge: Knowledge, labels: Labels, settings: Settings, notes: list[str]
+) -> Forecast | None:
+    """Rehearse, if enough labelled classes are ranked by the sources that rank the new ones."""
+    rankings, new = knowledge.rankings, only_new(knowledge.rankings)
     counts = np.full(len(rankings), not new.rater_names)
     counts |= np.array([bool(rater) for rater in rankings.raters])
-    ranked = np.intersect1d(labels, rankings.targets[counts].astype(str))
-    return rankings[np.isin(rankings.targets.astype(str), ranked)]
-
-
-def _describe_rehearsal(
-    rehearsal: Rehearsal, predicted: Interval | None, new: Rankings
-) -> list[str]:
-    """Return sentences on what a rehearsal found, and what to think of it."""
-    n = len(rehearsal.classes_)
-    before, after = map(format_share, rehearsal.calibration_error_)
-    with_reference = "with" if rehearsal.plan_.reference else "without"
-    recognised = (
-        f"rehearsal: {rehearsal.accuracy_} of the inputs of {n} held-out seen classes are "
-        f"recognised ({with_reference} a reference; calibration error {before} before, {after} "
-        "after)"
-    )
-    return [recognised, *describe_prediction(rehearsal, new, predicted)]
+    targets = rankings.targets.astype(str)
+    ranked = np.intersect1d(labels, targets[counts])
+    if len(ranked) < LEAST_CLASSES:
+        notes.append(
+            f"rehearsal: none. It needs rankings of at least {LEAST_CLASSES} labelled classes by "
+            f"the sources that rank the new classes, and {len(ranked)} are ranked by these; the "
+            "labelled inputs are only used as the reference"
+        )
+        return None
+    some = rankings[np.isin(targets, [*ranked, *new.target_names])]
+    least = ceil(len(ranked) / (MOST_HELD_OUT * len(rankings.items)))
+    # Groups of enough classes for two halves, of which one stands for no class at all.
+    n_folds = min(max(len(ranked) // (2 * LEAST_CLASSES), least, 2), USUAL_FOLDS)
+    known = Knowledge(some, knowledge.reference, knowledge.examples, knowledge.batch)
+    return known.rehearse(settings, n_folds=n_folds)

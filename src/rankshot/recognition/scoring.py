@@ -45,7 +45,6 @@ from rankshot.zeroshot.scores import (
     LARGEST_SCORE,
     Scores,
     are_probabilities,
-    class_scores,
     column_name,
     log_class_probabilities,
     n_columns,
@@ -74,6 +73,8 @@ class ScoredInputs:
         The inputs that were not scored, each with the reason.
     classes : ClassLabels
         The classes, with their synonyms and synsets if these are known.
+    values : list or None
+        The texts of the inputs, or the paths of their files.
 
     Examples
     --------
@@ -88,6 +89,7 @@ class ScoredInputs:
     ids: NDArray[np.object_]
     skipped: tuple[Skipped, ...]
     classes: ClassLabels
+    values: list[Any] | None = None
 
     def __repr__(self) -> str:
         return f"ScoredInputs: {self.scores!r}; {len(self.skipped)} skipped"
@@ -147,6 +149,17 @@ def score(
     (array(['0', '1'], dtype=object), [[3.0, 1.0], [0.0, 2.0]])
     """
     plan = plan_scoring(model, seen, preprocessing, features=features)
+    return run_plan(plan, inputs, batch_size, on_error, progress)
+
+
+def run_plan(
+    plan: ScoringPlan,
+    inputs: object,
+    batch_size: int = BATCH,
+    on_error: str = "stop",
+    progress: Announce | None = None,
+) -> ScoredInputs:
+    """The scores of inputs by a model that has been opened."""
     found = open_inputs(inputs, plan.model.takes)
     total = len(inputs) if isinstance(inputs, Sized) and not isinstance(inputs, (str, Path)) else 0
     skipped: list[Skipped] = []
@@ -159,7 +172,10 @@ def score(
     if not blocks:
         raise nothing_scored(found.name, skipped)
     [(ids, scores)] = blocks
-    return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes)
+    known = {one.id: one.value for one in found if isinstance(one, Input)}
+    values = [known[name] for name in ids]
+    kept = values if all(isinstance(value, (str, Path)) for value in values) else None
+    return ScoredInputs(scores, np.array(ids, dtype=object), tuple(skipped), plan.classes, kept)
 
 
 def refuse_skipped(skipped: Iterable[Skipped]) -> None:
@@ -309,7 +325,7 @@ class ScoringPlan:
             self.has_probabilities = self.model.kind == "multiclass" and are_probabilities(values)
         if self.has_probabilities:
             try:
-                values = Scores.from_probabilities(values, self.classes.names).values
+                values = Scores.from_probabilities(values, self.classes.names).columns
             except RowError as error:
                 problem = f"returns probabilities first, but a later row is not{error.problem}"
                 hint = "let it return logits"
@@ -674,13 +690,13 @@ def check_scores(
     probability, n_unequal, right = 0.0, 0, []
     for ids, batch in _small_batches(batches):
         items = batch.items
-        values = np.asarray(class_scores(batch.values, batch.kind, len(items), {}, np), float)
+        values = np.asarray(batch.values, float)
         first = most_probable(values)
         counts = counts + np.bincount(first, minlength=len(items))
         if batch.kind == "one-vs-one":
             probability = np.nan
         else:
-            log_proba = log_class_probabilities(values, batch.kind, "check_scores")
+            log_proba = log_class_probabilities(batch)
             probability += float(np.exp(log_proba.max(axis=1)).sum())
         centred = values - values.mean(axis=1, keepdims=True)
         norms = np.linalg.norm(centred, axis=1)

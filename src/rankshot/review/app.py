@@ -15,6 +15,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from rankshot.core.errors import OutputError, RankshotError
+from rankshot.pages.explanations import format_alternatives, format_contributions
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.learning import Predicted
 from rankshot.review.results import Results
@@ -37,7 +38,7 @@ from rankshot.web.server import (
     load_static_files,
 )
 from rankshot.zeroshot.explanation import explain
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
 PACKAGE = "rankshot.review"
 COOKIE = "rankshot_review_"
@@ -207,7 +208,13 @@ class Routes:
     def explanation(self, row: int) -> JSONResponse:
         """Return why an input is predicted to have its class."""
         scores = self._review.learner.scores[[self._require_row(row)]]
-        return JSONResponse({"text": str(explain(self._review.predicted.head, scores)[0])})
+        why = explain(self._review.predicted.head, scores)[0]
+        tables = format_contributions(why)
+        if others := format_alternatives(why):
+            tables.append({"caption": "Probabilities of other classes", "bars": others, "note": ""})
+        for table in tables:
+            table["bars"] = [bar._asdict() for bar in table["bars"]]
+        return JSONResponse({"target": why.target, "rival": why.rival, "tables": tables})
 
     def set_labels(self, sent: SentLabels) -> dict[str, int]:
         """Save labels; the answer comes when they are on disk."""

@@ -16,7 +16,7 @@ from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.core.tables import read_columns
 from rankshot.pages.images import ImageFolder, Thumbnail
 from rankshot.recognition.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
-from rankshot.zeroshot.scores import Scores, class_scores
+from rankshot.zeroshot.scores import Scores
 
 SOUNDS = {
     ".wav": "audio/wav",
@@ -128,7 +128,7 @@ class ShownInputs:
         text = value[:MOST_CHARACTERS] if isinstance(value, str) else ""
         if value is None:
             scores = self._scores[[row]]
-            found = class_scores(scores.values, scores.kind, len(scores.items), {}, np)[0]
+            found = scores.values[0]
             best = np.argsort(-found, kind="stable")[:LARGEST]
             text = ", ".join(f"{scores.items[i]} {found[i]:.3g}" for i in best)
         return {"kind": self.find_kind(row), "text": text, "has_changed": self.has_changed(row)}

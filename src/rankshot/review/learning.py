@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankshot.core.errors import InputError
 from rankshot.ranking.rankings import Rankings
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.heads.batch_refinement import refine_batch
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
-from rankshot.zeroshot.plan import Plan
+from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.settings import Settings
 from rankshot.zeroshot.suggestions import suggest
 
 SOURCE = "review"
@@ -23,6 +24,7 @@ SOURCE = "review"
 MOST_SAMPLED = 20_000
 """The inputs that tell how much evidence counts, and that refine a batch; of more inputs, some are
 taken evenly."""
+SETTINGS = Settings(batch=False)
 MOST_COMPARED = 5_000
 """The inputs among which the most useful ones are searched."""
 
@@ -33,7 +35,7 @@ class Predicted(NamedTuple):
     ``order`` has the rows by class, most certain first.
     """
 
-    head: BaseHead
+    head: Predictor
     labels: NDArray[np.str_]
     proba: NDArray[np.floating]
     second: NDArray[np.str_]
@@ -55,54 +57,49 @@ class Learner:
 
     Attributes
     ----------
-    scores : Scores
-        Of all inputs that are reviewed, with features if there are any.
-    plan : Plan
-        With a `WeightedMean`.
-    rankings : Rankings
-        Of the new classes.
-    reference : Scores, optional
-        Scores of inputs of seen classes.
-    as_batch : bool
-        Whether the inputs are predicted as a batch, by a `BatchRefinement`.
-    examples : scores and labels, optional
-        Of other inputs.
+    known : Knowledge
+        Its batch has the scores of all inputs that are reviewed, with features if there are any.
+    settings : Settings
+        Inputs are classified jointly only if ``batch`` is True.
     """
 
-    scores: Scores
-    plan: Plan
-    rankings: Rankings
-    reference: Scores | None = None
-    as_batch: bool = False
-    examples: tuple[Scores, NDArray[np.str_]] | None = None
+    known: Knowledge
+    settings: Settings = SETTINGS
+
+    @property
+    def scores(self) -> Scores:
+        """The scores of all inputs that are reviewed."""
+        if self.known.batch is None:
+            raise InputError("batch", None, "must be the scores of the inputs to review")
+        return self.known.batch
 
     @property
     def items(self) -> tuple[str, ...]:
         """The seen classes."""
-        return self.scores.items
+        return self.known.seen
 
     def fit(self, labels: Mapping[int, str], rankings: Mapping[str, Sequence[str]]) -> Predicted:
-        """Return what is predicted with some labels, by row, and with rankings of added classes.
+        """Fit a head to some labels, by row, and to rankings of added classes, and predict all.
 
         Labels that are seen classes or "none of these" are not examples.
         """
-        parts = [self.rankings]
+        parts = [self.known.rankings]
         if ranked := {name: order for name, order in rankings.items() if order}:
             own: dict[str, Any] = {"targets": list(ranked), "sources": SOURCE, "raters": SOURCE}
             parts.append(Rankings.from_orders(ranked.values(), items=self.items, **own))
-        known = {*self.items, NONE_OF_THESE}
-        rows = [row for row, name in labels.items() if name not in known]
-        examples = self.examples
+        others = {*self.items, NONE_OF_THESE}
+        rows = [row for row, name in labels.items() if name not in others]
+        examples = self.known.examples
         if rows:
-            found, names = self.scores[rows], np.array([labels[row] for row in rows])
+            scores, names = self.scores[rows], np.array([labels[row] for row in rows])
             if examples is not None:
-                found = Scores.concatenate([found, examples[0]])
+                scores = Scores.concatenate([scores, examples[0]])
                 names = np.concatenate([names, examples[1]])
-            examples = found, names
-        evidence = None if self.scores.evidence is None else self._sample()
-        head = self.plan.fit(Rankings.concatenate(parts), self.reference, examples, evidence)
-        if self.as_batch:
-            head, _ = refine_batch(head, self._sample(), examples, "yes")
+            examples = scores, names
+        is_joint = self.settings.batch is True
+        batch = self._sample() if is_joint or self.scores.evidence is not None else None
+        known = Knowledge(Rankings.concatenate(parts), self.known.reference, examples, batch)
+        head = known.fit(replace(self.settings, batch=is_joint))
         names, proba = head.top(self.scores, min(2, len(head.classes_)))
         order = np.lexsort((-proba[:, 0], names[:, 0]))
         return Predicted(head, names[:, 0], proba[:, 0], names[:, -1], proba[:, -1], order)
@@ -111,7 +108,9 @@ class Learner:
         n = len(self.scores)
         return self.scores[np.linspace(0, n - 1, min(n, MOST_SAMPLED)).astype(int)]
 
-    def find_useful(self, head: BaseHead, unlabelled: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    def find_useful(
+        self, head: Predictor, unlabelled: NDArray[np.intp], n: int
+    ) -> NDArray[np.intp]:
         """Return the rows without a label whose labels help most."""
         some = np.linspace(0, len(unlabelled) - 1, min(len(unlabelled), MOST_COMPARED)).astype(int)
         rows: NDArray[np.intp] = unlabelled[some]

@@ -18,8 +18,8 @@ from rankshot.pages.page import render_report, write_page
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.session import Review
 from rankshot.zeroshot.files.predictions import open_predictions
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
 from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
 LABELS, HEAD, PREDICTIONS, REPORT = "labels.csv", "head.rankshot", "predictions.csv", "report.html"
 MANIFEST = "review.json"

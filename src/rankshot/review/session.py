@@ -18,7 +18,7 @@ from rankshot.ranking.rankings import Rankings
 from rankshot.review.audit import Audit
 from rankshot.review.journal import Event, Journal
 from rankshot.review.learning import Changes, Learner, Predicted, compare
-from rankshot.zeroshot.heads.seen_and_new import NONE_OF_THESE
+from rankshot.zeroshot.seen_and_new import NONE_OF_THESE
 
 PAUSE_SECONDS = 0.4
 """A fit begins if no label has come for so long."""

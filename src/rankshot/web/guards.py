@@ -20,7 +20,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import NO_VALUE, InputError
 
 MOST_ADDRESSES = 10_000
 MOST_CHARACTERS = 64
@@ -365,10 +365,11 @@ def require_secret(secret: str) -> str:
     is_sent_unchanged = secret.isascii() and secret.isprintable() and secret == secret.strip()
     n = len(secret)
     if not is_sent_unchanged or not LEAST_SECRET <= n <= MOST_SECRET:
-        raise RankshotError(
-            f"the token has {n} characters; give from {LEAST_SECRET} to {MOST_SECRET} ASCII "
-            "characters, no space at the ends, for example from "
-            "python -c 'import secrets; print(secrets.token_hex())'"
+        raise InputError(
+            "token",
+            NO_VALUE,
+            f"must have from {LEAST_SECRET} to {MOST_SECRET} ASCII characters, without spaces",
+            hint="make one with python -c 'import secrets; print(secrets.token_hex())'",
         )
     return secret
 

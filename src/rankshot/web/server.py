@@ -27,7 +27,7 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import PlainTextResponse, Response
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import InputError
 from rankshot.web.guards import Guard, Refuse, RefusedError, Rules
 
 KINDS = {"css": "text/css", "svg": "image/svg+xml", "js": "text/javascript"}
@@ -152,8 +152,8 @@ def open_port(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
-        problem = f"cannot listen on {host}:{port} ({error.strerror})"
-        raise RankshotError(f"{problem}; give another port with --port") from None
+        rule = f"cannot be opened on {host}: {error.strerror}"
+        raise InputError("port", port, rule, hint="give another one") from None
 
 
 def find_network_address() -> str | None:

@@ -1,4 +1,5 @@
-from . import metrics as metrics
+from . import metrics as metrics, paper as paper
+from .batch_refinement import BatchRefinement as BatchRefinement
 from .classifier import ZeroShotClassifier as ZeroShotClassifier
 from .decide import Top as Top
 from .estimator_scores import scores_of as scores_of
@@ -11,16 +12,15 @@ from .files.predictions import (
     read_truth as read_truth,
 )
 from .files.score_tables import open_scores as open_scores
-from .heads.base import BaseHead as BaseHead
-from .heads.batch_refinement import BatchRefinement as BatchRefinement
-from .heads.deterministic_ranking import DeterministicRanking as DeterministicRanking
-from .heads.probabilistic_ranking import ProbabilisticRanking as ProbabilisticRanking
-from .heads.seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
-from .heads.similarity_heads import ConSE as ConSE, DirectSimilarity as DirectSimilarity
-from .heads.weighted_mean import WeightedMean as WeightedMean
+from .forecast import Forecast as Forecast, Trial as Trial
+from .knowledge import Knowledge as Knowledge, load_head as load_head
+from .linear_head import LinearHead as LinearHead, Predictor as Predictor
 from .metrics import Bootstrap as Bootstrap
 from .onnx_export import Exported as Exported, export_onnx as export_onnx
-from .plan import Plan as Plan, load_head as load_head
+from .paper import ProbabilisticRanking as ProbabilisticRanking
 from .rehearsal import Rehearsal as Rehearsal
 from .scores import Scores as Scores
+from .seen_and_new import Gate as Gate, SeenAndNew as SeenAndNew, fit_gate as fit_gate
+from .settings import Settings as Settings
 from .suggestions import Suggestions as Suggestions, suggest as suggest
+from .weighted_mean import WeightedMean as WeightedMean

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import Tags, get_tags
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError, short_repr
-from rankshot.core.validation import as_names, require_choice, require_number
-from rankshot.zeroshot.decide import (
-    REJECTED,
-    Candidates,
-    Top,
-    label_or_reject,
-    normalize_log_proba,
-    take_top,
-)
-from rankshot.zeroshot.estimator_scores import scores_of
-from rankshot.zeroshot.explanation import Explanation, explain_decisions
-from rankshot.zeroshot.heads.base import (
-    Orders,
-    Semantics,
-    align_to,
-    only_new,
-    require_semantics,
-)
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.seen_and_new import Gate
-from rankshot.zeroshot.heads.semantic_head import SemanticHead
-from rankshot.zeroshot.heads.weighted_mean import WeightedMean
-from rankshot.zeroshot.plan import Plan
+from rankshot.core.errors import NO_VALUE, InputError
+from rankshot.core.validation import as_names, require_number
+from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.batch_refinement import refine_batch
+from rankshot.zeroshot.class_rankings import Orders
+from rankshot.zeroshot.decide import REJECTED, Top, label_or_reject, take_top
+from rankshot.zeroshot.estimator_scores import require_same_length, scores_of
+from rankshot.zeroshot.explanation import Explanation, explain
+from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.remarks import describe_indistinguishable
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.settings import Settings
+from rankshot.zeroshot.weighted_mean import LEAST_INPUTS
 
 Floats = NDArray[np.floating]
 Opinion = Callable[[object], Any]
@@ -51,30 +41,28 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier
-        Trained by `fit`. Wrap a classifier that is already trained in scikit-learn's
-        `FrozenEstimator`. Its scores are read by `scores_of`.
-    head : head, optional
-        Turns scores into a decision over the classes; by default a `WeightedMean`. A copy is
-        fitted.
-    rankings : Rankings, dict or Similarity
-        The rankings that the head is fitted to: for each new class, rankings of (or similarities
-        to) the classes of the estimator. A dict has one list per new class, most similar first.
-        Rankings that list only some of these classes, as read from a file, are treated as top-K
-        rankings of all of them.
+        Trained by `fit` if it gets labels. One that is trained already is used as it is if `fit`
+        gets no labels, or if it is wrapped in scikit-learn's `FrozenEstimator`. Its scores are read
+        by `scores_of`.
+    rankings : Rankings or dict
+        For each new class, rankings of the classes of the estimator. A dict has one list per new
+        class, most similar first; with ``raters``, one list for each of them. Rankings that list
+        only some of these classes, as read from a file, are treated as top-K rankings of all of
+        them.
+    raters : sequence of str, optional
+        The raters of a dict.
     classes : {"new", "all"}
         The classes that `predict` may return: the new classes only, or the new and the seen
-        classes (generalised zero-shot classification). In the second case, the head is wrapped in
-        a `SeenAndNew`: seen classes compete by the scores of the estimator, new classes by the
-        head, and a gate decides between the two. Rankings of seen classes are not used.
-    gate, seen_temperature, none
-        Parameters of this `SeenAndNew`. With ``none=True`` and new classes only, inputs of seen
-        classes and of unknown classes are labelled "none of these".
-    calibration : float
-        Subtracted from the log-probability of every seen class before normalising, to shift the
-        balance between seen and new classes. Used with ``classes="all"`` only.
+        classes (generalised zero-shot classification). In the second case, a `SeenAndNew` decides
+        between the two. Rankings of seen classes are not used.
+    none : bool
+        Whether "none of these" may be predicted. With new classes only, inputs of seen classes and
+        of unknown classes then get this label.
     batch : bool
         Whether all inputs of a call to `predict` are classified jointly, by a `BatchRefinement`.
-        Only available with ``classes="new"``.
+        Only available for new classes.
+    settings : Settings, optional
+        More settings, such as those that a rehearsal chose.
     reject_below : float, optional
         `predict` returns "rejected" where no class has at least this probability.
 
@@ -82,8 +70,8 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : classifier
         The fitted estimator.
-    head_ : head
-        The fitted head; with ``classes="all"`` a `SeenAndNew`.
+    head_ : LinearHead or SeenAndNew
+        The fitted head.
     classes_ : ndarray of str
         The classes that may be predicted, sorted. They are always text, even where the labels
         in `fit` are numbers.
@@ -107,187 +95,161 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: BaseEstimator,
         *,
-        head: SemanticHead | None = None,
-        rankings: Semantics | Orders | None = None,
+        rankings: Rankings | Orders | None = None,
+        raters: Sequence[str] | None = None,
         classes: Literal["new", "all"] = "new",
-        gate: Gate | None = None,
-        seen_temperature: float | None = None,
         none: bool = False,
-        calibration: float = 0.0,
         batch: bool = False,
+        settings: Settings | None = None,
         reject_below: float | None = None,
     ) -> None:
         self.estimator = estimator
-        self.head = head
         self.rankings = rankings
+        self.raters = raters
         self.classes = classes
-        self.gate = gate
-        self.seen_temperature = seen_temperature
         self.none = none
-        self.calibration = calibration
         self.batch = batch
+        self.settings = settings
         self.reject_below = reject_below
-
-    def set_params(self, **params: object) -> ZeroShotClassifier:
-        """Set ``params``; ``head__…`` sets parameters of the head, including the default head."""
-        if self.head is None and any(name.startswith("head__") for name in params):
-            self.head = WeightedMean()
-        super().set_params(**params)
-        return self
 
     def fit(
         self,
         X: object = None,
         y: object = None,
         *,
-        examples: tuple[object, object] | None = None,
+        examples: tuple[object, ArrayLike] | None = None,
         evidence: tuple[object, Opinion] | None = None,
     ) -> ZeroShotClassifier:
-        """Train the estimator, unless it is frozen, and fit the head.
+        """Train the estimator, unless it is trained already, and fit the head.
 
         Parameters
         ----------
         X, y
-            Inputs and their classes, to train the estimator. They are not needed for a frozen
-            estimator. With ``classes="all"``, the scores of X are the reference of the gate, and
-            of the head if it can use one. For a frozen estimator, X should therefore be held-out
-            data. For an estimator that is trained here, X are training inputs, which were as
-            good in experiments.
+            Inputs and their classes, to train the estimator. With ``classes="all"`` or ``none``,
+            the scores of X are also the reference; training inputs were as good for this in
+            experiments. For an estimator that is trained already, X are the inputs of the
+            reference, and it should not be trained on them; X can be left out.
         examples : inputs and labels, optional
-            Some inputs of new classes, and their classes, for a `WeightedMean`. Inputs are
-            compared with them by the input of the last step of a pipeline, or by the inputs
-            themselves if these are numbers, and otherwise by their scores.
+            Some inputs of new classes, and their classes. Inputs are compared with them by the
+            input of the last step of a pipeline, or by the inputs themselves if these are numbers,
+            and otherwise by their scores.
         evidence : inputs and function, optional
             Unlabelled inputs like those to be classified, and a function from inputs to another
-            model's scores for the new classes, as `Scores` or a data frame; for a `WeightedMean`.
-            `predict` also calls this function, and so does `fit` for X with ``classes="all"``.
+            model's scores for the new classes, as `Scores` or a data frame. `predict` also calls
+            this function.
         """
-        self._check_parameters()
-        _check_more(examples, evidence)
+        settings = self._read_settings()
+        _require_pair("examples", examples)
+        _require_pair("evidence", evidence)
+        if evidence is not None and not callable(evidence[1]):
+            raise InputError("evidence", evidence[1], "must be a function of inputs")
         require_same_length(X, y)
-        trained = clone(self.estimator).fit(X, y)
+        is_trained = isinstance(self.estimator, FrozenEstimator) or (
+            y is None and _is_fitted(self.estimator)
+        )
+        if y is None and not is_trained:
+            raise InputError("y", None, "must be the classes of X, to train the estimator")
+        trained = self.estimator if is_trained else clone(self.estimator).fit(X, y)
         items = as_names(trained.classes_, "the estimator's classes_")
-        new = only_new(align_to(self.rankings, items))
         self._opinion = None if evidence is None else evidence[1]
         self._has_features = examples is not None
-        more: dict[str, Any] = {}
-        if evidence is not None:
-            more["evidence"] = self._describe(trained, evidence[0])
-        if examples is not None:
-            more["examples"] = self._describe(trained, examples[0]), examples[1]
-        self._examples = more.get("examples")
-        plan = Plan(
-            head=WeightedMean() if self.head is None else self.head,
-            classes=self.classes,
-            none=self.none,
-            gate=self.gate,
-            seen_temperature=self.seen_temperature,
+        reference = None
+        if X is not None and (is_trained or settings.has_gate):
+            reference = self._describe(trained, X)
+            if len(reference) < LEAST_INPUTS and not is_trained:
+                reference = None
+        few = None if examples is None else (self._describe(trained, examples[0]), examples[1])
+        others = None if evidence is None else self._describe(trained, evidence[0])
+        # Names of columns, if nothing else has them.
+        empty = Scores(np.zeros((0, len(items))), items)
+        known = Knowledge(
+            self.rankings, reference, few, empty if others is None else others, self.raters
         )
-        if X is not None and plan.has_gate:
-            more["reference"] = self._describe(trained, X)
-        head = plan.fit(new, **more)
-        # A single new class beside seen classes is not the only class.
-        is_only = plan.has_gate and len(head.innermost.classes_) == 1
-        remarks = [] if is_only else describe_indistinguishable(head.innermost)
-        if self.reject_below is not None and REJECTED in head.classes_:
-            raise RankshotError(f"reject_below: {REJECTED!r} is one of the classes to predict")
-        self.head_ = head
+        self._known, self._settings = known, settings
+        self._alone = known.fit_alone(settings)
+        self.head_ = known.complete(self._alone, settings)
         self.estimator_ = trained
         self.classes_ = self.head_.classes_
         self.seen_ = np.isin(self.classes_, items)
-        for remark in remarks:
-            warnings.warn(remark, stacklevel=2)
+        if self.reject_below is not None and REJECTED in self.classes_:
+            raise InputError("reject_below", REJECTED, "is one of the classes to predict")
+        # A single new class beside seen classes is not the only class.
+        if not (settings.has_gate and len(self._alone.classes_) == 1):
+            for remark in describe_indistinguishable(self._alone.head_):
+                warnings.warn(remark, stacklevel=2)
         return self
 
-    def _check_parameters(self) -> None:
-        """Raise for wrong parameters before anything is trained."""
-        is_estimator = isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator)
-        if not is_estimator or not isinstance(self.head, SemanticHead | None):
-            raise RankshotError(
-                "a ZeroShotClassifier needs a classifier and a head such as WeightedMean(), not "
-                f"{short_repr(self.estimator)} and {short_repr(self.head)}"
-            )
-        if self.head is not None and self.head.reference_ is not None:
-            raise RankshotError(
-                "the head was fitted with a reference, which is lost when the head is fitted "
-                "again here: use the head directly, head.predict(scores_of(estimator, X))"
-            )
-        if not isinstance(self.rankings, Mapping):
-            require_semantics(self.rankings)
-        require_choice("classes", self.classes, ("new", "all"))
-        if self.batch and (self.classes == "all" or self.none):
-            raise RankshotError("batch=True needs classes='new' and none=False")
-        require_number("calibration", self.calibration, below=np.inf)
+    def _read_settings(self) -> Settings:
+        """The settings, after a check of all parameters, before anything is trained."""
+        if not (isinstance(self.estimator, BaseEstimator) and is_classifier(self.estimator)):
+            raise InputError("estimator", self.estimator, "must be a classifier")
+        if self.rankings is None:
+            raise InputError("rankings", NO_VALUE, "are missing")
         if self.reject_below is not None:
             require_number("reject_below", self.reject_below, least=0, most=1)
+        # Inputs are classified jointly when they are there, not by what is known before.
+        own = {"classes": self.classes, "none": self.none, "batch": self.batch}
+        settings = Settings() if self.settings is None else self.settings
+        replace(settings, **own)
+        return replace(settings, **own | {"batch": False})
 
-    def predict_log_proba(self, X: object, candidates: Candidates = None) -> Floats:
-        """Return log P(class|x), in the order of ``classes_``.
+    def _describe(self, estimator: BaseEstimator, X: object) -> Scores:
+        """The scores of inputs, with features if examples have any, and with evidence."""
+        scores = scores_of(estimator, X, features=self._has_features)
+        if self._opinion is None:
+            return scores
+        return scores.with_blocks(features=scores.features, evidence=self._opinion(X))
+
+    def _head_for(self, scores: Scores) -> Predictor:
+        """The head, refined by the inputs if these are classified jointly."""
+        if not self.batch:
+            return self.head_
+        return refine_batch(self._alone, scores, self._known.examples, batch=True)
+
+    def predict_log_proba(self, X: object) -> Floats:
+        """Log P(class|x), in the order of ``classes_``.
 
         Parameters
         ----------
         X
             Inputs for the estimator.
-        candidates : list of lists of names, or bool array of shape (n, classes), optional
-            The classes that each input may be assigned; by default all.
         """
         check_is_fitted(self)
-        return self._log_proba(self._describe(self.estimator_, X), candidates)
+        scores = self._describe(self.estimator_, X)
+        return np.asarray(self._head_for(scores).log_proba(scores))
 
-    def _describe(self, estimator: BaseEstimator, X: object) -> Scores:
-        """Return the scores of inputs, with features if examples have any, and with evidence."""
-        scores = scores_of(estimator, X, features=self._has_features)
-        return scores if self._opinion is None else replace(scores, evidence=self._opinion(X))
+    def predict_proba(self, X: object) -> Floats:
+        """P(class|x), in the order of ``classes_``."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
 
-    def _log_proba(self, scores: Scores, candidates: Candidates) -> Floats:
-        head = self.head_
-        if self.batch:
-            head = BatchRefinement(head).fit(scores, self._examples)
-        log_proba: Floats = head.predict_log_proba(scores, candidates)
-        if self.calibration and self.seen_.any():
-            shifted = log_proba - self.calibration * self.seen_
-            log_proba = normalize_log_proba(shifted.T.astype(np.float64), log_proba.dtype).T
-        return log_proba
+    def predict(self, X: object) -> NDArray[np.str_]:
+        """The most probable class of each input, or "rejected"."""
+        return label_or_reject(self.predict_log_proba(X), self.classes_, self.reject_below)
 
-    def predict_proba(self, X: object, candidates: Candidates = None) -> Floats:
-        """Return P(class|x), in the order of ``classes_``."""
-        return np.asarray(np.exp(self.predict_log_proba(X, candidates)))
-
-    def predict(self, X: object, candidates: Candidates = None) -> NDArray[np.str_]:
-        """Return the most probable class of each input, or "rejected"."""
-        log_proba = self.predict_log_proba(X, candidates)
-        return label_or_reject(log_proba, self.classes_, self.reject_below)
-
-    def top(self, X: object, k: int, candidates: Candidates = None) -> Top:
-        """Return the ``k`` most probable classes of each input, and their probabilities."""
-        return take_top(self.predict_log_proba(X, candidates), self.classes_, k)
+    def top(self, X: object, k: int) -> Top:
+        """The ``k`` most probable classes of each input, and their probabilities."""
+        return take_top(self.predict_log_proba(X), self.classes_, k)
 
     def score(self, X: object, y: object, sample_weight: Any = None) -> float:
-        """Return the share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
+        """The share of inputs ``X`` whose class is ``y``, weighted by ``sample_weight``."""
         right = self.predict(X) == np.asarray(y).astype(str)
         return float(np.average(right, weights=sample_weight))
 
     def explain(
-        self,
-        X: object,
-        *,
-        target: str | None = None,
-        against: str | None = None,
-        candidates: Candidates = None,
+        self, X: object, *, target: str | None = None, against: str | None = None
     ) -> list[Explanation]:
-        """Explain the prediction for each input by seen classes and by sources.
+        """Explain the prediction for each input, as `rankshot.explain` does.
 
         Parameters
         ----------
         X
             A few inputs.
-        target, against, candidates
-            As for `rankshot.explain`. The calibration constant is not part of any contribution.
+        target, against
+            As for `rankshot.explain`.
         """
         check_is_fitted(self)
         scores = self._describe(self.estimator_, X)
-        log_proba = self._log_proba(scores, candidates)
-        return explain_decisions(self.head_, scores, log_proba, target, against)
+        return explain(self._head_for(scores), scores, target=target, against=against)
 
     @property
     def n_features_in_(self) -> int:
@@ -305,20 +267,14 @@ class ZeroShotClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _check_more(examples: object, evidence: object) -> None:
-    """Raise unless examples and evidence are pairs."""
-    for name, given, what in (
-        ("examples", examples, "labels"),
-        ("evidence", evidence, "a function of inputs"),
-    ):
-        second = given[1] if isinstance(given, tuple) and len(given) == 2 else None
-        if given is not None and (second is None or (name == "evidence" and not callable(second))):
-            raise RankshotError(
-                f"{name} must be a pair, inputs and {what}, not {short_repr(given)}"
-            )
+def _is_fitted(estimator: BaseEstimator) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
 
 
-def require_same_length(X: object, y: object) -> None:
-    """Raise unless X and y have the same length, or one of them is missing."""
-    if X is not None and y is not None and _num_samples(X) != _num_samples(y):
-        raise RankshotError(f"X has {_num_samples(X)} inputs, but y has {_num_samples(y)} labels")
+def _require_pair(name: str, value: object) -> None:
+    if value is not None and not (isinstance(value, tuple) and len(value) == 2):
+        raise InputError(name, value, "must be a pair: inputs, and what is known of them")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,9 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from rankshot.core.errors import RankshotError, short_repr
+from rankshot.core.errors import InputError
 from rankshot.core.validation import as_names
 from rankshot.zeroshot.scores import Floats, Kind, Scores
 
@@ -27,7 +26,7 @@ Reader = Callable[[Estimator, object, Items], Scores]
 
 
 def scores_of(estimator: Estimator, X: object, *, features: bool = False) -> Scores:
-    """Return the scores of a fitted classifier for some inputs, on a logarithmic scale.
+    """The scores of a fitted classifier for some inputs, on a logarithmic scale.
 
     Parameters
     ----------
@@ -66,12 +65,18 @@ def scores_of(estimator: Estimator, X: object, *, features: bool = False) -> Sco
     >>> scores = scores_of(model, [[9.0]])
     >>> scores.items, scores.kind
     (('bus', 'leopard', 'tiger'), 'one-vs-one')
-    >>> scores.values.round(2)              # bus-leopard, bus-tiger, leopard-tiger
+    >>> scores.pairs.round(2)               # bus-leopard, bus-tiger, leopard-tiger
     array([[1. , 1. , 3.5]])
     """
     classifier, X = _unwrap(estimator, X)
     scores = _reader(classifier)(classifier, X, _items(classifier))
-    return replace(scores, features=_as_features(X)) if features else scores
+    return scores.with_blocks(features=_as_features(X)) if features else scores
+
+
+def require_same_length(X: object, y: object) -> None:
+    """Raise unless X and y have the same length, or one of them is missing."""
+    if X is not None and y is not None and _num_samples(X) != _num_samples(y):
+        raise InputError("y", _num_samples(y), f"must have one label for each of {_num_samples(X)}")
 
 
 def _as_features(X: object) -> object:
@@ -83,7 +88,7 @@ def _as_features(X: object) -> object:
 
 
 def _unwrap(estimator: Estimator, X: object) -> tuple[Estimator, object]:
-    """Return the classifier in pipelines, searches and frozen estimators, and its inputs."""
+    """The classifier in pipelines, searches and frozen estimators, and its inputs."""
     if hasattr(estimator, "best_estimator_"):
         return _unwrap(estimator.best_estimator_, X)
     if isinstance(estimator, FrozenEstimator):
@@ -103,9 +108,7 @@ def _items(estimator: Estimator) -> tuple[str, ...]:
         check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)
     if classes is None or any(np.ndim(label) for label in classes):
-        raise RankshotError(
-            f"expected a fitted classifier with one output, not {short_repr(estimator)}"
-        )
+        raise InputError("estimator", estimator, "must be a fitted classifier with one output")
     return as_names([str(label) for label in classes], "classes_")
 
 
@@ -127,10 +130,7 @@ def _multiclass(estimator: Estimator, X: object, items: Items) -> Scores:
 
 def _from_probabilities(estimator: Estimator, X: object, items: Items) -> Scores:
     if not hasattr(estimator, "predict_proba"):
-        raise RankshotError(
-            f"{short_repr(estimator)} has neither decision_function nor predict_proba, so it has "
-            "no scores"
-        )
+        raise InputError("estimator", estimator, "has neither decision_function nor predict_proba")
     return Scores.from_probabilities(estimator.predict_proba(X), items)
 
 
@@ -158,8 +158,8 @@ def _logistic(estimator: Estimator, X: object, items: Items) -> Scores:
 
 def _one_vs_rest_classifier(estimator: Estimator, X: object, items: Items) -> Scores:
     if estimator.multilabel_:
-        raise RankshotError(
-            "this OneVsRestClassifier is multilabel: the classes must be mutually exclusive"
+        raise InputError(
+            "estimator", estimator, "is multilabel: the classes must be mutually exclusive"
         )
     values = np.column_stack([_log_odds(each, X) for each in estimator.estimators_])
     if len(items) == 2:
@@ -200,10 +200,10 @@ def _one_vs_one_classifier(estimator: Estimator, X: object, items: Items) -> Sco
 
 
 def _log_odds(binary: Estimator, X: object) -> Floats:
-    """Return the log-odds (or decision value) of a binary classifier for its second class."""
+    """The log-odds (or decision value) of a binary classifier for its second class."""
     scores = scores_of(binary, X)
-    if scores.kind == "one-vs-one":
-        return -scores.values[:, 0]
+    if scores.pairs is not None:
+        return -scores.pairs[:, 0]
     return np.asarray(scores.values[:, 1] - scores.values[:, 0])
 
 

@@ -39,7 +39,7 @@ class Weighed(NamedTuple):
 
 
 def measure_loss(parts: Sequence[Weighed], a: float, b: float) -> tuple[float, Floats]:
-    """Return -Σ weight · log P(label) for P = softmax(a by_head + b by_other), and its slopes.
+    """-Σ weight · log P(label) for P = softmax(a by_head + b by_other), and its slopes.
 
     The slopes are the derivatives by a and b.
     """
@@ -57,7 +57,7 @@ def measure_loss(parts: Sequence[Weighed], a: float, b: float) -> tuple[float, F
 def fit_temperature(
     tables: Sequence[tuple[Floats, NDArray[np.intp], Floats]], bounds: tuple[float, float]
 ) -> float:
-    """Return the temperature that makes labels most probable.
+    """The temperature that makes labels most probable.
 
     Each table has log-posteriors, the columns of the labels, and the weights of the inputs.
     """
@@ -72,7 +72,7 @@ def fit_temperature(
 
 
 def find_log_factor(values: Floats, confidence: float, bounds: tuple[float, float]) -> float:
-    """Return the logarithm of the factor of ``values`` whose softmax has this mean confidence.
+    """The logarithm of the factor of ``values`` whose softmax has this mean confidence.
 
     The confidence of a row is its largest probability. Beyond the bounds, it is infinite.
     """
@@ -90,13 +90,13 @@ def find_log_factor(values: Floats, confidence: float, bounds: tuple[float, floa
 
 
 def center_evidence(evidence: Floats) -> tuple[Floats, float]:
-    """Return evidence with mean 0 in each row, and its standard deviation over all inputs."""
+    """Evidence with mean 0 in each row, and its standard deviation over all inputs."""
     centered = evidence - evidence.mean(axis=1, keepdims=True)
     return centered, float(centered.std()) or 1.0
 
 
 def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
-    """Return the weight of evidence beside log-probabilities of a head, without any label.
+    """The weight of evidence beside log-probabilities of a head, without any label.
 
     If their errors are independent, two models that are right with the probabilities p and q agree
     on a share p q + (1 - p) (1 - q) / (L - 1) of the inputs. So q follows from their agreement and
@@ -121,7 +121,7 @@ def weigh_evidence(log_proba: Floats, evidence: Floats) -> float:
 
 
 def fit_evidence(parts: Sequence[Weighed]) -> tuple[float, float]:
-    """Return the temperature and the weight of evidence that make labels most probable.
+    """The temperature and the weight of evidence that make labels most probable.
 
     The evidence has mean 0 in each row and variance 1 over all.
     """
@@ -136,7 +136,7 @@ def fit_evidence(parts: Sequence[Weighed]) -> tuple[float, float]:
 
 
 def make_tfidf() -> FeatureUnion:
-    """Return an extractor of features of texts: TF-IDF of words, pairs of words, and characters."""
+    """An extractor of features of texts: TF-IDF of words, pairs of words, and characters."""
     common: dict[str, Any] = {"sublinear_tf": True, "dtype": np.float32}
     return make_union(
         TfidfVectorizer(ngram_range=(1, 2), **common),

@@ -18,9 +18,10 @@ from scipy.sparse import issparse
 from scipy.special import expit, softmax
 from scipy.stats import norm
 
-from rankshot.core.arrays import Array, Constants, Dtype, Library, row_blocks, row_norm
-from rankshot.core.errors import RankshotError, suggest_name
+from rankshot.core.arrays import row_blocks
+from rankshot.core.errors import InputError, suggest_name
 from rankshot.zeroshot.evidence import Weighed, measure_loss
+from rankshot.zeroshot.formula import scale_features
 from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
 
 Floats = NDArray[np.float64]
@@ -50,32 +51,36 @@ ISOTROPIC = 0.75
 def as_examples(
     examples: tuple[Scores | ArrayLike, ArrayLike], items: tuple[str, ...], ranked: Sequence[str]
 ) -> tuple[Scores, NDArray[np.str_]]:
-    """Return the scores and labels of examples of new classes.
+    """The scores and labels of examples of new classes.
 
     A class may have examples and no ranking, unless its name looks like that of a ranked class.
     """
     try:
-        given, names = examples
+        scores, names = examples
     except (TypeError, ValueError):
-        raise RankshotError("examples must be a pair: scores, and the class of each row") from None
-    scores = as_scores(given, items)
+        raise InputError(
+            "examples", examples, "must be a pair: scores, and the class of each row"
+        ) from None
+    table = as_scores(scores, items)
     labels = np.asarray(names).astype(str)
-    if labels.shape != (len(scores),) or len(scores) == 0:
-        raise RankshotError(
-            f"examples: {len(scores)} rows of scores need as many labels, not {labels.shape}"
+    if labels.shape != (len(table),) or len(table) == 0:
+        raise InputError(
+            "examples", labels.shape, f"must have one label for each of {len(table)} rows"
         )
     for name in sorted(set(labels.tolist())):
-        if problem := describe_bad_label(name, items, ranked):
-            raise RankshotError(f"examples: {problem}")
-    return scores, labels
+        require_example_label(name, items, ranked)
+    return table, labels
 
 
-def describe_bad_label(name: str, items: Collection[str], ranked: Collection[str]) -> str:
-    """Return why an example cannot have a label, or an empty text."""
+def require_example_label(
+    name: str, items: Collection[str], ranked: Collection[str], where: str = ""
+) -> None:
+    """Raise for a label that is a seen class, or looks like a misspelt name of a new one."""
     if name in items:
-        return f"{name!r} is a seen class, and examples are inputs of new classes"
-    close = "" if name in ranked else suggest_name(name, ranked)
-    return f"unknown class {name!r}{close}; correct the label, or rank the class" * bool(close)
+        raise InputError("examples", name, "is a seen class, not a new one", where)
+    if name not in ranked and (close := suggest_name(name, ranked)):
+        rule = f"has no ranking{close}"
+        raise InputError("examples", name, rule, where, "correct the label, or rank the class")
 
 
 class Signal(NamedTuple):
@@ -88,7 +93,7 @@ class Signal(NamedTuple):
     spread: float
 
     def combine(self, other: Signal) -> Signal:
-        """Return what two independent estimates say together."""
+        """What two independent estimates say together."""
         own, others = self.spread**-2, other.spread**-2
         log_size = (own * np.log(self.size) + others * np.log(other.size)) / (own + others)
         return Signal(float(np.exp(log_size)), float((own + others) ** -0.5))
@@ -120,7 +125,7 @@ class Usual(NamedTuple):
 
     @classmethod
     def without_reference(cls, n_items: int) -> Usual:
-        """Return what is known beforehand."""
+        """What is known beforehand."""
         return cls(np.zeros(n_items), np.ones(n_items), None, Signal(*SIGNAL))
 
 
@@ -245,7 +250,7 @@ def posterior_means(
     variance: Floats,
     common: float,
 ) -> tuple[Floats, Floats]:
-    """Return the posterior means of the means of classes, and their variances given the shift.
+    """The posterior means of the means of classes, and their variances given the shift.
 
     All directions are independent. The mean of a class is a shift that is common to all classes,
     plus what is expected of the class, plus a residual.
@@ -276,7 +281,7 @@ def posterior_means(
 
 
 def _measure_common(means: Floats, size: float) -> float:
-    """Return |c|², by the products of means of different classes."""
+    """|c|², by the products of means of different classes."""
     k = len(means)
     if k < 2:
         # One class does not tell what it has in common with others.
@@ -293,7 +298,7 @@ def _measure_slope(
     usual: tuple[float, float],
     variance: Floats,
 ) -> tuple[float, float]:
-    """Return β, not below 0, and its standard error, from the classes that have examples."""
+    """β, not below 0, and its standard error, from the classes that have examples."""
     k = int(known.sum())
     prior, std = usual
     if k < 2:
@@ -322,7 +327,7 @@ def _measure_slope(
 def _measure_signal(
     x: Floats, labels: Codes, means: Floats, counts: Codes, common: float, usual: Signal
 ) -> float:
-    """Return ρ, by the products of pairs of examples of one class."""
+    """ρ, by the products of pairs of examples of one class."""
     # The most probable value: too large a value costs more than one that is too small.
     before = usual.size * np.exp(-(usual.spread**2))
     many = counts > 1
@@ -337,7 +342,7 @@ def _measure_signal(
 
 
 def measure_noise(x: Floats, labels: Codes, directions: Floats) -> Noise:
-    """Return the noise within classes, by the examples alone.
+    """The noise within classes, by the examples alone.
 
     All that is known lies in the span of the examples and of the ``directions`` of rankings, so
     only axes of this span are returned.
@@ -357,7 +362,7 @@ def measure_noise(x: Floats, labels: Codes, directions: Floats) -> Noise:
 
 
 def measure_shrinkage(scatter: Floats, n: int, d: int) -> float:
-    """Return how much of a covariance in d directions is best taken to be the same in all of them.
+    """How much of a covariance in d directions is best taken to be the same in all of them.
 
     The scatter has n degrees of freedom. By the estimate OAS of Chen, Wiesel, Eldar and Hero
     (2010), "Shrinkage algorithms for MMSE covariance estimation".
@@ -371,7 +376,7 @@ def measure_shrinkage(scatter: Floats, n: int, d: int) -> float:
 
 
 def _find_axes(within: Floats, d: int, shrinkage: float = 0.0) -> tuple[Floats, Floats]:
-    """Return the axes of the noise, and its shares along them.
+    """The axes of the noise, and its shares along them.
 
     A part of it is the same in all d directions; the rest has the shape ``within``, as far as this
     is not shrunk.
@@ -384,7 +389,7 @@ def _find_axes(within: Floats, d: int, shrinkage: float = 0.0) -> tuple[Floats, 
 
 
 def _measure_spread(x: Floats, labels: Codes, slopes: Floats, total: Floats | None) -> Floats:
-    """Return the variance of the values of each class over inputs of other classes."""
+    """The variance of the values of each class over inputs of other classes."""
     if total is not None:
         return np.asarray(np.maximum(np.vecdot(slopes @ total, slopes), 1e-300))
     length = np.vecdot(slopes, slopes)
@@ -406,7 +411,7 @@ def _measure_spread(x: Floats, labels: Codes, slopes: Floats, total: Floats | No
 
 
 def measure_reference(table: Scores, coverage: Floats) -> Usual:
-    """Return what a reference says, as far as it covers each seen class.
+    """What a reference says, as far as it covers each seen class.
 
     Scores have mean 0 and variance 1 over the seen classes. The classes of features are the
     predicted ones.
@@ -419,7 +424,7 @@ def measure_reference(table: Scores, coverage: Floats) -> Usual:
     center = np.asarray(table.features.mean(axis=0), np.float64).ravel() if d else np.zeros(0)
     feature_sums = np.zeros((C, d))
     for rows in row_blocks(len(table), max(table.values.shape[1], d)):
-        f = standardize_rows(table.values[rows], table.kind, C)
+        f = standardize_rows(table.values[rows])
         predicted = f.argmax(axis=1)
         total += f.sum(axis=0)
         products += f.T @ f
@@ -460,7 +465,7 @@ def measure_reference(table: Scores, coverage: Floats) -> Usual:
 
 
 def measure_between(sums: Floats, counts: Floats, total: float) -> Floats:
-    """Return the scatter of the means of classes, given the sums of their inputs.
+    """The scatter of the means of classes, given the sums of their inputs.
 
     The inputs have mean 0, and the sum of their squared lengths is ``total``. The mean of a class
     is that of the posterior distribution: the inputs of a small class hardly tell what is the mean
@@ -474,7 +479,7 @@ def measure_between(sums: Floats, counts: Floats, total: float) -> Floats:
 
 
 def _measure_pairs(sums: Floats, counts: Floats, squares: Floats, size: float) -> float | None:
-    """Return the mean product of two inputs of one class, of the classes that have two inputs.
+    """The mean product of two inputs of one class, of the classes that have two inputs.
 
     These are the products of the sums less each input with itself. Inputs may belong to classes in
     part: ``counts`` and ``squares`` are sums of these shares and of their squares.
@@ -487,7 +492,7 @@ def _measure_pairs(sums: Floats, counts: Floats, squares: Floats, size: float) -
 
 
 def fit_factors(one: Floats, other: Floats, labels: Codes, usual: float) -> tuple[float, float]:
-    """Return the factors of two tables of log-odds whose sum makes labels most probable.
+    """The factors of two tables of log-odds whose sum makes labels most probable.
 
     Few labels change little: both factors are ``usual`` beforehand, and `CALIBRATION` is the
     standard deviation of their logarithms.
@@ -504,7 +509,7 @@ def fit_factors(one: Floats, other: Floats, labels: Codes, usual: float) -> tupl
 
 
 def assign_folds(labels: Codes) -> Codes:
-    """Return a fold for each example, so that the examples of a class are in different folds."""
+    """A fold for each example, so that the examples of a class are in different folds."""
     order = np.argsort(labels, kind="stable")
     fold = np.empty_like(labels)
     fold[order] = np.arange(len(labels)) % N_FOLDS
@@ -512,7 +517,7 @@ def assign_folds(labels: Codes) -> Codes:
 
 
 def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
-    """Return the factor of the sum of two log-odds that share what they see of an input.
+    """The factor of the sum of two log-odds that share what they see of an input.
 
     Both are tables of labelled inputs. With strengths a and b and the correlation r over inputs of
     other classes, it is (a² + b²) / (a² + b² + 2 a b r).
@@ -526,7 +531,7 @@ def measure_dependence(one: Floats, other: Floats, labels: Codes) -> float:
 
 
 def balance_classes(values: Floats, labels: Codes) -> Floats:
-    """Return a factor of the log-odds of each class, given those of the examples.
+    """A factor of the log-odds of each class, given those of the examples.
 
     Over inputs of other classes, those of classes with few and with many examples then have one
     variance, their mean. So classes with few examples are neither preferred nor neglected.
@@ -542,30 +547,19 @@ def balance_classes(values: Floats, labels: Codes) -> Floats:
     return np.asarray(np.sqrt(variances.mean() / np.where(of_group > 0, of_group, np.inf)))
 
 
-def scale_features(features: Array, center: Array, xp: Library) -> Array:
-    """Return features less their centre, with length 1 in each row."""
-    centered = features - center
-    length = row_norm(centered, xp)
-    return centered / xp.where(length > 0, length, 1.0)
-
-
 def as_dense(features: Any) -> Floats:
-    """Return features as an array."""
+    """Features as an array."""
     return np.asarray(features.toarray() if issparse(features) else features, np.float64)
 
 
 def center_features(features: Any, labels: Codes) -> Floats:
-    """Return the mean of features over the classes of examples."""
+    """The mean of features over the classes of examples."""
     there = np.unique(labels)
     means = [np.asarray(features[labels == z]).mean(axis=0) for z in there]
     return np.asarray(np.mean(means, axis=0))
 
 
 # ---- What is learned from all examples
-
-
-LINEAR = ("head_weight", "slopes", "offsets", "feature_slopes")
-"""The parts of `Additions` that log-odds are linear in."""
 
 
 class ExampleFacts(NamedTuple):
@@ -599,131 +593,107 @@ class ExampleFacts(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Additions:
-    """What examples and evidence add to the log-probabilities of a head: linear functions.
+class LogOdds:
+    """Linear functions of standardised scores and of features, one column per class.
 
-    ``slopes`` are those of standardised scores; features are centred and scaled to length 1.
+    Features are centred and scaled to length 1.
     """
 
-    head_weight: float
     slopes: Floats
     offsets: Floats
     feature_center: Floats
     feature_slopes: Floats
-    evidence_slopes: Floats
-
-    @classmethod
-    def zeros(cls, n_items: int, n_features: int, n_classes: int) -> Additions:
-        """Return additions of nothing."""
-        return cls(
-            head_weight=0.0,
-            slopes=np.zeros((n_items, n_classes)),
-            offsets=np.zeros(n_classes),
-            feature_center=np.zeros(n_features),
-            feature_slopes=np.zeros((n_features, n_classes)),
-            evidence_slopes=np.zeros((0, n_classes)),
-        )
-
-    def constants(self, dtype: Dtype) -> Constants:
-        """Return the arrays of the formula."""
-        return {name: np.asarray(value, dtype) for name, value in vars(self).items()}
-
-    def apply(self, f: Array, std: Array, extra: Array, c: Constants, xp: Library) -> Array:
-        """Return what is added for scores with mean 0 and their ``std``, features and evidence."""
-        total = f @ c["slopes"] / std + c["offsets"]
-        n = self.feature_slopes.shape[0]
-        if n:
-            features = scale_features(extra[:, :n], c["feature_center"], xp)
-            total = total + features @ c["feature_slopes"]
-        if self.evidence_slopes.shape[0]:
-            total = total + extra[:, n:] @ c["evidence_slopes"]
-        return total
 
     def evaluate(self, known: Known) -> Floats:
-        """Return the log-odds of some inputs."""
-        total = self.apply(known.f, 1.0, known.features, vars(self), np)
-        return np.asarray(total + self.head_weight * known.by_head)
+        """The log-odds of some inputs."""
+        total = known.f @ self.slopes + self.offsets
+        if len(self.feature_slopes):
+            features = scale_features(known.features, self.feature_center, np)
+            total = total + features @ self.feature_slopes
+        return np.asarray(total)
 
-    def combine(self, a: float, other: Additions, b: float) -> Additions:
-        """Return a times these log-odds plus b times others; one of them at most has features."""
-        center = self.feature_center + other.feature_center
-        sums = {name: a * getattr(self, name) + b * getattr(other, name) for name in LINEAR}
-        return replace(self, feature_center=center, **sums)
+    def scale(self, factors: float | Floats) -> LogOdds:
+        """These log-odds times a factor, or times one for each class."""
+        return LogOdds(
+            factors * self.slopes,
+            factors * self.offsets,
+            self.feature_center,
+            factors * self.feature_slopes,
+        )
 
-    def balance(self, known: Known) -> Additions:
-        """Return log-odds that vary as much for classes with few examples as for the others."""
-        factors = balance_classes(self.evaluate(known), known.codes)
-        linear = {name: factors * getattr(self, name) for name in LINEAR if name != "head_weight"}
-        return replace(self, **linear)
+    def add(self, other: LogOdds) -> LogOdds:
+        """The sum of two, of which at most one has a centre of features."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return LogOdds(*(one + two for one, two in pairs))
 
 
 class Known(NamedTuple):
-    """Examples: standardised scores, features, log-probabilities by the head, and classes."""
+    """Examples: standardised scores, features and classes."""
 
     f: Floats
     features: Floats
-    by_head: Floats
     codes: Codes
 
     def take(self, rows: NDArray[np.bool_]) -> Known:
-        """Return some of the examples."""
-        return Known(self.f[rows], self.features[rows], self.by_head[rows], self.codes[rows])
+        """Some of the examples."""
+        return Known(self.f[rows], self.features[rows], self.codes[rows])
 
 
 def learn_examples(
-    known: Known, usual: Usual, prototypes: Prototypes | None, ranked: NDArray[np.bool_]
-) -> tuple[Additions, ExampleFacts]:
-    """Learn from examples, and calibrate by leaving some of them out in turn.
-
-    ``ranked`` marks the classes that the head knows without examples.
-    """
-    one, other, facts = _learn_parts(known, usual, prototypes)
+    known: Known, usual: Usual, prototypes: Prototypes
+) -> tuple[LogOdds, ExampleFacts]:
+    """Learn log-odds from examples and rankings; calibrate by leaving examples out in turn."""
+    of_scores, of_features, facts = _learn_parts(known, usual, prototypes)
+    is_ranked = prototypes.directions.any(axis=1)
     fold, tested = assign_folds(known.codes), []
     for group in np.unique(fold):
         kept, left = known.take(fold != group), known.take(fold == group)
         # An example that is all that is known of a class cannot be left out.
-        left = left.take(ranked[left.codes] | np.isin(left.codes, kept.codes))
+        left = left.take(is_ranked[left.codes] | np.isin(left.codes, kept.codes))
         if len(kept.codes) and len(left.codes):
             a, b, _ = _learn_parts(kept, usual, prototypes)
             tested.append((a.evaluate(left), b.evaluate(left), left.codes))
-    expected = measure_dependence(one.evaluate(known), other.evaluate(known), known.codes)
+    expected = measure_dependence(
+        of_scores.evaluate(known), of_features.evaluate(known), known.codes
+    )
     factors = expected, expected
     if tested:
-        by_one, by_other, codes = (np.concatenate(parts) for parts in zip(*tested, strict=True))
-        factors = fit_factors(by_one, by_other, codes, expected)
-    total = one.combine(factors[0], other, factors[1])
-    return total if total.head_weight else total.balance(known), facts
+        one, other, codes = (np.concatenate(parts) for parts in zip(*tested, strict=True))
+        factors = fit_factors(one, other, codes, expected)
+    total = of_scores.scale(factors[0]).add(of_features.scale(factors[1]))
+    # Log-odds vary as much for classes with few examples as for the others.
+    return total.scale(balance_classes(total.evaluate(known), known.codes)), facts
 
 
 def _learn_parts(
-    known: Known, usual: Usual, prototypes: Prototypes | None
-) -> tuple[Additions, Additions, ExampleFacts]:
-    """Return what the rankings or similarities say, and what else some examples say.
-
-    A head that knows the means of the classes learns both from the scores together.
-    """
-    n_items, n_classes = known.f.shape[1], known.by_head.shape[1]
+    known: Known, usual: Usual, prototypes: Prototypes
+) -> tuple[LogOdds, LogOdds, ExampleFacts]:
+    """Learn from the scores of some examples, with the rankings, and from their features."""
+    (n_classes, n_items), n_features = prototypes.directions.shape, known.features.shape[1]
     u = (known.f - usual.mean) / usual.std / np.sqrt(n_items)
     noise = usual.noise
-    if noise is None and prototypes is not None:
+    if noise is None:
         noise = measure_noise(u, known.codes, prototypes.directions)
     by_scores = fit_class_means(u, known.codes, n_classes, usual.signal, noise, prototypes)
     slopes = (by_scores.slopes / usual.std / np.sqrt(n_items)).T
-    none = Additions.zeros(n_items, known.features.shape[1], n_classes)
+    none = LogOdds(
+        np.zeros((n_items, n_classes)),
+        np.zeros(n_classes),
+        np.zeros(n_features),
+        np.zeros((n_features, n_classes)),
+    )
     of_scores = replace(none, slopes=slopes, offsets=by_scores.offsets - usual.mean @ slopes)
     expected = Signal(usual.feature_share * by_scores.signal, SHARE[1])
-    of_features, found = _learn_features(known, none, expected)
-    facts = ExampleFacts(len(known.codes), by_scores.slope, found or by_scores.signal)
-    if prototypes is not None:
-        return of_scores, of_features, facts
-    by_head = replace(none, head_weight=1.0)
-    return by_head, of_scores if found is None else of_features, facts
+    of_features, signal = _learn_features(known, none, expected)
+    return (
+        of_scores,
+        of_features,
+        ExampleFacts(len(known.codes), by_scores.slope, signal or by_scores.signal),
+    )
 
 
-def _learn_features(
-    known: Known, none: Additions, signal: Signal
-) -> tuple[Additions, float | None]:
-    """Return what the features of examples say, and ρ; None if they say nothing."""
+def _learn_features(known: Known, none: LogOdds, signal: Signal) -> tuple[LogOdds, float | None]:
+    """Learn from the features of examples; also ρ, or None if they say nothing."""
     if not known.features.shape[1]:
         return none, None
     center = center_features(known.features, known.codes)
@@ -731,7 +701,8 @@ def _learn_features(
     # Features are centred by the examples, so those of a single class say nothing of others.
     if np.ptp(known.codes) == 0 or not x.any():
         return replace(none, feature_center=center), None
-    found = fit_class_means(x, known.codes, known.by_head.shape[1], signal)
-    slopes = found.slopes.T
-    added = replace(none, feature_center=center, feature_slopes=slopes, offsets=found.offsets)
-    return added, found.signal
+    fitted = fit_class_means(x, known.codes, len(none.offsets), signal)
+    log_odds = replace(
+        none, feature_center=center, feature_slopes=fitted.slopes.T, offsets=fitted.offsets
+    )
+    return log_odds, fitted.signal

@@ -1,26 +1,19 @@
-"""Explain the decisions of a head: what each seen class and each source contributed."""
+"""Explain predictions: what each seen class, the features and another model contributed."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from math import isfinite
+from dataclasses import dataclass
 from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import log_softmax
-from rankshot.core.errors import RankshotError, quote_names, suggest_name
-from rankshot.ranking.matrices import find_ranked_items
-from rankshot.zeroshot.decide import Candidates, take_top
-from rankshot.zeroshot.heads.base import BaseHead, compared_rankings
-from rankshot.zeroshot.heads.batch_refinement import BatchRefinement
-from rankshot.zeroshot.heads.seen_and_new import SeenAndNew
-from rankshot.zeroshot.heads.semantic_head import SemanticHead
+from rankshot.core.errors import InputError, quote_names, suggest_name
+from rankshot.zeroshot.decide import take_top
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 Floats = NDArray[np.float64]
 Contributions = tuple[tuple[str, float], ...]
@@ -35,11 +28,9 @@ MAX_SHOWN = 8
 class Explanation:
     """The evidence for and against one class, usually a new class.
 
-    A contribution is a difference of log-probabilities: how much a seen class or a source raises
-    the explained class above the average class, or above ``against``. A contribution of 0.7 doubles
-    the odds. The contributions of the seen classes add up to the whole difference. The contribution
-    of a source is what this source alone would give. With ``posterior="sum"`` the contributions are
-    those of the consensus, so they do not add up to the difference in the sum.
+    A contribution is a difference of log-probabilities: how much a seen class raises the explained
+    class above the average class, or above ``against``. A contribution of 0.7 doubles the odds. All
+    contributions, with ``others``, add up to the whole difference.
 
     Attributes
     ----------
@@ -49,27 +40,17 @@ class Explanation:
         The class that it is compared with; None is the average over all classes of the head.
     items : tuple of (str, float)
         Seen classes and their contributions, the strongest first. Contributions of 0 are left out.
-    sources : tuple of (str, float)
-        Sources and their contributions, by name. If there is only one source, its raters are
-        listed instead.
+    others : tuple of (str, float)
+        What else contributes: features, another model's scores, and a constant.
     alternatives : tuple of (str, float)
         The most probable classes, with their probabilities.
     listed : tuple of str
         The seen classes in the rankings of the explained class, up to the number of places that
-        the head uses. Empty for a head without rankings.
+        the head uses.
     gate : tuple of (str, float)
         Only for `SeenAndNew`: the terms of the log-odds of new versus seen classes, which decide
-        between the two groups. ``items`` and ``sources`` compare new classes, so they are empty if
+        between the two groups. ``items`` and ``others`` compare new classes, so they are empty if
         the explained class is not one of these.
-    examples : float or None
-        The contribution of labelled examples, if the head was fitted to any.
-    evidence : float or None
-        The contribution of evidence from another model, if the head was fitted to any.
-    by_rankings : tuple of str and float, or None
-        With examples or evidence: the most probable class by the rankings alone, and its
-        probability. With a batch: that of the head for this input alone.
-    batch : float or None
-        Only for `BatchRefinement`: the contribution of the other inputs of the batch.
 
     Examples
     --------
@@ -78,8 +59,8 @@ class Explanation:
     ...     [["leopard", "tiger"], ["bus", "tram"]],
     ...     items=["bus", "leopard", "tiger", "tram"], targets=["cat", "truck"])
     >>> head = rs.WeightedMean().fit(rankings)
-    >>> found = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
-    >>> found.target, round(found.probability, 2), found.items[0][0]
+    >>> explanation = rs.explain(head, [[0.1, 3.0, 1.5, -1.0]])[0]
+    >>> explanation.target, round(explanation.probability, 2), explanation.items[0][0]
     ('cat', 0.97, 'leopard')
     """
 
@@ -87,14 +68,10 @@ class Explanation:
     probability: float
     against: str | None = None
     items: Contributions = ()
-    sources: Contributions = ()
+    others: Contributions = ()
     alternatives: Contributions = ()
     listed: tuple[str, ...] = ()
     gate: Contributions = ()
-    examples: float | None = None
-    evidence: float | None = None
-    by_rankings: tuple[str, float] | None = None
-    batch: float | None = None
 
     @property
     def rival(self) -> str:
@@ -103,49 +80,37 @@ class Explanation:
 
     def __str__(self) -> str:
         lines = [", ".join(f"{name} {p:.1%}" for name, p in self.alternatives)]
-        if self.without_additions:
-            lines.append(self.without_additions)
         if self.gate:
             total = sum(term for _, term in self.gate)
             lines += [f"why a new class rather than a seen one: {total:+.2f}", *_print(self.gate)]
-        if self.items or self.sources or not self.gate:
+        if self.items or not self.gate:
             lines += [f"why {self.target} rather than {self.rival}:"]
         for group in self.group_items():
             lines.append(f"  {group.heading}, together {group.total:+.2f}:")
             lines += _print(group.shown)
             if group.rest:
                 lines.append(f"    {group.describe_rest()}")
-        if self.sources:
-            lines += ["  sources and raters:", *_print(self.sources[:MAX_SHOWN])]
-            if (rest := len(self.sources) - MAX_SHOWN) > 0:
-                lines.append(f"    and {rest} more")
-        lines += [f"  {what}: {added:+.2f}" for what, added in self.additions]
+        lines += [f"  {what}: {added:+.2f}" for what, added in self.others]
         return "\n".join(lines)
 
-    @property
-    def additions(self) -> Contributions:
-        """What contributes besides the rankings: examples, evidence, and the batch."""
-        added = {
-            "labelled examples": self.examples,
-            "evidence": self.evidence,
-            "other inputs of the batch": self.batch,
-        }
-        return tuple((what, value) for what, value in added.items() if value is not None)
+    def to_frame(self) -> Any:
+        """The contributions as a data frame, with the columns what and contribution."""
+        import pandas as pd  # noqa: PLC0415
 
-    @property
-    def without_additions(self) -> str:
-        """The most probable class by the rankings, or by the input, alone; or an empty text."""
-        if self.by_rankings is None:
-            return ""
-        what = "the rankings" if self.batch is None else "this input"
-        return "by {} alone: {} {:.1%}".format(what, *self.by_rankings)
+        rows = [*self.items, *self.others]
+        return pd.DataFrame(rows, columns=["what", "contribution"])
+
+    def _repr_html_(self) -> str:
+        from html import escape  # noqa: PLC0415
+
+        return f"<pre>{escape(str(self))}</pre>"
 
     def group_items(self) -> list[ContributionGroup]:
-        """Return the contributions in groups: classes in the rankings of the target, and others.
+        """The contributions in groups: classes in the rankings of the target, and others.
 
         A class of the second group is in the rankings of other classes, such as the one that the
-        target is compared with. A low score for it usually supports the target. Heads without
-        rankings have one group.
+        target is compared with. A low score for it usually supports the target. Without rankings
+        there is one group.
         """
         groups = []
         items = sorted(self.items, key=lambda pair: (-abs(pair[1]), pair[0]))
@@ -170,7 +135,7 @@ class ContributionGroup(NamedTuple):
     rest: Contributions
 
     def describe_rest(self) -> str:
-        """Return how many contributions are not shown, how large they are, and their sum."""
+        """How many contributions are not shown, how large they are, and their sum."""
         total, largest = sum(c for _, c in self.rest), max(abs(c) for _, c in self.rest)
         number = f"{len(self.rest):,} other" + ("s" if len(self.rest) > 1 else "")
         return f"{number}, each at most {largest:.2g}, together {total:+.2f}"
@@ -182,28 +147,24 @@ def _print(contributions: Contributions) -> list[str]:
 
 
 def explain(
-    head: BaseHead,
+    head: Predictor,
     scores: Scores | ArrayLike,
     *,
     target: str | None = None,
     against: str | None = None,
-    candidates: Candidates = None,
 ) -> list[Explanation]:
-    """Explain the decisions of a fitted head, with one explanation per input.
+    """Explain the predictions of a fitted head, with one explanation per input.
 
     Parameters
     ----------
-    head : WeightedMean, ProbabilisticRanking, DirectSimilarity, ConSE, SeenAndNew, BatchRefinement
-        `DeterministicRanking` cannot be explained by seen classes, because distances compare
-        pairs of them.
+    head : LinearHead, SeenAndNew, or an estimator such as WeightedMean
+        A fitted head.
     scores : Scores or array-like
         Scores of a few inputs.
     target : str, optional
         The class to explain; by default the most probable class of each input.
     against : str, optional
         The class to compare it with; by default the mean over all classes of the head.
-    candidates : optional
-        As for `predict`.
 
     Examples
     --------
@@ -222,125 +183,73 @@ def explain(
       seen classes not in the rankings of cat, together +2.11:
         tram  +1.47
         bus   +0.64
-      sources and raters:
-        me   +4.04
-        you  +3.94
     """
-    if not isinstance(head, BaseHead):
-        raise RankshotError(
-            f"expected a fitted head, not {type(head).__name__}; for a ZeroShotClassifier use its "
-            "own method explain"
-        )
-    check_is_fitted(head, "classes_")
-    table = as_scores(scores, head.items_)
-    log_proba = head.predict_log_proba(table, candidates)
-    return explain_decisions(head, table, log_proba, target, against)
-
-
-def explain_decisions(
-    head: BaseHead,
-    table: Scores,
-    log_proba: NDArray[np.floating],
-    target: str | None,
-    against: str | None,
-) -> list[Explanation]:
-    """Explain decisions that follow from ``log_proba``; see `explain`."""
+    if not isinstance(head, Predictor):
+        raise InputError("head", head, "must be a fitted head")
     # New classes are compared among themselves; the gate is between them and seen classes.
-    inner = head if head.head is None else head.head
+    inner = head.inner
+    table = as_scores(scores, inner.seen)
+    log_proba = head.log_proba(table)
     best = take_top(log_proba, head.classes_, min(N_ALTERNATIVES, len(head.classes_)))
     chosen = best.labels[:, 0] if target is None else np.full(len(table), target)
     base = None if against is None else _column(inner, against)
     is_new = np.isin(chosen, inner.classes_)
     columns = np.where(is_new, np.searchsorted(inner.classes_, chosen), 0)
-    by_item = inner.item_contributions(table.values, table.kind) / inner.temperature_
-    more = _explain_more(inner, table, by_item.sum(axis=2), columns, base)
-    # A batch changes the temperature of all that its head says.
-    softened = head.temperature_ if isinstance(head, BatchRefinement) else 1.0
-    if isinstance(head, BatchRefinement):
-        alone = np.asarray(inner.predict_log_proba(table), np.float64)
-        by_batch = head.decision_function(table) - alone
-        more["batch"] = _contributions(by_batch, columns, base)
-        more["by_rankings"] = _most_probable(alone, inner)
-    for added in {"examples", "evidence", "batch"} & {*more}:
-        more[added] = (more[added] / softened).tolist()
-    by_item = _contributions(by_item / softened, columns, base)
-    names, by_source = inner.source_log_posteriors(table.values, table.kind)
-    by_source = _contributions(by_source / (inner.temperature_ * softened), columns, base)
+    by_item, by_feature, by_evidence = inner.contributions(table)
+    total = inner.decision_function(table) / inner.temperature
+    parts = {
+        "features": by_feature.sum(axis=2),
+        "another model": by_evidence.sum(axis=2),
+    }
+    rest = total - by_item.sum(axis=2) - sum(parts.values())
+    others = {
+        what: _differences(part, columns, base)
+        for what, part in {**parts, "constant": rest}.items()
+        if what == "constant" or getattr(inner, {"features": "n_features"}.get(what, "evidence"))
+    }
+    by_item = _differences(by_item, columns, base)
     gate = head.gate_terms(table) if isinstance(head, SeenAndNew) else None
-    found = []
+    listed = inner.about.get("listed", {})
+    explanations = []
     for row, name in enumerate(map(str, chosen)):
         about: dict[str, Any] = {} if gate is None else {"gate": _pair(GATE_TERMS, gate[row])}
         if is_new[row]:
             about |= {
                 "against": against,
-                "items": _strongest(head.items_, by_item[row]),
-                "sources": tuple(x for x in _pair(names, by_source[row]) if isfinite(x[1])),
-                "listed": _list_items(inner, name),
-                **{key: values[row] for key, values in more.items()},
+                "items": _strongest(inner.seen, by_item[row]),
+                # Rounding is not worth a line.
+                "others": tuple(
+                    (what, float(x[row])) for what, x in others.items() if abs(x[row]) > 5e-7
+                ),
+                "listed": tuple(listed.get(name, ())),
             }
         probability = float(np.exp(log_proba[row, _column(head, name)]))
         alternatives = _pair(best.labels[row], best.proba[row])
-        found.append(Explanation(name, probability, alternatives=alternatives, **about))
-    return found
-
-
-def _explain_more(
-    head: BaseHead,
-    table: Scores,
-    by_rankings: Floats,
-    columns: NDArray[np.intp],
-    base: int | None,
-) -> dict[str, Any]:
-    """Return what examples and evidence add for each input, and the answer without them."""
-    if not isinstance(head, SemanticHead) or head._added is None:
-        return {}
-    more: dict[str, Any] = {}
-    by_head = total = head.decision_function(table) / head.temperature_
-    if head.evidence_classes_:
-        none = Scores(np.zeros((len(table), len(head.classes_))), head.evidence_classes_)
-        by_head = head.decision_function(replace(table, evidence=none)) / head.temperature_
-        more["evidence"] = _contributions(total - by_head, columns, base)
-    if head.examples_ is not None and not head.examples_.only_class:
-        more["examples"] = _contributions(by_head - by_rankings, columns, base)
-    return more | {"by_rankings": _most_probable(log_softmax(by_rankings, np, 1), head)}
-
-
-def _most_probable(log_proba: Floats, head: BaseHead) -> Contributions:
-    """Return the most probable class of each input, and its probability."""
-    top = take_top(log_proba, head.classes_, 1)
-    return _pair(top.labels[:, 0], top.proba[:, 0])
+        explanations.append(Explanation(name, probability, alternatives=alternatives, **about))
+    return explanations
 
 
 def _pair(names: Iterable[object], values: Iterable[SupportsFloat]) -> Contributions:
     return tuple((str(name), float(x)) for name, x in zip(names, values, strict=True))
 
 
-def _column(head: BaseHead, name: str) -> int:
-    found = np.flatnonzero(head.classes_ == str(name))
-    if found.size == 0:
+def _column(head: Predictor, name: str) -> int:
+    there = np.flatnonzero(head.classes_ == str(name))
+    if there.size == 0:
         close = suggest_name(name, head.classes_)
-        there = "" if close else f"; the classes are {quote_names(map(str, head.classes_))}"
-        raise RankshotError(f"no class {str(name)!r}{close}{there}")
-    return int(found[0])
+        hint = "" if close else f"the classes are {quote_names(map(str, head.classes_))}"
+        raise InputError("target", str(name), f"is not one of the classes{close}", hint=hint)
+    return int(there[0])
 
 
-def _contributions(contributions: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
-    """Return the contributions to each row's class, minus those to what it is compared with."""
-    with warnings.catch_warnings():
-        # A source without any ranking has no mean.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        compared = np.nanmean(contributions, axis=1) if base is None else contributions[:, base]
-    return np.asarray(contributions[np.arange(len(contributions)), columns] - compared)
+def _differences(contributions: Floats, columns: NDArray[np.intp], base: int | None) -> Floats:
+    """Contributions to each row's class, minus those to what it is compared with."""
+    rows = np.arange(len(columns))
+    rival = contributions.mean(axis=1) if base is None else contributions[:, base]
+    return np.asarray(contributions[rows, columns] - rival)
 
 
-def _list_items(head: BaseHead, target: str) -> tuple[str, ...]:
-    """Return the items in the rankings of a class that the head compares with the scores."""
-    if (rankings := compared_rankings(head)) is None:
-        return ()
-    theirs = rankings.select(target=target)
-    return tuple(head.items_[code] for code in np.flatnonzero(find_ranked_items(theirs)))
-
-
-def _strongest(items: tuple[str, ...], contributions: Floats) -> Contributions:
-    order = np.lexsort((np.array(items), -np.abs(contributions)))
-    return tuple((items[i], float(contributions[i])) for i in order if contributions[i] != 0)
+def _strongest(names: tuple[str, ...], contributions: Floats) -> Contributions:
+    """Contributions that are not 0, the largest first."""
+    order = np.lexsort((np.array(names), -np.abs(contributions)))
+    return tuple((names[i], float(contributions[i])) for i in order if contributions[i] != 0)

@@ -28,10 +28,8 @@ __all__ = [
     "GeneralizedAccuracy",
     "Interval",
     "Reliability",
-    "accuracy",
     "expected_calibration_error",
     "generalized_accuracy",
-    "mean_class_accuracy",
     "mean_class_interval",
     "per_class_accuracy",
     "reliability",
@@ -41,23 +39,6 @@ __all__ = [
 Floats = NDArray[np.float64]
 PROBABILITY_ROUNDING = 1e-6
 """How far a probability may be outside [0, 1]: a softmax in single precision is, by 1e-7."""
-
-
-def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Return the share of inputs whose class is predicted correctly.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,)
-        The true and the predicted class of each input.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import accuracy
-    >>> accuracy(["cat", "cat", "cat", "dog"], ["cat", "cat", "dog", "fox"])
-    0.5
-    """
-    return float(compare_labels(y_true, y_pred)[1].mean())
 
 
 def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]:
@@ -77,23 +58,6 @@ def per_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> dict[str, float]
     labels, right = compare_labels(y_true, y_pred)
     names, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     return dict(zip(names.tolist(), (np.bincount(codes, right) / sizes).tolist(), strict=True))
-
-
-def mean_class_accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Return the mean of `per_class_accuracy`, in which all classes have equal weight.
-
-    Parameters
-    ----------
-    y_true, y_pred : array-like of shape (n,)
-        The true and the predicted class of each input.
-
-    Examples
-    --------
-    >>> from rankshot.zeroshot.metrics import mean_class_accuracy
-    >>> mean_class_accuracy(["cat", "cat", "cat", "dog"], ["cat", "cat", "cat", "cat"])
-    0.5
-    """
-    return float(np.mean(list(per_class_accuracy(y_true, y_pred).values())))
 
 
 def mean_class_interval(shares: ArrayLike, n_inputs: ArrayLike) -> Interval:

@@ -1,56 +1,61 @@
-"""Heads as ONNX graphs, alone or behind the network whose scores they take."""
+"""A `LinearHead` as an ONNX graph, alone or behind the network whose scores it takes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from importlib.metadata import version
-from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.arrays import Array, largest, log_softmax
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import InputError, RankshotError, quote_names
 from rankshot.core.files import replace_file, require_ending
-from rankshot.core.validation import require_choice, require_module
-from rankshot.sources.names import read_class_labels
+from rankshot.core.validation import require_choice
 from rankshot.zeroshot.decide import EQUAL_LOG_PROBA
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.scores import KINDS, Kind, Scores, are_probabilities, n_columns
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
+from rankshot.zeroshot.onnx_networks import (
+    CLASS_KEYS,
+    ZIPMAP_HINT,
+    add_last_layers,
+    check_classes,
+    describe_value,
+    find_maker,
+    import_onnx,
+    inputs_of,
+    is_float,
+    load_network,
+    open_session,
+    shape_of,
+)
+from rankshot.zeroshot.scores import (
+    KINDS,
+    LEAST_PROBABILITY,
+    ROUNDING_UNITS,
+    Kind,
+    Scores,
+    are_probabilities,
+    n_columns,
+    pair_columns,
+)
+from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, ValueInfoProto
+    from onnx import ModelProto
 
-SCORES, FEATURES, PROBABILITIES, LABEL = "scores", "features", "probabilities", "label"
-CLASS_KEYS = ("classes", "labels", "names", "class_names", "id2label")
-"""Entries of the metadata of an ONNX file that may hold the names of the classes, as JSON."""
-ZIPMAP_HINT = '. With skl2onnx, options={"zipmap": False} writes probabilities as a table'
-KEEPS_VALUES = {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout"}
-"""Nodes that may follow a softmax, and leave probabilities as they are."""
+SCORES, FEATURES, EVIDENCE, PROBABILITIES, LABEL = (
+    *("scores", "features", "evidence"),
+    *("probabilities", "label"),
+)
 MAKES_PROBABILITIES = {"multiclass": "Softmax", "one-vs-rest": "Sigmoid", "one-vs-one": "Sigmoid"}
-WEIGHTS_OF: dict[str, int | None] = {
-    **dict.fromkeys(("Gemm", "MatMul", "FusedMatMul", "MatMulInteger", "MatMulNBits"), 1),
-    **dict.fromkeys(("DynamicQuantizeMatMul", "MatMulIntegerToFloat"), 1),
-    **dict.fromkeys(("QLinearMatMul", "QGemm", "QLinearConv"), 3),
-    **dict.fromkeys(("Conv", "FusedConv", "ConvInteger"), 1),
-    **dict.fromkeys(("LinearClassifier", "SVMClassifier"), None),
-}
-"""Linear layers, with the place of the weights among their inputs; None for attributes."""
-QUANTIZES = {"QuantizeLinear", "DynamicQuantizeLinear"}
+OPSET, OLDEST_OPSET = 17, 13
+"""The operators of a head alone, and the oldest ones that a network may have: older networks are
+converted to these."""
 TOLERANCE = 1e-5
 """The largest difference of a probability from that of the head in Python."""
-
-
-class Probe(NamedTuple):
-    """Random inputs of a graph, and the scores and features that the head gets of them."""
-
-    inputs: dict[str, NDArray[np.generic]]
-    scores: NDArray[np.floating]
-    features: NDArray[np.floating] | None = None
+Inputs = dict[str, NDArray[np.generic]]
 
 
 class Exported(NamedTuple):
@@ -66,25 +71,21 @@ class Exported(NamedTuple):
     difference : float
         The largest difference between a probability of the graph and that of the head in Python,
         for random inputs.
-    n_features : int
-        The number of columns of the input ``features``: features, then evidence. 0 if there is no
-        such input.
 
     Examples
     --------
     >>> from rankshot.zeroshot import Exported
     >>> Exported._fields
-    ('model', 'from_probabilities', 'difference', 'n_features')
+    ('model', 'from_probabilities', 'difference')
     """
 
     model: ModelProto
     from_probabilities: bool
     difference: float
-    n_features: int
 
 
 def export_onnx(
-    head: BaseHead,
+    head: Predictor,
     path: str | Path,
     *,
     kind: Kind = "multiclass",
@@ -96,23 +97,25 @@ def export_onnx(
 
     The outputs are ``probabilities``, with one column per class, and ``label``, the index of the
     most probable class of each input. The names of the classes are in the metadata, as JSON under
-    ``classes``. The graph computes the head's formula in single precision. Before the file is
-    written, the graph is run on random inputs, and its probabilities must agree with the head's.
+    ``classes``. The graph computes the head's formula in single precision, by operators of ONNX
+    alone. Before the file is written, the graph is run on random inputs, and its probabilities must
+    agree with the head's.
 
     Parameters
     ----------
-    head : head
+    head : LinearHead, or an estimator such as WeightedMean
         A fitted head.
     path : str or Path
         The file to write (.onnx).
     kind : {"multiclass", "one-vs-rest", "one-vs-one"}
         The kind of the scores.
     network : str or Path, optional
-        An ONNX file that outputs the scores of the seen classes, in the order of ``head.items_``;
+        An ONNX file that outputs the scores of the seen classes, in the order of ``head.seen``;
         the order is checked if the metadata names the classes. The new file has the inputs of the
         network. Without a network, its input is ``scores``. If the head needs features, they are
         taken from the input of the network's last layer; if that layer is not found, or without a
-        network, they are an additional input ``features``. Evidence is always such an input.
+        network, they are an additional input ``features``. Another model's scores are always such
+        an input, ``evidence``.
     output : str, optional
         The output of the network to use. By default the only one with as many columns as there are
         scores.
@@ -137,54 +140,137 @@ def export_onnx(
     >>> head.classes_[label]
     array(['cat'], dtype='<U5')
     """
-    check_is_fitted(head, "classes_")
+    if not isinstance(head, Predictor) or isinstance(head, SeenAndNew):
+        raise InputError("head", head, "must be a fitted LinearHead", hint="as WeightedMean makes")
+    head = head.inner
     require_choice("kind", kind, KINDS)
     require_ending(Path(path), (".onnx",))
     graph = _Graph(head, kind)
-    if network is not None:
+    if network is None:
+        graph.take_scores()
+    else:
         graph.attach(Path(network), output)
-    graph.metadata |= metadata or {}
-    model = graph.build()
+    graph.compute()
+    model = graph.build(metadata or {})
     difference = graph.measure_difference(model)
-    if network is not None:
-        alone = _Graph(head, kind)
-        difference = max(difference, alone.measure_difference(alone.build()))
     if not difference <= TOLERANCE:
         raise RankshotError(
             f"the exported head differs from the head by up to {difference:.2g} in a probability: "
             "nothing was written"
         )
-    content = model.SerializeToString()
     with replace_file(Path(path)) as stream:
-        stream.buffer.write(content)
-    return Exported(model, graph.from_probabilities, difference, graph.n_features)
+        stream.buffer.write(model.SerializeToString())
+    return Exported(model, graph.from_probabilities, difference)
 
 
 class _Graph:
     """The graph of a head, from its scores or from the inputs of a network."""
 
-    def __init__(self, head: BaseHead, kind: Kind) -> None:
-        self._head, self._kind = head, kind
-        self._xp, self._spox = _module("ndonnx"), _module("spox")
-        self._columns = n_columns(len(head.items_), kind)
-        shape = ("inputs", self._columns)
-        scores = self._spox.argument(self._spox.Tensor(np.float32, shape))
-        self._inputs: dict[str, object] = {SCORES: scores}
-        self._scores = self._xp.asarray(scores)
-        self._features: list[Array] = []
-        self._take_features(head.n_extra_columns_)
+    def __init__(self, head: LinearHead, kind: Kind) -> None:
+        self.head, self.kind, self.onnx = head, kind, import_onnx("onnx")
+        self.n_columns = n_columns(len(head.seen), kind)
+        self.model: Any = None
+        self.nodes: list[Any] = []
+        self.tensors: list[Any] = []
+        self.inputs: list[Any] = []
+        self.scores = self.features = ""
         self.metadata: dict[str, str] = {}
-        values = 5 * np.random.default_rng(0).standard_normal((16, self._columns), np.float32)
-        self._probe: Probe | None = Probe({SCORES: values}, values)
         self.from_probabilities = False
+        # Random inputs, to compare the graph with the head; without a network, these are scores.
+        self.probe: Inputs | None = {}
 
-    def _take_features(self, n: int) -> None:
-        """Add an input of features, or of evidence, with n columns."""
-        self.n_features = n
-        if n:
-            given = self._spox.argument(self._spox.Tensor(np.float32, ("inputs", n)))
-            self._inputs[FEATURES] = given
-            self._features.append(self._xp.asarray(given))
+    # ---- Nodes
+
+    def add(self, operator: str, *inputs: str | NDArray[Any] | float, **options: object) -> str:
+        """Add a node; numbers and arrays become constants. The name of its output."""
+        name = f"rankshot/{operator}_{len(self.nodes)}"
+        names = [x if isinstance(x, str) else self.constant(x) for x in inputs]
+        n_outputs = 2 if operator == "TopK" else 1
+        outputs = [name, f"{name}_index"][:n_outputs]
+        self.nodes.append(self.onnx.helper.make_node(operator, names, outputs, name, **options))
+        return name
+
+    def constant(self, values: NDArray[Any] | float) -> str:
+        """Add a constant, in single precision unless it has whole numbers."""
+        array = np.asarray(values)
+        array = array.astype(np.float32) if array.dtype.kind == "f" else array
+        name = f"rankshot/constant_{len(self.tensors)}"
+        self.tensors.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def take(self, name: str, n: int) -> str:
+        """Add an input with n columns."""
+        kind = self.onnx.TensorProto.FLOAT
+        self.inputs.append(self.onnx.helper.make_tensor_value_info(name, kind, ("inputs", n)))
+        if self.probe is not None:
+            rows = max((len(x) for x in self.probe.values()), default=16)
+            shape = rows, n
+            rng = np.random.default_rng(len(self.probe))
+            self.probe[name] = 5 * rng.standard_normal(shape, np.float32)
+        return name
+
+    def take_scores(self) -> None:
+        """Take scores as an input."""
+        self.scores = self.take(SCORES, self.n_columns)
+
+    # ---- The formula
+
+    def compute(self) -> None:
+        """Add the formula of the head, from the scores to the outputs."""
+        head, block, slopes = self.head, self.head.blocks, self.head.slopes.T
+        f, C = self.scores, len(head.seen)
+        if self.from_probabilities:
+            p, f = f, self._log_positive(f)
+            if self.kind != "multiclass":
+                f = self.add("Sub", f, self._log_positive(self.add("Sub", 1.0, p)))
+        if self.kind == "one-vs-one":
+            column, sign = pair_columns(C)
+            of_pairs = np.zeros((self.n_columns, C))
+            i, j = np.nonzero(sign)
+            of_pairs[column[i, j], i] = sign[i, j]
+            f = self.add("MatMul", f, of_pairs)
+        share = np.full((C, 1), 1 / C)
+        mean = self.add("MatMul", f, share)
+        centered = self.add("Sub", f, mean)
+        variance = self.add("MatMul", self.add("Mul", centered, centered), share)
+        rounding = self.add("Mul", mean, ROUNDING_UNITS * float(np.finfo(np.float32).eps))
+        has_spread = self.add("Greater", variance, self.add("Mul", rounding, rounding))
+        scale = self.add("Div", 1.0, self.add("Sqrt", variance))
+        scale = self.add("Where", has_spread, scale, 0.0)
+        total = self.add("Mul", self.add("MatMul", centered, slopes[block["scores"]]), scale)
+        total = self.add("Add", total, head.offsets)
+        if n := head.n_features:
+            x = self.add("Sub", self.features or self.take(FEATURES, n), head.usual_features)
+            length = self.add("Sqrt", self.add("MatMul", self.add("Mul", x, x), np.ones((n, 1))))
+            is_there = self.add("Greater", length, 0.0)
+            x = self.add("Div", x, self.add("Where", is_there, length, 1.0))
+            total = self.add("Add", total, self.add("MatMul", x, slopes[block["features"]]))
+        if head.evidence:
+            x = self.take(EVIDENCE, len(head.evidence))
+            total = self.add("Add", total, self.add("MatMul", x, slopes[block["evidence"]]))
+        log_proba = self.add("LogSoftmax", self.add("Div", total, head.temperature), axis=1)
+        self._output("Exp", PROBABILITIES, log_proba)
+        # The number of the most probable class; among equals, the first.
+        top = self.add("TopK", log_proba, np.array([1]), axis=1)
+        tied = self.add("Max", self.add("Abs", top), 1.0)
+        tied = self.add("Mul", tied, EQUAL_LOG_PROBA[np.dtype(np.float32)])
+        is_below = self.add("Less", log_proba, self.add("Sub", top, tied))
+        is_best = self.add("Cast", self.add("Not", is_below), to=self.onnx.TensorProto.FLOAT)
+        self._output("ArgMax", LABEL, is_best, axis=1, keepdims=0)
+
+    def _output(self, operator: str, name: str, *inputs: str, **options: object) -> None:
+        self.nodes.append(self.onnx.helper.make_node(operator, inputs, [name], **options))
+
+    def _log_positive(self, p: str) -> str:
+        """Log p; zeros are replaced by a value below all others of the row."""
+        is_positive = self.add("Greater", p, 0.0)
+        negative = self.add("Neg", self.add("Where", is_positive, p, 1.0))
+        half = self.add("Mul", self.add("TopK", negative, np.array([1]), axis=1), -0.5)
+        floor = self.add("Min", half, LEAST_PROBABILITY)
+        floor = self.add("Max", floor, float(np.finfo(np.float32).tiny))
+        return self.add("Log", self.add("Where", is_positive, p, floor))
+
+    # ---- A network in front of the head
 
     def attach(self, path: Path, output: str | None) -> None:
         """Put a network in front of the head."""
@@ -192,303 +278,150 @@ class _Graph:
         chosen = self._choose_output(network, path, output)
         layer = self._find_features(network, chosen)
         metadata = {entry.key: entry.value for entry in network.metadata_props}
-        _check_classes(metadata, self._head.items_, path)
+        check_classes(metadata, self.head.seen, path)
         # These are names of the outputs of the network, not of those of the new file.
         self.metadata = {key: text for key, text in metadata.items() if key not in CLASS_KEYS}
-        self._inputs = {
-            value.name: self._spox.argument(_type_of(value, self._spox))
-            for value in _inputs_of(network)
-        }
+        self.from_probabilities = self._gives_probabilities(network, chosen)
+        own = {one.domain: one.version for one in network.opset_import}
         try:
-            outputs = self._spox.inline(network)(**self._inputs)
+            if own.get("", OPSET) < OLDEST_OPSET:
+                network = self.onnx.version_converter.convert_version(network, OLDEST_OPSET)
+            prefix = "network/"
+            self.model = self.onnx.compose.add_prefix(network, prefix, rename_inputs=False)
         except Exception as error:  # noqa: BLE001 (errors of several libraries)
             problem = str(error).strip().partition("\n")[0]
             raise RankshotError(f"{path}: a head cannot be attached to it: {problem}") from None
-        scores = self._xp.astype(self._xp.asarray(outputs[chosen]), self._xp.float32)
+        scores = self.add("Cast", prefix + chosen, to=self.onnx.TensorProto.FLOAT)
         # The network may not say how many outputs it has.
-        self._scores = self._xp.reshape(scores, (-1, self._columns))
-        self._features = [] if layer is None else [self._xp.asarray(outputs[layer])]
-        n_evidence = len(self._head.evidence_classes_)
-        self._take_features(self._head.n_extra_columns_ if layer is None else n_evidence)
-        self.from_probabilities = self._gives_probabilities(network, chosen)
-        if self.from_probabilities:
-            scores = Scores.from_probabilities(self._scores, self._head.items_, self._kind)
-            self._scores = scores.values
+        self.scores = self.add("Reshape", scores, np.array([-1, self.n_columns]))
+        self.features = "" if layer is None else prefix + layer
 
     def _find_features(self, network: ModelProto, chosen: str) -> str | None:
-        """Return the output of a network with the features that the head needs, if it is found.
+        """The output of a network with the features that the head needs, if it is found.
 
         The network is run to see whether these are as many.
         """
-        n, wanted = len(network.graph.output), self._head.n_features_
+        n, wanted = len(network.graph.output), self.head.n_features
         layer = add_last_layers(network).get(chosen) if wanted else None
-        self._probe = _try_network(network, chosen, layer)
-        features = None if self._probe is None else self._probe.features
-        if layer is not None and features is not None and features.shape[1:] == (wanted,):
-            (value,) = (one for one in network.graph.output if one.name == layer)
-            value.type.tensor_type.shape.dim.add(dim_param="inputs")
-            value.type.tensor_type.shape.dim.add(dim_value=wanted)
+        self.probe = _make_probe(network)
+        found = _run(network, [chosen, *([] if layer is None else [layer])], self.probe)
+        if found is None or not np.isfinite(found[0]).all():
+            self.probe = found = None
+        self.network_outputs = found
+        if layer is not None and found is not None and found[1].shape[1:] == (wanted,):
             return layer
         del network.graph.output[n:]
+        self.network_outputs = found and found[:1]
         return None
 
     def _gives_probabilities(self, network: ModelProto, output: str) -> bool:
-        """Tell by its last nodes, or by what it returns, whether a network gives probabilities."""
-        if _find_maker(network, output) == MAKES_PROBABILITIES[self._kind]:
+        """Whether a network gives probabilities, by its last nodes or by what it returns."""
+        if find_maker(network, output) == MAKES_PROBABILITIES[self.kind]:
             return True
-        if self._kind != "multiclass" or self._probe is None:
+        if self.kind != "multiclass" or self.network_outputs is None:
             return False
-        return are_probabilities(self._probe.scores)
-
-    def measure_difference(self, model: ModelProto) -> float:
-        """Return how far the graph is from network and head, one after the other."""
-        if self._probe is None:
-            return 0.0
-        (inputs, values, features), head = self._probe, self._head
-        values = values.reshape(-1, self._columns).astype(np.float32)
-        make = Scores.from_probabilities if self.from_probabilities else Scores
-        scores = make(values, head.items_, self._kind)
-        if head.n_extra_columns_:
-            shape = len(scores), self.n_features
-            given = np.random.default_rng(1).standard_normal(shape, np.float32)
-            inputs = inputs | ({FEATURES: given} if self.n_features else {})
-            own = [] if self.n_features == head.n_extra_columns_ else [cast("Any", features)]
-            scores = scores._with_columns(np.hstack([*own, given]), head)
-        found = _open_session(model).run([PROBABILITIES], inputs)[0]
-        return float(np.abs(found - head.predict_proba(scores)).max())
+        return are_probabilities(self.network_outputs[0])
 
     def _choose_output(self, network: ModelProto, path: Path, wanted: str | None) -> str:
-        """Return the name of the output that has the scores."""
+        """The name of the output that has the scores."""
         outputs = network.graph.output
-        shapes = {value.name: _shape(value) for value in outputs if _is_float(value)}
+        shapes = {value.name: shape_of(value) for value in outputs if is_float(value)}
         fitting = [
             name
             for name, shape in shapes.items()
-            if (shape is None or (len(shape) == 2 and shape[1] in (self._columns, None)))
+            if (shape is None or (len(shape) == 2 and shape[1] in (self.n_columns, None)))
             and wanted in (None, name)
         ]
         if len(fitting) == 1:
             return str(fitting[0])
-        several = f"several outputs may be the scores ({quote_names(fitting)}): name one; "
-        found = ", ".join(f"{value.name!r} {describe_value(value)}" for value in outputs)
-        raise RankshotError(
-            f"{path}: {several if fitting else ''}the head needs the scores of "
-            f"{len(self._head.items_)} seen classes, one output of shape "
-            f"(inputs, {self._columns}){'' if wanted is None else f' named {wanted!r}'}; found "
-            f"{found}{ZIPMAP_HINT if 'a sequence' in found else ''}"
+        several = f"several may be the scores ({quote_names(fitting)}): name one"
+        described = ", ".join(f"{value.name!r} {describe_value(value)}" for value in outputs)
+        raise InputError(
+            "output",
+            wanted,
+            f"must be one output of shape (inputs, {self.n_columns}), the scores of the "
+            f"{len(self.head.seen)} seen classes",
+            where=str(path),
+            hint=several if fitting else f"it has {described}{ZIPMAP_HINT}",
         )
 
-    def build(self) -> Any:
-        """Return the graph."""
-        xp, head = self._xp, self._head
-        constants = {
-            name: xp.asarray(array.astype(np.float32) if array.dtype.kind == "f" else array)
-            for name, array in head._constants(self._kind, np.dtype(np.float32), xp).items()
-        }
-        f = xp.concat([self._scores, *self._features], axis=1)
-        log_posterior = head._log_posterior(f, self._kind, constants, xp, None)
-        log_proba = log_softmax(log_posterior / head.temperature_, xp, 1)
-        outputs = {PROBABILITIES: xp.exp(log_proba), LABEL: self._label(log_proba)}
-        model = self._spox.build(
-            self._inputs, {name: array.unwrap_spox() for name, array in outputs.items()}
-        )
-        # The shape of the result is known, though not to the library.
-        n_classes = model.graph.output[0].type.tensor_type.shape.dim[1]
-        n_classes.dim_value = len(head.classes_)
+    # ---- The file
+
+    def build(self, metadata: Mapping[str, str]) -> Any:
+        """The graph, with the names of its classes."""
+        make, head, onnx = self.onnx.helper, self.head, self.onnx
+        n = ("inputs",)
+        outputs = [
+            make.make_tensor_value_info(
+                PROBABILITIES, onnx.TensorProto.FLOAT, (*n, len(head.classes))
+            ),
+            make.make_tensor_value_info(LABEL, onnx.TensorProto.INT64, n),
+        ]
+        if self.model is None:
+            graph = make.make_graph(self.nodes, "rankshot", self.inputs, outputs, self.tensors)
+            opset = [make.make_opsetid("", OPSET)]
+            model = make.make_model(graph, opset_imports=opset, ir_version=8)
+        else:
+            model = self.model
+            if "" not in {one.domain for one in model.opset_import}:
+                model.opset_import.append(make.make_opsetid("", OPSET))
+            graph = model.graph
+            graph.node.extend(self.nodes)
+            graph.initializer.extend(self.tensors)
+            graph.input.extend(self.inputs)
+            del graph.output[:], model.metadata_props[:]
+            graph.output.extend(outputs)
         own = {
-            "classes": json.dumps(head.classes_.tolist(), ensure_ascii=False),
-            "seen_classes": json.dumps(head.items_, ensure_ascii=False),
-            "head": type(head).__name__,
+            "classes": json.dumps(head.classes, ensure_ascii=False),
+            "seen_classes": json.dumps(head.seen, ensure_ascii=False),
+            "head": "LinearHead",
             "rankshot": version("rankshot"),
         }
-        for key, value in (self.metadata | own).items():
+        for key, value in (self.metadata | dict(metadata) | own).items():
             model.metadata_props.add(key=key, value=value)
+        onnx.checker.check_model(model)
         return model
 
-    def _label(self, log_proba: Array) -> Array:
-        """Return the number of the most probable class; among equals, the first."""
-        xp = self._xp
-        top = largest(log_proba, xp, 1)
-        tied = EQUAL_LOG_PROBA[np.dtype(np.float32)] * xp.where(top < -1, -top, 1.0)
-        return xp.argmax(xp.astype(log_proba >= top - tied, xp.float32), axis=1)
+    def measure_difference(self, model: ModelProto) -> float:
+        """How far the graph is from network and head, one after the other."""
+        if self.probe is None:
+            return 0.0
+        inputs, head, features = dict(self.probe), self.head, None
+        if self.model is None:
+            values, features = inputs[SCORES], inputs.get(FEATURES)
+        else:
+            values, *layer = self.network_outputs or ()
+            features = inputs.get(FEATURES, layer[0] if layer else None)
+        values = values.reshape(-1, self.n_columns).astype(np.float32)
+        evidence = Scores(inputs[EVIDENCE], head.evidence) if head.evidence else None
+        make = Scores.from_probabilities if self.from_probabilities else Scores
+        scores = make(values, head.seen, self.kind).with_blocks(
+            features=features, evidence=evidence
+        )
+        result = open_session(model).run([PROBABILITIES], inputs)[0]
+        return float(np.abs(result - head.predict_proba(scores)).max())
 
 
-def load_network(path: Path) -> Any:
-    """Return an ONNX file, or raise an error that says what is wrong with it."""
-    onnx = _module("onnx")
-    path.stat()
-    try:
-        network = onnx.load(str(path))
-        onnx.checker.check_model(network)
-    except Exception as error:  # noqa: BLE001 (errors of several libraries)
-        problem = str(error).strip().partition("\n")[0]
-        raise RankshotError(f"{path}: is not an ONNX file, or is damaged ({problem})") from None
-    return network
-
-
-def _check_classes(metadata: dict[str, str], items: tuple[str, ...], path: Path) -> None:
-    """Refuse a network whose metadata names other classes than those of the head, or in disorder.
-
-    Other spellings of the same class are accepted.
-    """
-    found = next((metadata[key] for key in CLASS_KEYS if key in metadata), None)
-    if found is None:
-        return
-    try:
-        names = json.loads(found)
-        labels = read_class_labels(names if isinstance(names, dict) else list(names))
-    except (TypeError, ValueError) as error:
-        raise RankshotError(
-            f"{path}: the class names in its metadata are damaged: {error}"
-        ) from None
-    for i, (item, name) in enumerate(zip_longest(items, labels.names)):
-        if item is None or (name != item and name not in labels.match(item)):
-            same = "in another order" if set(labels.names) == set(items) else "others"
-            raise RankshotError(
-                f"{path}: the classes in its metadata are {same}: number {i} is {name!r}, and "
-                f"{item!r} in the head. Fit the head with the seen classes in the order of the "
-                "network's outputs"
-            )
-
-
-def _try_network(network: ModelProto, output: str, layer: str | None) -> Probe | None:
-    """Run a network on random numbers; ``layer`` is the output with features, if there is one.
-
-    None if the shapes of its inputs are not known, or if it cannot be run on such numbers.
-    """
+def _make_probe(network: ModelProto) -> Inputs | None:
+    """Random inputs of a network; None if their shapes are not known."""
     rng, inputs = np.random.default_rng(0), {}
-    for value in _inputs_of(network):
-        batch, *rest = _shape(value) or (None, None)
+    for value in inputs_of(network):
+        batch, *rest = shape_of(value) or (None, None)
         shape = [n for n in rest if n is not None]
-        if len(shape) < len(rest) or not _is_float(value):
+        if len(shape) < len(rest) or not is_float(value):
             return None
         elem_type = value.type.tensor_type.elem_type
-        dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(elem_type)
+        dtype = import_onnx("onnx").helper.tensor_dtype_to_np_dtype(elem_type)
         inputs[value.name] = rng.normal(size=[batch or 4, *shape]).astype(dtype)
+    return inputs
+
+
+def _run(network: ModelProto, outputs: list[str], inputs: Inputs | None) -> list[Any] | None:
+    """Outputs of a network for some inputs; None if it cannot be run on them."""
+    if inputs is None:
+        return None
     try:
-        names = [output] if layer is None else [output, layer]
-        scores, *features = _open_session(network).run(names, inputs)
+        found: list[Any] = open_session(network).run(outputs, inputs)
     except Exception:  # noqa: BLE001 (the errors of onnxruntime have no class in common)
         return None
-    return Probe(inputs, scores, *features) if np.isfinite(scores).all() else None
-
-
-def _inputs_of(network: ModelProto) -> list[ValueInfoProto]:
-    """Return the inputs of a network without those that have a value already."""
-    given = {tensor.name for tensor in network.graph.initializer}
-    return [value for value in network.graph.input if value.name not in given]
-
-
-def _find_maker(network: ModelProto, output: str) -> str | None:
-    """Return the kind of node that computes an output, before nodes that keep its values."""
-    makers = {name: node for node in network.graph.node for name in node.output}
-    while (node := makers.get(output)) is not None and node.op_type in KEEPS_VALUES:
-        output = node.input[0]
-    return None if node is None else str(node.op_type)
-
-
-def _is_float(value: ValueInfoProto) -> bool:
-    tensor = _module("onnx").TensorProto
-    floats = {tensor.FLOAT, tensor.DOUBLE, tensor.FLOAT16, tensor.BFLOAT16}
-    return value.type.HasField("tensor_type") and value.type.tensor_type.elem_type in floats
-
-
-def _shape(value: ValueInfoProto) -> tuple[int | None, ...] | None:
-    tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        return None
-    return tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
-
-
-def describe_value(value: ValueInfoProto) -> str:
-    """Return the type and the shape of an input or output of a graph."""
-    tensor = value.type.tensor_type
-    if not value.type.HasField("tensor_type"):
-        return "a sequence"
-    shape = [str(dim.dim_value or dim.dim_param or "any") for dim in tensor.shape.dim]
-    kind = _module("onnx").TensorProto.DataType.Name(tensor.elem_type).lower()
-    return f"{kind} ({', '.join(shape)})"
-
-
-def _type_of(value: ValueInfoProto, spox: Any) -> Any:
-    tensor = value.type.tensor_type
-    dtype = _module("onnx").helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-    if not tensor.HasField("shape"):
-        return spox.Tensor(dtype)
-    # A number, a name, or unknown.
-    dims = (dim.dim_value or dim.dim_param or None for dim in tensor.shape.dim)
-    return spox.Tensor(dtype, tuple(dims))
-
-
-def _open_session(model: ModelProto) -> Any:
-    return _module("onnxruntime").InferenceSession(
-        model.SerializeToString(), providers=["CPUExecutionProvider"]
-    )
-
-
-def _module(name: str) -> Any:
-    return require_module(name, "exported heads", "onnx")
-
-
-# ---- The input of the last layer of a network: features by which examples are compared
-
-
-def add_last_layers(network: ModelProto) -> dict[str, str]:
-    """Add the input of the last layer before each output of a network as a further output.
-
-    The last layer is the last linear one on the way to the output whose weights are constant.
-    Return the names of the new outputs, by those of the outputs. They are single precision, and
-    averaged over the positions of a convolution: one row per input for most networks.
-    """
-    onnx = _module("onnx")
-    makers = {name: node for node in network.graph.node for name in node.output}
-    constants = _find_constants(network)
-    added: dict[str, str] = {}
-    for output in [value.name for value in network.graph.output]:
-        layer = _find_last_layer(network, output, constants)
-        if layer is None:
-            continue
-        found = layer.input[0]
-        # The numbers before they were rounded. Those that are left are integers: a shift and a
-        # factor have no influence on what examples tell.
-        while (maker := makers.get(found)) is not None and maker.op_type in QUANTIZES:
-            found = maker.input[0]
-        name = added[output] = f"rankshot.features.{output}"
-        steps = [("Cast", {"to": onnx.TensorProto.FLOAT})]
-        if "Conv" in layer.op_type:
-            steps += [("GlobalAveragePool", {}), ("Flatten", {})]
-        for i, (step, options) in enumerate(steps):
-            result = name if i == len(steps) - 1 else f"{name}.{i}"
-            node = onnx.helper.make_node(step, [found], [result], name=f"{name}.{step}", **options)
-            network.graph.node.append(node)
-            found = result
-        kind = onnx.TensorProto.FLOAT
-        network.graph.output.append(onnx.helper.make_tensor_value_info(name, kind, None))
-    return added
-
-
-def _find_constants(network: ModelProto) -> set[str]:
-    """Return the names of all values that do not depend on the inputs."""
-    graph = network.graph
-    found = {"", *(tensor.name for tensor in graph.initializer)}
-    found |= {tensor.values.name for tensor in graph.sparse_initializer}
-    for node in graph.node:
-        if node.op_type == "Constant" or (node.input and found.issuperset(node.input)):
-            found.update(node.output)
     return found
-
-
-def _find_last_layer(network: ModelProto, output: str, constants: set[str]) -> Any:
-    """Return the last linear layer that an output depends on; None if there is none."""
-    needed = {output}
-    # Nodes come after those that they depend on.
-    for node in reversed(network.graph.node):
-        if needed.isdisjoint(node.output):
-            continue
-        needed.update(node.input)
-        if node.op_type not in WEIGHTS_OF or node.input[0] in constants:
-            continue
-        place = WEIGHTS_OF[node.op_type]
-        if place is None or (place < len(node.input) and node.input[place] in constants):
-            return node
-    return None

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import softmax
 
-from rankshot.zeroshot.heads.base import BaseHead
 from rankshot.zeroshot.metrics import Interval
 from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.weighted_mean import WeightedMean
 
 Floats = NDArray[np.float64]
 STRENGTHS = np.linspace(-1.0, 6.0, 141)
@@ -35,8 +35,8 @@ MOST_CLASSES = 100
 """Of more new classes, this many are simulated, each against all."""
 
 
-def correlate_classes(head: BaseHead, scores: Scores) -> Floats:
-    """Return the correlations of the decision values of the classes; 0 for a constant one."""
+def correlate_classes(head: WeightedMean, scores: Scores) -> Floats:
+    """The correlations of the decision values of the classes; 0 for a constant one."""
     values = np.asarray(head.decision_function(scores), np.float64)
     values = values - values.mean(axis=0)
     size = np.sqrt((values**2).sum(axis=0))
@@ -47,7 +47,7 @@ def correlate_classes(head: BaseHead, scores: Scores) -> Floats:
 
 
 def simulate_accuracies(correlations: Floats, classes: NDArray[np.intp] | None = None) -> Floats:
-    """Return the accuracy of each class, one row per class, for each of the `STRENGTHS`.
+    """The accuracy of each class, one row per class, for each of the `STRENGTHS`.
 
     All classes compete; rows are returned for those in ``classes``, by default for all.
     """
@@ -72,7 +72,7 @@ def _symmetric_root(covariance: Floats) -> Floats:
 
 
 def find_strengths(accuracies: Floats, correlations: Floats) -> Floats:
-    """Return the strength with which each class reaches its accuracy among the others."""
+    """The strength with which each class reaches its accuracy among the others."""
     simulated = simulate_accuracies(correlations)
     return np.array(
         [np.interp(a, row, STRENGTHS) for a, row in zip(accuracies, simulated, strict=True)]
@@ -121,7 +121,7 @@ def draw_strengths(strengths: Floats, similarity: Floats, rng: np.random.Generat
 
 
 def predict_mean_accuracy(strengths: Floats, similarity: Floats, correlations: Floats) -> Interval:
-    """Return the mean accuracy of new classes, with a 95% interval for these classes.
+    """The mean accuracy of new classes, with a 95% interval for these classes.
 
     It is one for the *next* classes, and wider than one for the mean of many classes.
 

@@ -4,122 +4,122 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import cast
+from typing import Any
+
+import numpy as np
 
 from rankshot.core.errors import format_count, quote_names
 from rankshot.ranking.rankings import Rankings
 from rankshot.sources.registry import TABLES
-from rankshot.zeroshot.examples import ExampleFacts
-from rankshot.zeroshot.heads.base import (
-    BaseHead,
-    Semantics,
-    compared_rankings,
-    source_names,
-    sources_of,
-)
-from rankshot.zeroshot.heads.semantic_head import SemanticHead
+from rankshot.zeroshot.class_rankings import source_names
+from rankshot.zeroshot.linear_head import LinearHead, Predictor
 from rankshot.zeroshot.scores import Scores, count_predictions, standardize_rows
 
 EXPECTED = (
     "expect a lower accuracy than with a language model's answers (in one example with 400 "
     "photographs of 16 new classes, .47 instead of .80)"
 )
+SAME_SLOPES = 1e-9
+"""Slopes of unit length that differ by less are equal."""
 
 
-def describe_fit(head: BaseHead, reference: Scores | None = None) -> list[str]:
-    """Return what counts in a fitted head, what it lacks, and what it cannot distinguish.
+def describe_fit(head: Predictor, reference: Scores | None = None) -> list[str]:
+    """What counts in a fitted head, what it lacks, and what it cannot distinguish.
 
     ``reference`` is the one that it was fitted with.
     """
-    inner = cast("SemanticHead", head.innermost)
-    found = []
-    if inner.source_weights_:
-        found += describe_sources(inner.source_weights_, inner.rankings_)
-    found += describe_missing(inner)
-    if reference is not None and (head.reference_ is not None or inner.reference_ is not None):
-        found.append(f"reference: {describe_reference(reference)}")
-    facts = inner.examples_
-    if facts is not None and facts.only_class:
-        found.append(f"examples: {facts.n_examples:,}; {describe_examples(facts)}")
-    elif facts is not None:
-        n = inner.n_features_
+    inner = head.inner
+    about = inner.about
+    lines = describe_sources(about.get("source_weights", {}))
+    lines += [
+        f"{f'the source {source!r}' if source else 'the part without a source'} has no ranking of "
+        f"{quote_names(classes)}: for these, the other sources are used"
+        for source, classes in about.get("missing", {}).items()
+    ]
+    if reference is not None and ("reference" in about or hasattr(head, "coverage_")):
+        lines.append(f"reference: {describe_reference(reference)}")
+    facts = about.get("examples", {})
+    if facts.get("only_class"):
+        lines.append(f"examples: {facts['n_examples']:,}; {describe_examples(facts)}")
+    elif facts:
+        n = inner.n_features
         by = f"compared by {n:,} features" if n else "compared by their scores"
-        found.append(f"examples: {facts.n_examples:,}, {by}; {describe_examples(facts)}")
-    if inner.evidence_weight_ is not None:
-        found.append(
-            f"evidence: weight {inner.evidence_weight_:.2f} relative to the rankings (the setting "
-            "evidence_weight changes it)"
+        lines.append(f"examples: {facts['n_examples']:,}, {by}; {describe_examples(facts)}")
+    if "evidence_weight" in about:
+        lines.append(
+            f"evidence: weight {about['evidence_weight']:.2f} relative to the rankings (the "
+            "setting evidence_weight changes it)"
         )
     # A single new class that competes with seen classes is not the only class.
-    if (facts is None or facts.only_class) and (head is inner or len(inner.classes_) > 1):
-        found += [f"warning: {remark}" for remark in describe_indistinguishable(inner)]
-    return found
+    if len(head.classes_) == len(inner.classes) or len(inner.classes) > 1:
+        lines += [f"warning: {remark}" for remark in describe_indistinguishable(inner)]
+    return lines + describe_batch(about.get("batch"))
+
+
+def describe_batch(batch: Mapping[str, Any] | None) -> list[str]:
+    """Whether the inputs of a batch were classified jointly, and what this changed."""
+    if batch is None:
+        return []
+    if "reason" in batch:
+        return [f"batch: inputs are classified one at a time: {batch['reason']}"]
+    n, changed, absent = batch["n"], batch["changed"], batch["absent"]
+    return [
+        f"batch: the {n:,} inputs are classified jointly: this changes "
+        f"{format_count(changed, 'label')} ({changed / n:.0%})"
+        + f". No input seems to be of {quote_names(absent)}"
+        * bool(absent)
+    ]
 
 
 # ---- Rankings
 
 
-def describe_origin(semantics: Semantics) -> str:
-    """Return a sentence on where rankings are from."""
-    names = quote_names(filter(None, source_names(semantics)))
-    if isinstance(semantics, Rankings) and semantics.rater_names:
-        raters = format_count(len(semantics.rater_names), "rater")
+def describe_origin(rankings: Rankings) -> str:
+    """Where rankings are from."""
+    names = quote_names(filter(None, source_names(rankings)))
+    if rankings.rater_names:
+        raters = format_count(len(rankings.rater_names), "rater")
         return f"rankings: by {raters}" + (f", from {names}" if names else "")
     if not names:
         return "rankings: without the names of sources or raters"
-    are_tables = all(str(name).startswith(TABLES) for name in source_names(semantics))
+    are_tables = all(str(name).startswith(TABLES) for name in source_names(rankings))
     return f"rankings: by {names}" + (
         f", without people or language models: {EXPECTED}" * are_tables
     )
 
 
-def describe_sources(weights: Mapping[str, float], used: Rankings) -> list[str]:
-    """Return a line that says how much each source counts, unless all count the same.
-
-    ``used`` are the rankings that `weigh_sources` returned.
-    """
-    if len(set(weights.values())) == 1:
+def describe_sources(weights: Mapping[str, float]) -> list[str]:
+    """How much each source counts, unless all count the same."""
+    if len(set(weights.values())) <= 1:
         return []
-    filled = {source: used[sources_of(used) == source].target_names for source in weights}
-    texts = [
-        f"{source or 'no source'!r} {weight:g}"
-        + (f" (only for {quote_names(filled[source])})" if not weight and filled[source] else "")
-        for source, weight in weights.items()
-    ]
-    return [f"weights of the sources: {', '.join(texts)}"]
+    texts = [f"{source or 'no source'!r} {weight:g}" for source, weight in weights.items()]
+    fills = "; a source with weight 0 is used only for classes that no other ranks"
+    return [f"weights of the sources: {', '.join(texts)}{fills * (0 in weights.values())}"]
 
 
-def describe_missing(head: BaseHead) -> list[str]:
-    """Return one remark per source that does not rank all classes of a fitted head."""
-    remarks = []
-    for source, classes in head.missing_.items():
-        ranked = head.rankings_[sources_of(head.rankings_) == source].target_names
-        who = f"the source {source!r}" if source else "the part without a source"
-        if source in head.unused_:
-            remarks.append(f"{who} ranks only {ranked[0]!r}, so it is not used")
-        else:
-            remarks.append(
-                f"{who} has no ranking of {quote_names(classes)}: for these, the other sources "
-                "are used"
-            )
-    return remarks
-
-
-def describe_indistinguishable(head: BaseHead) -> list[str]:
-    """Return one warning per group of classes that a fitted head cannot distinguish."""
-    names = [str(name) for name in head.classes_]
-    if len(names) == 1:
-        return [f"{names[0]!r} is the only class: every input gets this class"]
-    used = compared_rankings(head)
+def describe_indistinguishable(head: LinearHead) -> list[str]:
+    """One warning per group of classes that a fitted head cannot distinguish."""
+    if len(head.classes) == 1:
+        return [f"{head.classes[0]!r} is the only class: every input gets this class"]
     return [
-        f"the rankings of {quote_names(same)} are the same in all places that are used: inputs of "
-        "these classes cannot be distinguished"
-        for same in ([] if used is None else group_equal_classes(used))
+        f"{quote_names(same)} cannot be distinguished: their rankings are the same in all places "
+        "that are used"
+        for same in group_equal_slopes(head)
     ]
+
+
+def group_equal_slopes(head: LinearHead) -> list[list[str]]:
+    """Groups of classes with the same slopes and offsets."""
+    rows = np.column_stack([head.slopes, head.offsets])
+    scale = np.abs(rows).max() or 1.0
+    groups: dict[bytes, list[str]] = defaultdict(list)
+    for name, row in zip(head.classes, np.round(rows / scale / SAME_SLOPES), strict=True):
+        groups[(row + 0.0).tobytes()].append(name)
+    return [same for same in groups.values() if len(same) > 1]
 
 
 def group_equal_classes(rankings: Rankings) -> list[list[str]]:
-    """Return groups of classes with the same rankings and the same shares of the weight."""
+    """Groups of classes with the same rankings and the same shares of the weight."""
     numbers = rankings.lists.number_equal_rows([rankings.lengths, rankings.is_subset])
     shares: dict[str, Counter[int]] = defaultdict(Counter)
     for target, number, weight in zip(rankings.targets, numbers, rankings.weights, strict=True):
@@ -135,9 +135,9 @@ def group_equal_classes(rankings: Rankings) -> list[list[str]]:
 
 
 def describe_reference(reference: Scores) -> str:
-    """Return how many inputs of how many seen classes a reference has, as the model sees them."""
+    """How many inputs of how many seen classes a reference has, as the model sees them."""
     n, C = len(reference), len(reference.items)
-    counts = count_predictions(standardize_rows(reference.values, reference.kind, C))
+    counts = count_predictions(standardize_rows(reference.values))
     n_classes = int((counts > 0).sum())
     return (
         f"{n:,} inputs, which the model assigns to {n_classes:,} of the {C:,} seen classes, "
@@ -146,15 +146,15 @@ def describe_reference(reference: Scores) -> str:
     )
 
 
-def describe_examples(facts: ExampleFacts) -> str:
-    """Return how far rankings and examples agree, or why nothing was learned from examples."""
-    if facts.only_class:
+def describe_examples(facts: Mapping[str, Any]) -> str:
+    """How far rankings and examples agree, or why nothing was learned from examples."""
+    if facts["only_class"]:
         return (
-            f"nothing is learned from them, because all are of {facts.only_class!r} and do not "
+            f"nothing is learned from them, because all are of {facts['only_class']!r} and do not "
             "show what distinguishes it from other classes; label an input of another class as well"
         )
-    common = f"those of one class share {facts.signal:.2f} of their variation"
-    if not facts.slope:
+    common = f"those of one class share {facts['signal']:.2f} of their variation"
+    if not facts["slope"]:
         return common
-    slope = f"{facts.slope:.2f} (0: not at all)"
+    slope = f"{facts['slope']:.2f} (0: not at all)"
     return f"their scores follow the rankings with a slope of {slope}, and {common}"

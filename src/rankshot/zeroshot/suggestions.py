@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_whole_number
-from rankshot.zeroshot.examples import scale_features
-from rankshot.zeroshot.heads.base import BaseHead
-from rankshot.zeroshot.scores import Scores, as_scores, center_rows, class_scores
+from rankshot.zeroshot.formula import scale_features
+from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.scores import Scores, as_scores, standardize_rows
 
 Floats = NDArray[np.floating]
 
@@ -46,7 +45,7 @@ class Suggestions(NamedTuple):
 
 
 def suggest(
-    head: BaseHead, scores: Scores | ArrayLike, n: int, *, labelled: ArrayLike = ()
+    head: Predictor, scores: Scores | ArrayLike, n: int, *, labelled: ArrayLike = ()
 ) -> Suggestions:
     """Suggest the inputs whose labels help most, as examples for `WeightedMean.fit`.
 
@@ -76,22 +75,21 @@ def suggest(
     >>> head = rs.WeightedMean().fit(rankings)
     >>> scores = [[0, 3, 2, 0], [0, 3, 1, 0], [0, 2, 2, 0], [3, 0, 1, 2], [3, 0, 0, 2],
     ...           [3, 1, 0, 2]]
-    >>> found = rs.zeroshot.suggest(head, scores, 2)
-    >>> found.rows, found.labels
+    >>> next_ones = rs.zeroshot.suggest(head, scores, 2)
+    >>> next_ones.rows, next_ones.labels
     (array([0, 4]), array(['cat', 'truck'], dtype='<U5'))
     """
-    check_is_fitted(head, "classes_")
-    table = as_scores(scores, head.items_)
+    table = as_scores(scores, head.inner.seen)
     left = np.delete(np.arange(len(table)), np.asarray(labelled, np.intp))
     if not left.size:
-        raise RankshotError("all inputs have a label already")
+        raise InputError("labelled", NO_VALUE, "are all inputs")
     rows = choose_diverse(table, left, require_whole_number("n", n))
     best = head.top(table[rows], 1)
     return Suggestions(rows, best.labels[:, 0], best.proba[:, 0])
 
 
 def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """Return the row nearest to the mean of each of n clusters, that of the largest cluster first.
+    """The row nearest to the mean of each of n clusters, that of the largest cluster first.
 
     Only the rows ``left`` are there. The order of rows and of columns has no influence.
     """
@@ -113,10 +111,8 @@ def choose_diverse(scores: Scores, left: NDArray[np.intp], n: int) -> NDArray[np
 
 
 def _describe(scores: Scores) -> Floats:
-    """Return one row of numbers per input, by which inputs differ."""
+    """One row of numbers per input, by which inputs differ."""
     if scores.features is not None and not issparse(scores.features):
         features = np.asarray(scores.features, np.float64)
         return np.ascontiguousarray(scale_features(features, features.mean(axis=0), np))
-    by_class = class_scores(scores.values, scores.kind, len(scores.items), {}, np)
-    centered, std = center_rows(by_class[:, np.argsort(scores.items)].astype(np.float64))
-    return np.ascontiguousarray(centered / std)
+    return np.ascontiguousarray(standardize_rows(scores.values[:, np.argsort(scores.items)]))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankshot.core.errors import short_repr
+from rankshot.core.errors import InputError, short_repr
 from rankshot.ranking import Rankings
 from rankshot_survey.languages import ParticipantError
 from rankshot_survey.study import ExtraQuestion, Question
@@ -19,8 +19,8 @@ from rankshot_survey.study_values import UNPRINTABLE_IN_TEXT
 
 Value = TypeVar("Value")
 Key = TypeVar("Key", bound=Hashable)
-# Items, best first; a tie is a tuple inside the tuple.
-NamedOrder = tuple[str | tuple[str, ...], ...]
+# Items, best first.
+NamedOrder = tuple[str, ...]
 # The longest text of an extra answer.
 MOST_CHARACTERS = 2_000
 MOST_DIGITS = 30
@@ -45,8 +45,7 @@ class Answer:
         Whether this is the planned second answer to the same question.
     shown, order : tuples of str
         All items, in the order shown; and those that were ranked, best first: none if the
-        participant skipped the question. Between the first and the last item of a best-worst
-        question, the others are a tie, a tuple.
+        participant skipped the question.
     seconds, answered_at, shown_at : float or None
         The time from first showing the question to the answer, None if it is unknown; Unix times.
     screen, seen : str, float or None
@@ -78,15 +77,8 @@ class Answer:
     @property
     def levels(self) -> dict[str, int]:
         """The level of each item: 0 is best, and what was not ranked comes last."""
-        found = dict.fromkeys(self.shown, len(self.order))
-        for level, group in enumerate(self.order):
-            found |= dict.fromkeys([group] if isinstance(group, str) else group, level)
-        return found
-
-    @property
-    def n_ranked(self) -> int:
-        """The number of items that were ranked."""
-        return sum(1 if isinstance(group, str) else len(group) for group in self.order)
+        ranked = {item: level for level, item in enumerate(self.order)}
+        return dict.fromkeys(self.shown, len(self.order)) | ranked
 
 
 def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str, ...]:
@@ -112,28 +104,27 @@ def order_from_places(items: Sequence[str], places: Sequence[str]) -> tuple[str,
     return tuple(holder[place] for place in sorted(holder))
 
 
-def read_order(rank: str | int, items: Sequence[str], sent: Sequence[str]) -> NamedOrder:
-    """Return what somebody ranked, best first, as the study asks for it.
+def read_order(rank: str | int, items: Sequence[str], places: Sequence[str]) -> NamedOrder:
+    """Items that somebody ranked, best first, as the study asks for it.
 
-    ``rank`` is that of the study. For "best-worst", ``sent`` has the numbers of the first and of
-    the last item, from 0; otherwise the place of each item.
+    ``rank`` is that of the study, and ``places`` has the place of each item.
     """
-    if rank == "best-worst":
-        numbers = {str(number): item for number, item in enumerate(items)}
-        chosen = [numbers[text] for text in dict.fromkeys(sent) if text in numbers]
-        _require(len(chosen) == 2, "question.best_worst")
-        rest = tuple(sorted(set(items) - set(chosen)))
-        between = (rest,) if len(rest) > 1 else rest
-        return (chosen[0], *between, chosen[1])
-    order = order_from_places(items, sent)
+    order = order_from_places(items, places)
     wanted = {"any": len(order), "all": len(items)}.get(str(rank), rank)
     _require(len(order) == wanted, "question.exactly", expected=wanted, n=len(order))
     return order
 
 
-def parse_order(found: Iterable[Any]) -> NamedOrder:
-    """Return an order from JSON, which has lists for ties."""
-    return tuple(tuple(group) if isinstance(group, list) else group for group in found)
+def parse_order(names: Sequence[Any]) -> NamedOrder:
+    """Order from the JSON of the database; version 0.3 also stored ties."""
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(
+            "database",
+            names,
+            "is an answer to a best-worst question, which only rankshot 0.3 reads",
+            hint="export its answers with rankshot 0.3",
+        )
+    return tuple(names)
 
 
 def _require(holds: object, key: str, **fields: object) -> None:
@@ -168,7 +159,7 @@ def tabulate(
     for row, answer in zip(table, answers, strict=True):
         levels = answer.levels
         row[[code[item] for item in levels]] = [level + 1 for level in levels.values()]
-    return table, [answer.n_ranked for answer in answers]
+    return table, [len(answer.order) for answer in answers]
 
 
 def as_rankings(answers: Sequence[Answer], items: Sequence[str]) -> Rankings:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.resources import files
-from itertools import combinations
-from math import comb
 
-from rankshot.core.errors import RankshotError, UnknownItemError, suggest_name
+from rankshot.core.errors import NO_VALUE, InputError, suggest_name
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.ranking.consensus.precedence import average_order
 from rankshot.ranking.rankings import Rankings, require_rankings
-from rankshot.sources.wordnet import WordNet
-from rankshot_survey.answers import group_by
 from rankshot_survey.study import DEFAULT_PROMPT, MOST_ITEMS, TITLE_PLACEHOLDER, Question, Study
 
 # The default number of items that a question shows, as in the paper; fewer if there are fewer.
@@ -28,7 +24,7 @@ def new_study(
     prompt: str | None = None,
     show: int | None = None,
     pool: int | None = None,
-    rankings: Rankings | WordNet | None = None,
+    rankings: Rankings | None = None,
     title: str | None = None,
     answers_per_question: int = 50,
     questions_per_participant: int | None = None,
@@ -48,10 +44,9 @@ def new_study(
         How many of the nearest items the questions of a target cover; by default as many as one
         question shows, or all without targets. From a larger pool, each participant gets different
         sets, so that all pairs of items are compared about equally often.
-    rankings : Rankings or WordNet, optional
-        The source of the nearest items of each target: rankings for all targets,
-        or WordNet, which must know all names; by default ``WordNet()``. The default is not used if
-        the pool has all items.
+    rankings : Rankings, optional
+        Rankings of the items for each target, from any source: they say which items are nearest.
+        Required unless the pool has all items.
     title : str, optional
     answers_per_question : int
         The number of answers that each question should get; Hamm and Belkin (2015) used 50.
@@ -66,9 +61,13 @@ def new_study(
     Examples
     --------
     >>> from rankshot_survey import new_study
-    >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"], show=2)
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "wolf", "whale"], ["whale", "wolf", "leopard"]],
+    ...     targets=["tiger", "dolphin"])
+    >>> study = new_study(["tiger", "dolphin"], rankings.items, show=2, rankings=rankings)
     >>> [(question.target, question.items) for question in study.questions]
-    [('tiger', ('leopard', 'wolf')), ('dolphin', ('whale', 'mole'))]
+    [('tiger', ('leopard', 'wolf')), ('dolphin', ('whale', 'wolf'))]
     >>> study = new_study(None, ["tea", "coffee", "juice"], prompt="Which do you like best?")
     >>> study.questions[0].target, study.questions[0].items
     ('all items', ('tea', 'coffee', 'juice'))
@@ -76,7 +75,7 @@ def new_study(
     item_names = as_names(items)
     if targets is None:
         if prompt is None:
-            raise RankshotError("without targets, the prompt is the question: give one")
+            raise InputError("prompt", NO_VALUE, "is missing: without targets, it is the question")
         targets, title = [ALL_ITEMS], title or TITLE_PLACEHOLDER
         show, pool = (len(item_names) if n is None else n for n in (show, pool))
     target_names = as_names(targets, "targets")
@@ -108,34 +107,29 @@ def new_study(
 def _require_sizes(show: int | None, pool: int | None, available: int) -> tuple[int, int]:
     """Return the number of items shown and the size of a pool, after checking both."""
     if available < 2:
-        raise RankshotError(f"a question needs 2 items or more, and there is {available}: add more")
+        raise InputError("items", available, "must be 2 or more")
     if pool is not None:
         require_whole_number("pool", pool, available, least=2)
     if show is None:
         show = min(MOST_SHOWN, pool or available)
     require_whole_number("show", show, min(available, MOST_ITEMS), least=2)
     if pool is not None and pool < show:
-        raise RankshotError(f"a pool of {pool} is smaller than the {show} items shown: raise pool")
+        raise InputError("pool", pool, f"must be {show} or more, the items that are shown")
     return show, pool or show
 
 
 def _select_pools(
-    targets: tuple[str, ...], items: tuple[str, ...], size: int, rankings: Rankings | WordNet | None
+    targets: tuple[str, ...], items: tuple[str, ...], size: int, rankings: Rankings | None
 ) -> list[tuple[str, ...]]:
     """Return the pool of items of each target."""
-    if rankings is None:
-        others = [tuple(name for name in items if name != target) for target in targets]
-        if all(len(names) == size for names in others):
-            return others
-        rankings = WordNet()
-    if isinstance(rankings, WordNet):
-        try:
-            # An item that WordNet does not know would come last, and not be shown.
-            rankings.senses(dict.fromkeys(targets + items))
-        except RankshotError as error:
-            raise UnknownItemError(f"{error}, or give rankings from another source") from None
-        rankings = rankings.similarity(targets, items).to_rankings()
-    return select_nearest_items(rankings, targets, items, size)
+    if rankings is not None:
+        return select_nearest_items(rankings, targets, items, size)
+    others = [tuple(name for name in items if name != target) for target in targets]
+    if any(len(names) != size for names in others):
+        raise InputError(
+            "rankings", NO_VALUE, "must say which items are nearest: not all are shown"
+        )
+    return others
 
 
 # ---- Which items a question shows
@@ -159,7 +153,9 @@ def select_nearest_items(
         these = counted[counted.targets == target]
         if len(these) == 0:
             hint = suggest_name(target, counted.target_names)
-            raise RankshotError(f"there is no ranking for the target {target!r}{hint}: add one")
+            raise InputError(
+                "rankings", target, "is a target without a ranking", hint=hint.strip(" ()")
+            )
         compared = set(counted.items)
         if these.is_subset.all():
             compared = {counted.items[i] for i in these.codes}
@@ -167,22 +163,3 @@ def select_nearest_items(
         order = sorted(average_order(these), key=lambda name: name not in compared)
         found.append(tuple(name for name in order if name != target)[:n])
     return found
-
-
-def describe_coverage(study: Study) -> str:
-    """Return how often pairs of items will be compared, if questions do not show all of them."""
-    found = []
-    for asked in group_by(study.asked, lambda q: (q.target, q.condition)).values():
-        items = {item for question in asked for item in question.items}
-        n_pairs = comb(len(items), 2)
-        shown = [frozenset(pair) for q in asked if not q.show for pair in combinations(q.items, 2)]
-        drawn = sum(comb(question.show, 2) for question in asked)
-        times = study.answers_per_question * (len(shown) + drawn)
-        n_compared = min(n_pairs, times) if drawn else len(set(shown))
-        if len(asked) > 1:
-            found.append((n_compared / n_pairs, times / n_compared, n_compared, n_pairs))
-    if not found:
-        return ""
-    _, mean, n_compared, n_pairs = min(found)
-    each = "of each target " if len(found) > 1 else ""
-    return f"; {n_compared:,} of {n_pairs:,} pairs of items {each}compared, about {mean:.0f} times"

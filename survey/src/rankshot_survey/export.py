@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import NO_VALUE, InputError, suggest_name
 from rankshot.core.files import replace_file, require_ending
 from rankshot.core.tables import open_csv_writer
 from rankshot_survey.answers import Answer, is_counted
@@ -84,26 +84,22 @@ def ranking_records(
     counted = [answer for answer in answers if is_counted(answer)]
     kept = [a for a in counted if not (exclude_flagged and flags.get(a.rater))]
     if not kept:
-        others = f" (of {len(answers)}, {len(counted)} are from flagged participants, and the "
-        others += "others are skips, repeats or gold answers)"
-        raise RankshotError(f"{study.title}: no answers to export yet{others if answers else ''}")
+        rule = f"are none to export: {len(counted)} of {len(answers)} count"
+        raise InputError("answers", NO_VALUE, rule)
     known = set(study.items)
     if odd := [(a, name) for a in kept for name in a.shown if name not in known]:
         answer, name = odd[0]
-        raise RankshotError(
-            f"an answer to {short_repr(answer.question.target)} ranks {short_repr(name)}, "
-            "which is no longer among the study's [items] names"
-            f"{suggest_name(name, study.items)}: add it again"
-        )
+        where = f"an answer to {answer.question.target!r}"
+        hint = suggest_name(name, study.items).strip(" ()")
+        raise InputError("items.names", name, "is no longer in the study", where, hint)
     # Of all answers: leaving out flagged participants does not change what an answer means.
-    sets: dict[tuple[str, str], set[frozenset[str]]] = defaultdict(set)
+    sets: dict[str, set[frozenset[str]]] = defaultdict(set)
     for question in (*study.asked, *(answer.question for answer in counted)):
-        sets[question.target, question.condition].add(frozenset(question.items))
-    has_conditions = any(answer.question.condition for answer in answers)
+        sets[question.target].add(frozenset(question.items))
     records = []
     for answer in kept:
         target, theirs = answer.question.target, flags.get(answer.rater, ())
-        after = study.unshown == "after" and len(sets[target, answer.question.condition]) == 1
+        after = study.unshown == "after" and len(sets[target]) == 1
         is_top = after or set(answer.shown) >= known
         last = len(answer.order)
         left = sorted(item for item, level in answer.levels.items() if level == last)
@@ -115,7 +111,6 @@ def ranking_records(
             "rater": answer.rater,
             **({} if set(answer.shown) >= known else {"kind": "top" if is_top else "subset"}),
             **({} if is_top or not left else {"k": len(answer.order)}),
-            **({"condition": answer.question.condition} if has_conditions else {}),
             "shown": answer.shown,
             "seconds": _round(answer.seconds, 1),
             **({"flags": [flag.name for flag in theirs]} if theirs else {}),
@@ -141,7 +136,6 @@ def answer_records(view: Overview) -> Iterator[Record]:
             "number": answer.number,
             "question": answer.question.key,
             "target": answer.question.target,
-            "condition": answer.question.condition,
             "shown": answer.shown,
             "order": answer.order,
             "skipped": not answer.order,
@@ -159,49 +153,6 @@ def answer_records(view: Overview) -> Iterator[Record]:
             "flags": [flag.name for flag in person.flags],
             "language": person.language,
         }
-
-
-# The columns of a wide table before those of the items, and what they mean.
-WIDE = {
-    "rater": "participant",
-    "number": "number of the question in the sequence of the participant",
-    "target": "target of the question",
-    "condition": "condition of the experiment, empty without one",
-    "seconds": "time from showing the question to the answer",
-    "flags": "flags of the participant",
-    "n_shown": "number of items shown",
-    "n_ranked": "number of items ranked",
-}
-PLACE = "place of the item, 1 is best; equal places are tied, unranked items last; empty: not shown"
-
-
-def wide_records(view: Overview) -> tuple[list[Record], list[Record]]:
-    """Return one record per answer with the place of each item, and the codebook.
-
-    An item's place is one more than the number of items before it. The columns of items have
-    numbers, since a name may be a sentence: the codebook says which item each is. Skips, repeated
-    answers and answers to gold questions are left out.
-    """
-    given = [answer for answer in view.answers if is_counted(answer)]
-    names = dict.fromkeys([*view.study.items, *(item for a in given for item in a.shown)])
-    column = {item: f"item_{number}" for number, item in enumerate(names, 1)}
-    rows: list[Record] = []
-    for answer in given:
-        levels = answer.levels
-        before = list(levels.values())
-        places = {item: 1 + sum(x < level for x in before) for item, level in levels.items()}
-        beside = (
-            *(answer.rater, answer.number, answer.question.target, answer.question.condition),
-            *(_round(answer.seconds, 3), [flag.name for flag in view.flags.get(answer.rater, ())]),
-            *(len(answer.shown), answer.n_ranked),
-        )
-        own = {name: places.get(item) for item, name in column.items()}
-        rows.append({**dict(zip(WIDE, beside, strict=True)), **own})
-    book: list[Record] = [
-        {"column": name, "item": None, "meaning": text} for name, text in WIDE.items()
-    ]
-    book += [{"column": name, "item": item, "meaning": PLACE} for item, name in column.items()]
-    return rows, book
 
 
 def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[Record]:
@@ -222,7 +173,6 @@ def participant_records(view: Overview, *, with_ids: bool = False) -> Iterator[R
             **{name: _format_time(getattr(person, name)) for name in TIMES},
             "excluded_why": person.excluded_why,
             "pilot": person.pilot,
-            "condition": person.condition,
             "language": person.language,
             "consent": person.consent,
             "answers": person.n_answers,
@@ -293,7 +243,7 @@ def _decide(person: Participant) -> tuple[Decision, str]:
     return found
 
 
-def compare_submissions(view: Overview, listed: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def compare_submissions(view: Overview, listed: Iterable[Sequence[str]]) -> dict[str, list[str]]:
     """Compare the submissions that Prolific lists, as pairs of an id and a status, with ours.
 
     Return the ids of people who returned the submission or ran out of time; who are missing here;

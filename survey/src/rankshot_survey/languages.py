@@ -12,10 +12,10 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Literal, NamedTuple
 
-from rankshot.core.errors import RankshotError, prefix_errors, quote_names, short_repr
-from rankshot_survey.study import DEFAULT_PROMPT, ExtraQuestion, Study, Translation, validated
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError, prefix_errors
+from rankshot_survey.study import DEFAULT_PROMPT, ExtraQuestion, Study, Translation
 from rankshot_survey.study_files import parse_toml
-from rankshot_survey.study_values import Name, Tag, Text
+from rankshot_survey.study_values import Name, Tag, Text, validated
 
 # The language of the catalogue that has all keys.
 ENGLISH = "en"
@@ -89,16 +89,15 @@ def _folder() -> Traversable:
 
 def _compare_texts(texts: Mapping[str, str], english: Mapping[str, str]) -> None:
     if odd := sorted(texts.keys() ^ english.keys()):
-        raise RankshotError(
-            f"these texts are missing, or not in the English catalogue: {', '.join(odd)}"
-        )
+        rule = "is missing" if odd[0] in english else "is not a text of the English catalogue"
+        raise InputError(odd[0], NO_VALUE, rule)
     for key, text in texts.items():
         wanted = find_fields(english[key])
         if find_fields(text) != wanted:
-            listed = quote_names(sorted(f"{{{name}}}" for name in wanted or ())) or "no fields"
-            raise RankshotError(
-                f"{key} is {short_repr(text)}: it must have the fields of the English text, "
-                f"{listed}; write another brace as {{{{ or }}}}"
+            listed = ", ".join(sorted(f"{{{name}}}" for name in wanted or ())) or "none"
+            hint = "write another brace as {{ or }}"
+            raise InputError(
+                key, text, f"must have the fields of the English text: {listed}", hint=hint
             )
 
 
@@ -123,23 +122,19 @@ class Languages:
         given = sorted(file.name.removesuffix(".toml") for file in _folder().iterdir())
         known = {tag: load_catalogue(tag) for tag in given}
         known |= {own.language: own for own in map(read_catalogue, study.catalogues)}
-        listed = ", ".join(known)
         for tag in study.languages:
             if tag not in known:
-                raise RankshotError(
-                    f"[language] offered has {short_repr(tag)}, but there are texts in {listed} "
-                    f"only: write {tag}.toml with `rankshot-survey catalogue`, translate it, and "
-                    "name it under [language] catalogues"
+                hint = (
+                    f"translate `rankshot-survey catalogue {tag}.toml`, and name it in catalogues"
                 )
+                rule = f"is not one of the languages {', '.join(known)}"
+                raise InputError("language.offered", tag, rule, hint=hint)
         self._known = known
         self.offered = {tag: known[tag] for tag in study.languages or known}
         for tag in study.translations:
             if not any(match_language(other, [tag]) for other in self.offered):
-                raise RankshotError(
-                    f"[translations.{tag}] is in a language that participants are not offered; "
-                    f"they are offered {', '.join(self.offered)}. Add it to [language] offered or "
-                    "catalogues"
-                )
+                rule = f"is not one of the offered languages {', '.join(self.offered)}"
+                raise InputError("translations", tag, rule)
         own = (match_language(tag, self.offered) for tag in (study.language, ENGLISH))
         self.default = self.offered[next(filter(None, own), next(iter(self.offered)))]
 
@@ -254,12 +249,9 @@ class OwnTexts:
             return shown
         return [OwnText(name, self._study.language) for name in names]
 
-    def ask(self, target: str, condition: str = "") -> OwnText:
-        """Return the prompt of a condition with the name of a target in it."""
+    def ask(self, target: str) -> OwnText:
+        """Prompt with the name of a target in it."""
         text, language = self.prompt
-        if condition in self._study.conditions:
-            own = self._study.conditions[condition]
-            text, language = self._choose(self._translation.conditions.get(condition), own)
         return OwnText(text.replace("{target}", target), language)
 
 

@@ -20,7 +20,6 @@ from rankshot.ranking.consensus.precedence import precedence
 from rankshot.ranking.rater_agreement import merge_by_kemeny
 from rankshot_survey.answers import (
     Answer,
-    NamedOrder,
     group_by,
     is_counted,
     parse_order,
@@ -88,19 +87,13 @@ class TargetProgress(NamedTuple):
     """
 
     target: str
-    condition: str
     answered: int
     planned: int
     in_progress: int
-    consensus: NamedOrder = ()
+    consensus: tuple[str | tuple[str, ...], ...] = ()
     concordance: float | None = None
     places: tuple[Place, ...] = ()
     coverage: Coverage | None = None
-
-    @property
-    def name(self) -> str:
-        """The target, and its condition if there are conditions."""
-        return f"{self.target} ({self.condition})" if self.condition else self.target
 
 
 @dataclass(frozen=True)
@@ -136,7 +129,6 @@ class Participant:
     duration: float | None
     flags: tuple[Flag, ...]
     extra: Mapping[str, str]
-    condition: str | None
 
 
 @dataclass(frozen=True)
@@ -273,9 +265,6 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
         flags = find_flags(answers, study.quality)
         all_flags = find_flags([*answers, *excluded], study.quality) if excluded else flags
         extra = read_extra_answers(connection)
-        in_condition = select(ASSIGNMENT.c.rater, QUESTION.c.condition).join(QUESTION).distinct()
-        named = connection.execute(in_condition.where(QUESTION.c.condition != "")).all()
-        conditions = {row.rater: row.condition for row in named}
         is_expected = select(PARTICIPANT.c.rater).where(expected_until(study) >= now)
         expected = set(connection.execute(is_expected).scalars())
         people = {
@@ -285,7 +274,6 @@ def read_overview(study: Study, database: Database, now: float, *, pilot: bool =
                 is_active=row.rater in expected,
                 flags=(all_flags if is_excluded[row.rater] else flags).get(row.rater, ()),
                 extra=extra.get(row.rater, {}),
-                condition=conditions.get(row.rater),
             )
             for row in rows
         }
@@ -390,12 +378,8 @@ def summarize_targets(
     questions: Iterable[QuestionProgress], answers: Iterable[Answer]
 ) -> tuple[TargetProgress, ...]:
     """Summarise the answers to each target. Flagged participants count like all others."""
-
-    def cell(question: Question) -> tuple[str, str]:
-        return question.target, question.condition
-
-    rows = group_by(questions, lambda row: cell(row.question))
-    given = group_by(filter(is_counted, answers), lambda answer: cell(answer.question))
+    rows = group_by(questions, lambda row: row.question.target)
+    given = group_by(filter(is_counted, answers), lambda answer: answer.question.target)
     found = []
     for key, theirs in rows.items():
         asked = [row for row in theirs if row.planned]
@@ -407,7 +391,7 @@ def summarize_targets(
             table, lengths = tabulate(given[key], items)
             raters = tuple(answer.rater for answer in given[key])
             results = _merge_table(tuple(items), table.tobytes(), tuple(lengths), raters)
-        found.append(TargetProgress(*key, *counts, *results))
+        found.append(TargetProgress(key, *counts, *results))
     return tuple(found)
 
 

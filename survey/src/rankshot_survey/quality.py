@@ -226,7 +226,7 @@ def find_identical_raters(answers: Sequence[Answer]) -> dict[str, tuple[Identica
     others = np.bincount(question)[question] - 1
     # An order that nobody else gave is in no pair, so that its chance is never used.
     log_chance = np.log(np.maximum(sharing, 1) / np.maximum(others, 1))
-    length = np.array([sum(isinstance(x, str) for x in answer.order) for answer in answers])
+    length = np.array([len(answer.order) for answer in answers])
     ones = np.ones(len(answers), np.int64)
     answered = csr_array((ones, (rater, question)))
     gave, gave_length, gave_chance = (

@@ -6,23 +6,14 @@ import hashlib
 import json
 import math
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import field, fields, replace
-from functools import cached_property, wraps
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import field, replace
+from functools import cached_property
+from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
-from pydantic.dataclasses import dataclass
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from rankshot.core.errors import RankshotError, short_repr, suggest_name
+from rankshot.core.errors import NO_VALUE, InputError, suggest_name
 from rankshot_survey.study_values import (
     Count,
     File,
@@ -39,8 +30,9 @@ from rankshot_survey.study_values import (
     Truth,
     Url,
     check_unique,
+    describe_table,
     read_allowed,
-    require,
+    validated,
 )
 
 Platform = Literal["none", "prolific", "sona", "cint", "cloudresearch", "mturk", "other"]
@@ -61,123 +53,9 @@ MOST_ITEMS = 50
 MOST_DRAWN_FROM = 1_000
 MOST_QUESTIONS = 10_000
 DEFAULT_PROMPT = "Which of these are most like “{target}”?"
-# The text in a new study's consent that the researcher must replace before it is published.
 # What a new study has until somebody writes it.
 CONSENT_PLACEHOLDER = "[name and e-mail address of the researcher]"
 TITLE_PLACEHOLDER = "A survey"
-# For each table of study.toml ("" is the top of the file): its keys, and the field of each key if
-# it has another name. The other tables have the names of their fields.
-TABLES: dict[str, dict[str, str]] = {
-    table: {key: field or key for key, _, field in (word.partition(":") for word in keys.split())}
-    for table, keys in {
-        "": "title prompt consent contact instructions debriefing",
-        "plan": "answers_per_question questions_per_participant repeats rank return_after_minutes "
-        "spare_answers",
-        "items": "names:items unshown hide_names",
-        "platform": "name:platform ids completion_url full_url refusal_url screening_url",
-        "access": "allowed starts_per_hour",
-        "language": "of_texts:language offered:languages catalogues",
-    }.items()
-}
-_PLACES = {
-    field: f"[{table}] {key}" if table else key
-    for table, keys in TABLES.items()
-    for key, field in keys.items()
-}
-# The lists of tables, and the key by which a message names one of them.
-LISTED = {"questions": "target", "gold": "target", "images": "name", "extra": "name"}
-# What to do if a field is missing.
-_ADVICE = {
-    "title": 'write one, such as title = "Which animals are similar?"',
-    "consent": "write what participants agree to before they start",
-    "items": "list all items that questions may show",
-    "questions": "write at least one, with a target and items",
-}
-# How pydantic names the types of TOML, and how we do.
-_PLAIN_WORDS = {
-    " after validation": "",
-    "a valid string": "text in quotes",
-    "a valid integer": "a whole number",
-    "a valid (number|boolean)": r"a \1",
-    "a valid tuple": 'a list, such as ["cat", "dog"]',
-    "a (valid )?dictionary.*": "a table with its keys below",
-}
-_Made = TypeVar("_Made", bound=type)
-
-
-# ---- Errors
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def validated(cls: _Made) -> _Made:
-    """Make a frozen dataclass that checks its values; what is wrong is a `RankshotError`."""
-    made = dataclass(frozen=True, config=ConfigDict(extra="forbid"))(cls)
-    check, names = made.__init__, [part.name for part in fields(made)]
-
-    @wraps(check)
-    def init(self: Any, *values: Any, **named: Any) -> None:
-        try:
-            check(self, **dict(zip(names, values, strict=False)), **named)
-        except ValidationError as error:
-            raise RankshotError(describe_error(error)) from None
-
-    made.__init__ = init  # type: ignore[method-assign]
-    return made  # type: ignore[return-value]
-
-
-def describe_error(error: ValidationError, document: Mapping[str, Any] | None = None) -> str:
-    """Return what is wrong first, with the key and the value as in study.toml.
-
-    ``document`` is the content of the file, in which the tables of a list have names.
-    """
-    # Of a misspelt key, the key is named, and not that the right one is missing.
-    unexpected = "unexpected_keyword_argument"
-    found = min(error.errors(include_url=False), key=lambda one: one["type"] != unexpected)
-    keys = list(found["loc"])
-    value, kind = short_repr(found["input"]), found["type"]
-    is_unknown = kind == unexpected
-    inside = keys[:-1] if is_unknown else keys
-    where = (
-        _describe_place(inside, document)
-        if error.title == Study.__name__
-        else " ".join(key for key in inside if isinstance(key, str))
-    )
-    if is_unknown:
-        return f"{where}{': ' if where else ''}unknown key {keys[-1]!r}: remove or correct it"
-    if kind in ("missing", "missing_argument"):
-        advice = f": {_ADVICE[str(keys[-1])]}" if len(keys) == 1 and keys[0] in _ADVICE else ""
-        return f"{where} is missing{advice}"
-    text = re.sub(r"^[A-Z]\w+ should", "it must", found["msg"].removeprefix("Value error, "))
-    for words, plain in _PLAIN_WORDS.items():
-        text = re.sub(words, plain, text)
-    if kind != "value_error":
-        return f"{where} is {value}: {text[:1].lower()}{text[1:]}"
-    if text.startswith("it ") and keys:
-        return f"{where} is {value}: {text}"
-    return f"{where}: {text}" if where else text
-
-
-def _describe_place(keys: list[int | str], document: Mapping[str, Any] | None) -> str:
-    """Return where a value is in study.toml."""
-    name, *rest = keys or [""]
-    if name in LISTED and rest:
-        tables, number = (document or {}).get(name, ()), int(rest[0])
-        own = tables[number].get(LISTED[str(name)]) if number < len(tables) else None
-        place = describe_table(str(name), number + 1, own)
-        return f"{place}: {rest[1]}" if len(rest) > 1 else place
-    if name in _PLACES or not rest:
-        listed = f"[[{name}]]" if name in LISTED else f"[{name}]"
-        return _PLACES.get(str(name), listed) if name else ""
-    last = f" {rest.pop()}" if len(rest) > 1 or name == "quality" else ""
-    return f"[{'.'.join(map(str, [name, *rest]))}]{last}"
-
-
-def describe_table(table: str, number: int, name: object) -> str:
-    """Describe a table of a list for a message, by its number from 1 and its target or name."""
-    whose = f" ({LISTED[table]} {short_repr(name)})" if name is not None else ""
-    return f"[[{table}]] number {number}{whose}"
-
-
 # ---- Parts of a study
 
 
@@ -197,8 +75,6 @@ class Question:
     show : int
         If not 0, each participant gets sets of this many of the items, which are drawn so that all
         items, and all pairs of items, are shown about equally often.
-    condition : str
-        If not empty, only participants in this condition get the question.
     part : int
         Which of its sets this is, from 1; 0 for the question as a whole. `Study.asked` has the
         parts.
@@ -215,24 +91,22 @@ class Question:
     items: Annotated[Names, Field(min_length=2, max_length=MOST_DRAWN_FROM)]
     first: Names = ()
     show: Count = 0
-    condition: str = ""
     part: Count = 0
 
     @model_validator(mode="after")
     def _check(self) -> Question:
-        own = f"items contains the target {short_repr(self.target)} itself: remove it"
-        require(self.target not in self.items, own)
+        _require(self.target not in self.items, "items", self.target, "is the target itself")
         _require_known("first", self.first, self.items, "one of its items")
-        is_open = len(self.first) < len(self.items)
-        require(is_open, "first has all items, so that no answer is wrong: name fewer")
+        all_first = len(self.first) < len(self.items)
+        _require(all_first, "first", self.first, "must leave out an item: no answer would be wrong")
         n, most = len(self.items), min(MOST_ITEMS, len(self.items) - 1)
-        is_drawn = 2 <= self.show <= most and not self.first
-        require(
-            is_drawn if self.show else n <= MOST_ITEMS,
-            f"show is {self.show}, of {n} items: a page has at most {MOST_ITEMS}. For more items, "
-            "set show to 2 or more, and less than all (not in a gold question); remove show to "
-            "show all of them",
-        )
+        if self.show:
+            is_drawn = self.show <= most and self.show > 1 and not self.first
+            rule = f"must be from 2 to {most}, in a question without a known answer"
+            _require(is_drawn, "show", self.show, rule)
+        else:
+            rule = f"must be set: a page has at most {MOST_ITEMS} of the {n} items"
+            _require(n <= MOST_ITEMS, "show", NO_VALUE, rule)
         return self
 
     @property
@@ -252,8 +126,8 @@ class Question:
 
     def _hash(self, part: int) -> str:
         parts = [self.target, sorted(self.items), sorted(self.first)]
-        drawn = [self.show, part, self.condition]
-        text = json.dumps([*parts, *drawn] if any(drawn) else parts)
+        # The last is the condition of an experiment, in version 0.3.
+        text = json.dumps([*parts, self.show, part, ""] if self.show or part else parts)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @cached_property
@@ -359,18 +233,15 @@ class ExtraQuestion:
         n = len(self.choices)
         _require_known("accepted", self.accepted, self.choices, "one of its choices")
         is_open = not self.accepted or len(self.accepted) < n
-        require(is_open, "accepted has all choices, so that everyone may start: name fewer")
-        require(
-            n > 1 if self.type == "choice" else n == 0,
-            f'type is "{self.type}", with {n} choices: a choice has from 2 to {MOST_ITEMS}, '
-            "another type has none",
-        )
-        require(
-            self.type == "number" or (self.least, self.most) == (-math.inf, math.inf),
-            f'least and most need type = "number", not "{self.type}"',
-        )
-        order = f"least is {self.least:g}, more than most, which is {self.most:g}"
-        require(self.least <= self.most, order)
+        _require(is_open, "accepted", self.accepted, "must leave out a choice: everyone may start")
+        if self.type == "choice":
+            _require(n > 1, "choices", self.choices, f"must be from 2 to {MOST_ITEMS} texts")
+        else:
+            _require(n == 0, "choices", self.choices, 'must be left out unless type is "choice"')
+        if self.type != "number":
+            for name, value in (("least", self.least), ("most", self.most)):
+                _require(math.isinf(value), name, value, 'must be left out unless type is "number"')
+        _require(self.least <= self.most, "least", self.least, f"is more than most, {self.most:g}")
         return self
 
     @property
@@ -419,8 +290,6 @@ class Translation:
         What the images of items and targets show, by the same names.
     extra : mapping
         The extra questions, by name.
-    conditions : mapping
-        The prompts of the conditions.
 
     Examples
     --------
@@ -438,7 +307,6 @@ class Translation:
     names: dict[str, Name] = field(default_factory=dict, hash=False)
     alts: dict[str, Line] = field(default_factory=dict, hash=False)
     extra: dict[str, ExtraTranslation] = field(default_factory=dict, hash=False)
-    conditions: dict[str, Line] = field(default_factory=dict, hash=False)
 
 
 # ---- The study
@@ -466,14 +334,10 @@ class Study:
     gold : tuple of Question
         Questions whose answer is known, with any items.
     answers_per_question, questions_per_participant, repeats : int
-        How many participants answer each question, or each part of it, in each condition; how many
-        of these a participant answers; and how many of them a second time, at most half.
-    rank : {"any", "all", "best-worst"} or int
-        How many items participants rank: as many as they like, all, or exactly this many; or they
-        choose the first and the last item.
-    conditions : mapping
-        The conditions of an experiment, each with its prompt. Each participant is in one of them,
-        and the same number of answers is collected in each.
+        How many participants answer each question, or each part of it; how many of these a
+        participant answers; and how many of them a second time, at most half.
+    rank : {"any", "all"} or int
+        How many items participants rank: as many as they like, all, or exactly this many.
     return_after_minutes : float
         After this idle time, the open questions of a participant are assigned to others; after a
         sixth of it, if no question has been answered yet.
@@ -550,32 +414,21 @@ class Study:
     translations: dict[Tag, Translation] = field(default_factory=dict, hash=False)
     images: tuple[ItemImage, ...] = ()
     extra: Annotated[tuple[ExtraQuestion, ...], Field(max_length=MOST_ITEMS)] = ()
-    conditions: dict[Name, Line] = field(default_factory=dict, hash=False)
     quality: QualityRules = QualityRules()
 
     @cached_property
     def asked(self) -> tuple[Question, ...]:
-        """What may be assigned: the parts of all questions, in each condition."""
-        return tuple(part for q in self.questions for part in self._split(q))
-
-    @cached_property
-    def asked_gold(self) -> tuple[Question, ...]:
-        """The gold questions, in each condition."""
-        return tuple(part for q in self.gold for part in self._split(q))
-
-    def _split(self, question: Question) -> Iterator[Question]:
-        """Yield each part of a question in each condition."""
-        own = question.condition
-        for condition in [own] if own else self.conditions or [""]:
-            for part in range(1, question.n_parts + 1) if question.show else [0]:
-                is_same = (condition, part) == (own, question.part)
-                yield question if is_same else replace(question, condition=condition, part=part)
+        """What may be assigned: the parts of all questions."""
+        return tuple(
+            replace(question, part=part) if part else question
+            for question in self.questions
+            for part in (range(1, question.n_parts + 1) if question.show else [0])
+        )
 
     @property
     def n_asked(self) -> int:
         """The largest number of different questions of a participant, without gold questions."""
-        most = max(Counter(question.condition for question in self.asked).values())
-        return min(self.questions_per_participant, most)
+        return min(self.questions_per_participant, len(self.asked))
 
     @property
     def id_names(self) -> tuple[str, ...]:
@@ -615,110 +468,101 @@ class Study:
 
     @model_validator(mode="after")
     def _check(self) -> Study:
-        require(
-            # One repeat, the default, has no effect if there is one question.
-            self.repeats <= max(1, self.questions_per_participant // 2),
-            f"[plan] repeats is {self.repeats}, more than half of the "
-            f"{self.questions_per_participant} questions_per_participant: lower it, so that "
-            "other questions come between a question and its repeat",
-        )
+        # One repeat, the default, has no effect if there is one question.
+        most = max(1, self.questions_per_participant // 2)
+        rule = f"must be at most {most}, half of questions_per_participant"
+        _require(self.repeats <= most, "repeats", self.repeats, rule)
         fewest = min(q.show or len(q.items) for q in (*self.questions, *self.gold))
         n_ranked = self.rank if isinstance(self.rank, int) else 1
-        require(
-            n_ranked <= fewest,
-            f"[plan] rank is {self.rank}, but a question shows {fewest} items: lower it",
-        )
-        prompts: dict[str, str | None] = {
-            f"[translations.{tag}] prompt": t.prompt for tag, t in self.translations.items()
-        }
-        prompts |= {f"[conditions] {name}": prompt for name, prompt in self.conditions.items()}
+        rule = f"must be at most {fewest}, the items of the smallest question"
+        _require(n_ranked <= fewest, "rank", self.rank, rule)
+        prompts = {f"translations.{tag}.prompt": t.prompt for tag, t in self.translations.items()}
         is_optional = self.hide_names or len({q.target for q in (*self.questions, *self.gold)}) == 1
-        for place, prompt in {"prompt": self.prompt, **prompts}.items():
-            require(
-                prompt is None or is_optional or "{target}" in prompt,
-                f"{place} is {short_repr(prompt)}: it does not contain {{target}}, but there are "
-                f'several targets: write it in the place of the target, as in "{DEFAULT_PROMPT}"',
-            )
+        for key, prompt in {"prompt": self.prompt, **prompts}.items():
+            holds = prompt is None or is_optional or "{target}" in prompt
+            _require(holds, key, prompt, "must contain {target}, since there are several targets")
         self._check_questions()
         self._check_names()
         self._check_ids()
         return self
 
     def _check_ids(self) -> None:
-        require(self.id_names, '[platform] ids is missing: write the names, such as ["person"]')
+        _require(self.id_names, "ids", NO_VALUE, 'is missing, with the platform "other"')
         taken = {"form", "language", "lang", "code"} & set(self.id_names)
-        require(not taken, f"[platform] ids has {min(taken, default='')!r}, which the survey uses")
+        _require(not taken, "ids", min(taken, default=""), "is a name that the survey uses")
         for url in ("completion_url", "full_url", "refusal_url", "screening_url"):
             names = re.findall(r"\{(.*?)\}", getattr(self, url) or "")
-            known = (*self.id_names, "code")
-            _require_known(f"[platform] {url}", names, known, "one of [platform] ids, or code")
+            _require_known(url, names, (*self.id_names, "code"), "one of the ids, or code")
 
     def _check_questions(self) -> None:
-        places: dict[tuple[str, frozenset[str], str], str] = {}
-        first_places: dict[tuple[str, str], str] = {}
+        places: dict[tuple[str, frozenset[str]], str] = {}
+        first_places: dict[str, str] = {}
         known = frozenset(self.items)
         for place, question in self._places():
-            require(
-                question.is_gold == place.startswith("[[gold]]"),
-                f"{place}: a question with a known answer (first) belongs under [[gold]], any "
-                "other question under [[questions]]",
-            )
-            require(not question.part, f"{place}: part cannot be set in the file: remove it")
-            if question.condition:
-                _require_known(place, [question.condition], self.conditions, "under [conditions]")
-            cell = (question.target, frozenset(question.items), question.condition)
-            same = places.setdefault(cell, place)
-            require(same == place, f"{place} shows the same items as {same}: remove one of them")
+            if place.startswith("[[gold]]"):
+                _require(question.is_gold, "first", NO_VALUE, "is missing", place)
+            else:
+                rule = "belongs to a question under [[gold]]"
+                _require(not question.is_gold, "first", question.first, rule, place)
+            _require(not question.part, "part", question.part, "cannot be set", place)
+            same = places.setdefault((question.target, frozenset(question.items)), place)
+            rule = f"are the same as in {same}"
+            _require(same == place, "items", question.items, rule, place)
             if question.is_gold:
                 continue
-            _require_known(f"{place}: items", question.items, known, "among [items] names")
-            other = first_places.setdefault((question.target, question.condition), place)
-            require(
+            _require_known("items", question.items, known, "one of items.names", place)
+            other = first_places.setdefault(question.target, place)
+            # Items that a question does not show may belong before those that it shows.
+            _require(
                 (other == place and not question.show) or self.unshown == "unknown",
-                f"{place} shows different items "
-                f"{'each time' if other == place else f'from {other}'}: so items that a question "
-                "does not show may belong before those that it shows. Write "
-                'unshown = "unknown" under [items]',
+                "unshown",
+                self.unshown,
+                'must be "unknown", since questions show different items',
+                place,
             )
-        empty = self.conditions.keys() - {question.condition for question in self.asked}
-        require(not empty, f"[conditions] {min(empty, default='')} has no question: add one")
-        require(
-            self.unshown or all(known <= set(question.items) for question in self.questions),
-            "[items] unshown is missing: write 'after' if the items that a question does not show "
-            "belong after those that it shows, 'unknown' if nothing is known about them",
-        )
+        is_needless = all(known <= set(question.items) for question in self.questions)
+        rule = 'must be "after" or "unknown", since a question does not show all items'
+        _require(self.unshown or is_needless, "unshown", NO_VALUE, rule)
 
     def _places(self) -> Iterator[tuple[str, Question]]:
-        """Yield all questions, each with its description for messages."""
+        """Yield all questions, each with its place in the file."""
         for table, asked in (("questions", self.questions), ("gold", self.gold)):
-            for number, question in enumerate(asked, 1):
-                yield describe_table(table, number, question.target), question
+            for index, question in enumerate(asked):
+                yield describe_table(table, index), question
 
     def _check_names(self) -> None:
         """Refuse names of images, translations and extra questions that nothing has."""
         images = tuple(image.name for image in self.images)
         extra = {question.name: question for question in self.extra}
-        double = "has a name more than once: remove the others"
-        require(len(set(images)) == len(images), f"[[images]] {double}")
-        require(len(extra) == len(self.extra), f"[[extra]] {double}")
-        _require_known("[[images]]", images, self.names, "an item or a target")
-        require(images or not self.hide_names, "[items] hide_names needs [[images]]: add some")
+        for key, names in (("images", images), ("extra", tuple(q.name for q in self.extra))):
+            double = next((name for name in names if names.count(name) > 1), None)
+            _require(double is None, key, double, "is a name that two of them have")
+        _require_known("images", images, self.names, "an item or a target")
+        _require(images or not self.hide_names, "hide_names", True, "needs [[images]]")  # noqa: FBT003
         for tag, texts in self.translations.items():
-            place = f"[translations.{tag}]"
-            _require_known(f"{place} names", texts.names, self.names, "an item or a target")
-            _require_known(f"{place} alts", texts.alts, images, "the name of an image")
-            _require_known(f"{place} extra", texts.extra, extra, "the name of an extra question")
-            _require_known(f"{place} conditions", texts.conditions, self.conditions, "a condition")
+            place = f"translations.{tag}"
+            _require_known(f"{place}.names", texts.names, self.names, "an item or a target")
+            _require_known(f"{place}.alts", texts.alts, images, "the name of an image")
+            _require_known(f"{place}.extra", texts.extra, extra, "the name of an extra question")
             for name, translated in texts.extra.items():
-                n, n_own = len(translated.choices), len(extra[name].choices)
-                require(
-                    n == n_own,
-                    f"{place} extra {short_repr(name)} has {n} choices, but the study has {n_own}: "
-                    "translate all of them, in the same order",
+                own = extra[name].choices
+                _require(
+                    len(translated.choices) == len(own),
+                    f"{place}.extra.{name}.choices",
+                    translated.choices,
+                    f"must have {len(own)} texts, in the order of the study",
                 )
 
 
-def _require_known(place: str, names: Iterable[str], known: Collection[str], what: str) -> None:
+def _require(holds: object, key: str, value: object, rule: str, where: str = "") -> None:
+    if not holds:
+        raise InputError(key, value, rule, where)
+
+
+def _require_known(
+    key: str, names: Iterable[str], known: Collection[str], what: str, where: str = ""
+) -> None:
     odd = next((name for name in names if name not in known), None)
-    hint = "" if odd is None else suggest_name(odd, sorted(known))
-    require(odd is None, f"{place} has {short_repr(odd)}, which is not {what}{hint}")
+    if odd is not None:
+        hint = suggest_name(odd, sorted(known)).strip(" ()")
+        raise InputError(key, odd, f"is not {what}", where, hint)

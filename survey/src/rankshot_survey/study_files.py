@@ -14,14 +14,15 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from pydantic import TypeAdapter, ValidationError
 
-from rankshot.core.errors import RankshotError, prefix_errors, short_repr, suggest_name
+from rankshot.core.errors import NO_VALUE, InputError, prefix_errors, suggest_name
 from rankshot.core.files import decode_lines
-from rankshot_survey.study import DEFAULT_PROMPT, LISTED, TABLES, Study, describe_error
+from rankshot_survey.study import DEFAULT_PROMPT, Study
+from rankshot_survey.study_values import LISTED, TABLES, find_problem
 
 # A list that is longer than this is written on several lines.
 LIST_WIDTH = 100
 # The tables that are values of fields of the same name.
-_OWN_TABLES = ("quality", "translations", "conditions", *LISTED)
+_OWN_TABLES = ("quality", "translations", *LISTED)
 
 
 # ---- Reading
@@ -42,7 +43,7 @@ def read_study(path: str | Path) -> Study:
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> from rankshot_survey import format_study, new_study, read_study
-    >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"], show=2)
+    >>> study = new_study(["tiger", "dolphin"], ["leopard", "whale", "mole", "wolf"])
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "study.toml")
     ...     _ = path.write_text(format_study(study))
@@ -57,7 +58,7 @@ def read_study(path: str | Path) -> Study:
         try:
             return TypeAdapter(Study).validate_python(given, context={"folder": path.parent})
         except ValidationError as error:
-            raise RankshotError(describe_error(error, document)) from None
+            raise find_problem(error) from None
 
 
 def _find_fields(document: dict[str, Any]) -> dict[str, Any]:
@@ -69,29 +70,29 @@ def _find_fields(document: dict[str, Any]) -> dict[str, Any]:
             given[key] = value
         elif isinstance(value, dict):
             for inner, content in value.items():
-                _require_key(f"[{key}] ", inner, TABLES[key])
+                _require_key(f"{key}.", inner, TABLES[key])
                 given[TABLES[key][inner]] = content
         else:
-            raise RankshotError(
-                f"{key} is {short_repr(value)}: it must be a table, [{key}] with its keys below"
-            )
+            raise InputError(key, value, f"must be a table, [{key}] with its keys below")
     for key in LISTED:
         tables = given.get(key, [])
         if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-            raise RankshotError(f"{key} is {short_repr(tables)}: write [[{key}]] above each")
+            raise InputError(key, tables, f"must be tables, with [[{key}]] above each")
     return given
 
 
-def _require_key(where: str, key: str, known: Iterable[str]) -> None:
+def _require_key(table: str, key: str, known: Iterable[str]) -> None:
     if key in known:
         return
     homes = [f"[{name}]" for name, keys in TABLES.items() if name and key in keys and key != "name"]
     if key in TABLES[""]:
-        hint = " (it belongs at the top of the file, above the first [table])"
+        hint = "it belongs at the top of the file, above the first [table]"
     else:
-        hint = f" (it belongs under {homes[0]})" if homes else suggest_name(key, known)
-    listed = ", ".join(known)
-    raise RankshotError(f"{where}unknown key {short_repr(key)}{hint}; the keys are {listed}")
+        hint = f"it belongs under {homes[0]}" if homes else suggest_name(key, known).strip(" ()")
+    rule = "is not a key of a study"
+    if key == "conditions":
+        rule, hint = "is not supported: only rankshot 0.3 has experiments", ""
+    raise InputError(f"{table}{key}", NO_VALUE, rule, hint=hint or f"the keys: {', '.join(known)}")
 
 
 def parse_toml(path: Path) -> dict[str, Any]:
@@ -104,7 +105,8 @@ def parse_toml(path: Path) -> dict[str, Any]:
         found = re.fullmatch(r"(.*) \(at line (\d+), column (\d+)\)", str(error), re.DOTALL)
         line = int(found[2]) if found else len(lines)
         problem = f"{found[1]} in column {found[3]}" if found else str(error)
-        raise RankshotError(f"{path}:{line}: not TOML: {problem}; correct it there") from None
+        where = f"{path}, line {line}"
+        raise InputError("study", NO_VALUE, f"is not TOML: {problem}", where) from None
 
 
 # ---- Writing
@@ -123,7 +125,7 @@ def format_study(study: Study) -> str:
     Examples
     --------
     >>> from rankshot_survey import format_study, new_study
-    >>> study = new_study(["tiger"], ["leopard", "whale", "wolf"], show=2)
+    >>> study = new_study(["tiger"], ["leopard", "wolf"])
     >>> print(format_study(study)[-61:])
     [[questions]]
     target = "tiger"

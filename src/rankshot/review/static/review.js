@@ -74,19 +74,18 @@ function makeCard(row) {
   row.card.dataset.row = row.row;
   const media = make('div', { className: row.kind === 'image' ? '' : 'media' });
   media.append(makeMedia(row, false));
-  const names = ['label', 'second', 'given', 'changed', 'id', 'tick'];
-  row.card.append(media, ...names.map((className) => make('span', { className })));
+  const names = ['second', 'given', 'changed', 'id'];
+  const top = make('div', { className: 'top' });
+  top.append(...['label', 'tick'].map((className) => make('span', { className })));
+  row.card.append(top, media, ...names.map((className) => make('span', { className })));
   fill(row);
   return row.card;
 }
 
 function makeGroup([name, group]) {
-  const box = make('div', { role: 'group', ariaLabel: name || 'Inputs' });
-  if (name) box.append(make('div', { className: 'heading', textContent: name, ariaHidden: 'true' }));
-  const isText = group.some(({ kind }) => kind === 'text' || kind === 'row');
-  const cards = make('div', { className: isText ? 'cards lines' : 'cards', role: 'presentation' });
-  cards.append(...group.map(makeCard));
-  box.append(cards);
+  const box = make('div', { className: 'group', role: 'group', ariaLabel: name || 'Inputs' });
+  box.append(...group.map(makeCard));
+  if (name) box.firstChild.classList.add('first');
   return box;
 }
 
@@ -102,7 +101,9 @@ function draw(found, isGrouped) {
     groups.set(name, [...(groups.get(name) ?? []), row]);
   }
   grid.replaceChildren(...[...groups].map(makeGroup));
-  setActive(found[0]?.row ?? null, hadFocus);
+  grid.classList.toggle('lines', found.some(({ kind }) => kind === 'text' || kind === 'row'));
+  // The keys work from the first second.
+  setActive(found[0]?.row ?? null, hadFocus || document.activeElement === document.body);
 }
 
 function setActive(number, hasFocus) {
@@ -123,15 +124,44 @@ function describe() {
   const row = rows.get(active);
   const guess = row ? describeBoth(row, ', ') : '';
   find('guess').textContent = selected.size ? `${selected.size} selected` : guess;
-  find('correct').textContent = selected.size ? `These ${selected.size} are correct` : 'Correct';
+  find('correct').textContent = selected.size > 1 ? `These ${selected.size} are correct` : 'Correct';
+  for (const id of ['correct', 'none', 'typed']) find(id).disabled = !row;
+  find('undo').disabled = view === 'audit' ? !state.audit?.n_checked : !undone.length;
   if (find('why').open) explain();
 }
 
 async function explain() {
   const number = active;
-  if (number === null) return;
-  const { text } = await ask(`explanation/${number}`).catch((error) => ({ text: error.message }));
-  if (number === active) find('why').querySelector('pre').textContent = text;
+  if (number === null) { find('reasons').replaceChildren(); return; }
+  let parts;
+  try {
+    const { target, rival, tables } = await ask(`explanation/${number}`);
+    const textContent = `Why ${target} rather than ${rival}: × multiplies its odds, ÷ divides them.`;
+    parts = [make('p', { textContent }), ...tables.map(makeTable)];
+  } catch (error) { parts = [error.message]; }
+  if (number === active) find('reasons').replaceChildren(...parts);
+}
+
+function makeTable({ caption, bars, note }) {
+  const box = make('div', { className: 'reason' });
+  const table = make('table', {});
+  table.append(make('caption', { textContent: caption }));
+  const isTwoSided = !caption.startsWith('Prob');
+  for (const { name, text, length, clipped } of bars) {
+    const row = table.insertRow();
+    row.append(make('th', { scope: 'row', textContent: name }));
+    const track = make('span', { className: isTwoSided ? 'track two-sided' : 'track' });
+    const bar = make('span', { className: `bar${length < 0 ? ' against' : ''}${clipped ? ' clipped' : ''}` });
+    bar.style.width = `${(isTwoSided ? 50 : 100) * Math.abs(length)}%`;
+    track.append(bar);
+    const cell = row.insertCell();
+    cell.ariaHidden = 'true';
+    cell.append(track);
+    row.insertCell().textContent = text;
+  }
+  box.append(table);
+  if (note) box.append(make('p', { textContent: note }));
+  return box;
 }
 
 function select(numbers, isSelected) {
@@ -153,6 +183,7 @@ function selectTo(number) {
 
 async function load(page = 0, isFromEnd = false) {
   try {
+    find('empty').hidden = true;
     if (view === 'audit') { await loadAudit(); return; }
     const form = new FormData(find('filter'));
     const query = new URLSearchParams({ order: view, page });
@@ -167,6 +198,8 @@ async function load(page = 0, isFromEnd = false) {
     find('previous').disabled = list.page === 0;
     find('next').disabled = list.page + 1 >= list.n_pages;
     find('reorder').hidden = true;
+    find('empty').hidden = list.n > 0;
+    find('all').hidden = list.n === 0;
   } catch (error) { show(error.message); }
 }
 
@@ -192,15 +225,18 @@ async function send(labels, isUndo) {
     }
   };
   change(labels, true);
+  if (!isUndo) undone.push(before);
+  describe();
   try {
     await ask('labels', { labels });
     change(labels, false);
-    if (!isUndo) undone.push(before);
     show('');
     const names = new Set(labels.map(([, label]) => label ?? 'no label'));
     say(`${[...names].join(', ')}: ${labels.length} saved`);
   } catch (error) {
     change(before, false);
+    if (!isUndo) undone.splice(undone.indexOf(before), 1);
+    describe();
     show(`Not saved: ${error.message}`);
   }
   poll();
@@ -222,6 +258,7 @@ function undo() {
   const labels = undone.pop();
   if (!labels) { say('Nothing to undo'); return; }
   send(labels, true);
+  describe();
   const shown = labels.find(([number]) => rows.has(number));
   if (shown) setActive(shown[0], grid.contains(document.activeElement));
 }
@@ -339,6 +376,7 @@ async function poll() {
     tell(before);
     listClasses();
     describeAudit();
+    if (view === 'audit') describe();
     if (state.version !== before.version || state.n_changes !== before.n_changes) await refresh();
     if (view === 'audit' && before.audit && !rows.has(state.audit?.row)) await loadAudit();
   } catch (error) { show(error.message); }
@@ -416,8 +454,9 @@ const KEYS = {
   '/': () => startTyping(''),
 };
 
-grid.onkeydown = (event) => {
-  const { key } = event;
+document.onkeydown = (event) => {
+  const { key, target } = event;
+  if (target !== document.body && !grid.contains(target)) return;
   const name = /^\d$/.test(key) && listNames()[(Number(key) + 9) % 10];
   if (event.altKey || event.metaKey || (event.ctrlKey && key !== 'a')) return;
   if (event.ctrlKey) select(rows.keys(), true);
@@ -461,6 +500,7 @@ const CLICKS = {
   undo,
   all: () => select(rows.keys(), selected.size < rows.size),
   reorder: () => { load(0); focusActive(); },
+  clear: () => { find('filter').reset(); focusActive(); load(); },
   previous: () => load(list.page - 1),
   next: () => load(list.page + 1),
   'audit-open': () => changeAudit({ action: 'open' }),

@@ -32,7 +32,7 @@ from rankshot.core.tables import (
 from rankshot.core.validation import as_names, require_whole_number
 from rankshot.zeroshot.decide import REJECTED, label_or_reject, most_probable
 from rankshot.zeroshot.files.score_tables import ScoreTable, build_scores
-from rankshot.zeroshot.heads.base import BaseHead
+from rankshot.zeroshot.linear_head import Predictor
 from rankshot.zeroshot.metrics import PROBABILITY_ROUNDING
 
 PROBABILITY = "probability"
@@ -301,7 +301,7 @@ _find_threads = cache(ThreadpoolController)
 
 def classify_to_file(
     table: ScoreTable,
-    head: BaseHead,
+    head: Predictor,
     output: Path,
     reject_below: float | None = None,
     top: int | None = None,
@@ -323,15 +323,15 @@ def classify_to_file(
     """
     counts: Counter[str] = Counter()
     metadata: dict[str, str] = {}
-    is_small = len(head.items_) * len(head.classes_) < THREADED_CELLS
+    is_small = len(head.inner.seen) * len(head.classes_) < THREADED_CELLS
     limit = _find_threads().limit(limits=1, user_api="blas") if is_small else nullcontext()
     with limit, open_predictions(output, head.classes_, metadata, top=top) as writer:
-        for ids, batch in table.batches(features=head.n_features_ > 0):
+        for ids, batch in table.batches(features=head.inner.n_features > 0):
             rows = range(writer.n_rows, writer.n_rows + len(batch))
             if check_first is not None and rows.start == 0:
-                check_first(batch.values)
+                check_first(batch.columns)
             scores = build_scores(batch, table, rows)
-            log_proba = head.predict_log_proba(scores)
+            log_proba = head.log_proba(scores)
             labels = label_or_reject(log_proba, head.classes_, reject_below)
             counts.update(labels.tolist())
             names = (f"{id_prefix}{row}" for row in rows) if ids is None else ids

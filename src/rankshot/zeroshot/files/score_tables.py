@@ -14,7 +14,6 @@ from array import array
 from collections import ChainMap, Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations
 from pathlib import Path
@@ -55,7 +54,8 @@ from rankshot.zeroshot.scores import (
 )
 
 if TYPE_CHECKING:
-    from rankshot.zeroshot.heads.base import BaseHead
+    from rankshot.zeroshot.linear_head import LinearHead
+    from rankshot.zeroshot.seen_and_new import SeenAndNew
 
 AUTO, LOGITS, PROBABILITIES = "auto", "logits", "probabilities"
 ONE_VS_ONE: Literal["one-vs-one"] = "one-vs-one"
@@ -187,7 +187,7 @@ class ScoreTable:
         """
         if self.kept is not None:
             for ids, scores in self.kept:
-                yield ids, scores if features else replace(scores, features=None)
+                yield ids, scores if features else scores.with_blocks(evidence=scores.evidence)
             return
         hashes = array("q")
         for ids, scores in self._read_batches(features=features and self.n_features > 0):
@@ -514,7 +514,7 @@ def write_score_table(
     with open_writer(path, columns, about) as put:
         for ids, scores in blocks:
             if len(ids):
-                put([ids], scores.values, scores.features)
+                put([ids], scores.columns, scores.features)
                 n += len(ids)
         if n == 0:
             put([[]], np.empty((0, len(columns) - 1), np.float32))
@@ -562,7 +562,7 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     score_type = table.score_type
     kind: Kind = "one-vs-rest" if score_type.startswith("one-vs-rest") else table.kind
     # Three classes have three pairs.
-    if score_type == ONE_VS_ONE and raw.values.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
+    if score_type == ONE_VS_ONE and raw.columns.shape[1] == n_columns(len(table.items), ONE_VS_ONE):
         kind = ONE_VS_ONE
     if kind != ONE_VS_ONE and ONE_VS_ONE in {score_type, table.kind}:
         columns = "pair of classes" if table.kind == ONE_VS_ONE else "class"
@@ -573,7 +573,7 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     is_log = not score_type.endswith(PROBABILITIES)
     make = Scores.from_validated if is_log else Scores.from_probabilities
     try:
-        scores = make(raw.values, table.items, kind)
+        scores = make(raw.columns, table.items, kind)
     except RowError as error:
         row, path = rows[error.row], table.path
         where = ColumnReader(path).where(row) if path.suffix == ".csv" else f"{path}: row {row}"
@@ -585,7 +585,7 @@ def build_scores(raw: Scores, table: ScoreTable, rows: Sequence[int]) -> Scores:
     evidence = None if table.evidence is None else table.evidence[rows]
     if raw.features is None and evidence is None:
         return scores
-    return replace(scores, features=raw.features, evidence=evidence)
+    return scores.with_blocks(features=raw.features, evidence=evidence)
 
 
 # -------------------------------------------------------------------- names of columns
@@ -610,8 +610,8 @@ def rename_all(names: Sequence[str], column_of: dict[str, str]) -> tuple[str, ..
 
 
 def name_by_columns(
-    head: BaseHead, table: ScoreTable, origin: str | Path
-) -> tuple[BaseHead, dict[str, str]]:
+    head: LinearHead | SeenAndNew, table: ScoreTable, origin: str | Path
+) -> tuple[LinearHead | SeenAndNew, dict[str, str]]:
     """Return a fitted head whose seen classes are called as the columns, and the new names.
 
     Raises
@@ -620,16 +620,16 @@ def name_by_columns(
         If the columns are not the seen classes; it names those that are missing or unknown. Or if
         the table lacks the features that the head needs.
     """
-    wanted = head.n_features_
+    wanted = head.inner.n_features
     if wanted not in {0, table.n_features} and table.n_rows != 0:
         raise RankshotError(
             f"{origin}: was fitted to examples with {wanted} features, and {table.path} has "
             f"{table.n_features}: give the scores with features of the same model (.parquet, .npz)"
         )
-    column_of = find_columns(head.items_, table, origin)
-    named = _rename_seen(head, column_of) if column_of else head
-    missing = sorted(set(named.items_) - set(table.items))
-    unknown = sorted(set(table.items) - set(named.items_))
+    column_of = find_columns(head.inner.seen, table, origin)
+    named = head.rename_seen(column_of) if column_of else head
+    missing = sorted(set(named.inner.seen) - set(table.items))
+    unknown = sorted(set(table.items) - set(named.inner.seen))
     if missing or unknown:
         told = [f"it has no column {quote_names(missing)}"] if missing else []
         told += [f"{origin} does not know {quote_names(unknown)}"] if unknown else []
@@ -638,11 +638,3 @@ def name_by_columns(
             f"{', and '.join(told)}"
         )
     return named, column_of
-
-
-def _rename_seen(head: BaseHead, column_of: dict[str, str]) -> BaseHead:
-    named = copy(head)
-    named.items_ = rename_all(head.items_, column_of)
-    if head.head is not None:
-        named.head = _rename_seen(head.head, column_of)
-    return named

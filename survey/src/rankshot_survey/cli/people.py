@@ -1,32 +1,36 @@
-"""``rankshot-survey``: the participants of a study, its states and payment."""
+"""Commands for participants: exclude, restore, release and delete them, and pay them."""
 
 from __future__ import annotations
 
+import csv
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import App, Parameter
 
-from rankshot import core
-from rankshot.cli.console import check_output, refuse, say
-from rankshot.core.errors import RankshotError, format_count
-from rankshot.core.files import iterate_names, replace_file
-from rankshot_survey.cli.results import (
-    find_database,
+from rankshot.core.errors import NO_VALUE, InputError, format_count
+from rankshot_survey.cli.shared import (
+    Ids,
+    Pilot,
+    Place,
+    StudyFile,
+    Yes,
+    check_output,
+    confirm,
     open_survey,
-    read_study_overview,
-    require_written,
-    warn,
+    read_view,
+    require,
+    say,
 )
 
 if TYPE_CHECKING:
     from rankshot_survey.store.database import Database
-    from rankshot_survey.store.people import State
     from rankshot_survey.study import Study
 
+app = App(name="people", help="Exclude, restore, release, delete and pay participants.")
 # What may be done with the payment of a participant, and with whose.
 DECISIONS = {
     "approve": "finished",
@@ -36,8 +40,6 @@ DECISIONS = {
     "screened out": "did not pass the screening, which has its own code",
     "wait": "have not finished",
 }
-
-
 # What the comparison with Prolific's list of submissions finds.
 COMPARED = {
     "returned": "Returned or timed out at Prolific",
@@ -47,97 +49,22 @@ COMPARED = {
 }
 
 
-# ---- States
-
-
-def pilot(study: Path, *, database: str | None = None) -> None:
-    """Try the study: answers from now on are only a test.
-
-    They are marked, and kept separate from the others.
-
-    Example: rankshot-survey pilot study.toml
-    """
-    _set_state(study, database, "pilot")
-    say("From now on, answers are only a test. Open the study with `rankshot-survey reopen`.")
-
-
-def pause(study: Path, *, database: str | None = None) -> None:
-    """Pause the study: nobody can start or continue.
-
-    Participants are told that the study is paused. An answer that they send is still saved.
-
-    Example: rankshot-survey pause study.toml
-    """
-    _set_state(study, database, "paused")
-    say("The study is paused. Resume it with `rankshot-survey reopen`.")
-
-
-def close(study: Path, *, database: str | None = None) -> None:
-    """End the study: no new participants can start; others may finish.
-
-    Example: rankshot-survey close study.toml
-    """
-    _set_state(study, database, "closed")
-    say("The study is closed. Open it again with `rankshot-survey reopen`.")
-
-
-def reopen(study: Path, *, database: str | None = None) -> None:
-    """Open the study again after a pilot, a pause or its end.
-
-    Example: rankshot-survey reopen study.toml
-    """
-    _set_state(study, database, "open")
-    say("The study is open. Answers of a pilot stay marked until `rankshot-survey reset`.")
-
-
-def reset(
-    study: Path,
-    *,
-    pilot: bool = False,
-    all: bool = False,  # noqa: A002
-    yes: bool = False,
-    database: str | None = None,
-) -> None:
-    """Delete the answers of a pilot, or all answers.
-
-    Example: rankshot-survey reset study.toml --pilot
-
-    Parameters
-    ----------
-    pilot
-        Delete pilot participants and their answers.
-    all
-        Delete all participants, if the study is paused or closed.
-    """
-    from rankshot_survey.store.people import reset as reset_answers
-
-    refuse(pilot == all, "give either --pilot or --all")
-    with open_survey(study, database) as (_, answers):
-        what = "pilot participants" if pilot else "participants"
-        _confirm(f"Delete all {what} of {study} and their answers permanently?", yes=yes)
-        n = reset_answers(answers, pilot_only=pilot)
-        warn(answers.remains)
-    say(f"{format_count(n, 'participant')} deleted, with all answers.")
-
-
-# ---- Participants
-
-
+@app.command
 def exclude(
-    study: Path,
-    ids: list[str] | None = None,
+    study: StudyFile,
+    ids: Ids | None = None,
+    /,
     *,
     why: str,
-    from_: Path | None = None,
+    from_: Annotated[Path | None, Parameter(name="--from")] = None,
     not_in: Path | None = None,
-    database: str | None = None,
+    database: Place = None,
 ) -> None:
-    """Exclude participants: their answers are no longer used.
+    """Exclude participants: their answers are kept, but no longer used.
 
-    The answers are kept, and their questions are immediately given to others. Undo it with
-    `rankshot-survey restore`.
+    Their questions are immediately given to others. `restore` undoes it.
 
-    Example: rankshot-survey exclude study.toml 5f1e2d3c --why "failed the attention check"
+    Example: rankshot-survey people exclude study.toml 5f1e2d3c --why "failed the attention check"
 
     Parameters
     ----------
@@ -152,106 +79,113 @@ def exclude(
     """
     from rankshot_survey.store.people import exclude as exclude_raters
 
-    refuse(not (ids or from_ or not_in), "give ids, --from or --not-in")
-    refuse(bool((ids or from_) and not_in), "give either ids or --not-in")
-    names = [*(ids or ()), *_read_ids(from_), *_read_ids(not_in)]
+    names = [*(ids or ()), *_read_ids("from_", from_), *_read_ids("not_in", not_in)]
+    require(names, "ids", NO_VALUE, "must be given, or --from or --not-in")
+    require(not_in is None or not (ids or from_), "not_in", not_in, "cannot be combined with ids")
     with _find(study, database, names, others=not_in is not None) as (_, answers, raters):
         changed = exclude_raters(answers, raters, why)
-    _say_count(len(changed), f"excluded: {why}")
     n = len(raters) - len(changed)
-    _say_count(n, "already excluded for this reason: nothing changed.")
-    if not raters:
-        say("All participants are in the list: nobody is excluded.")
+    say(f"{format_count(len(changed), 'participant')} excluded: {why}")
+    if n:
+        say(f"{format_count(n, 'participant')} already excluded for this reason")
 
 
-def restore(study: Path, ids: list[str], *, database: str | None = None) -> None:
-    """Undo an exclusion, or a withdrawal within the last day.
+@app.command
+def restore(study: StudyFile, ids: Ids, /, *, database: Place = None) -> None:
+    """Undo an exclusion: the answers are used again.
 
-    The answers are used again. A withdrawal can be undone if it came after the last page: before
-    that, the answers are deleted immediately.
-
-    Example: rankshot-survey restore study.toml 5f1e2d3c
+    Example: rankshot-survey people restore study.toml 5f1e2d3c
     """
     from rankshot_survey.store.people import restore as restore_raters
 
     with _find(study, database, ids) as (_, answers, raters):
         changed = restore_raters(answers, raters)
-    _say_count(len(changed), "restored.")
-    _say_count(len(raters) - len(changed), "neither excluded nor withdrawn: nothing to restore.")
+    say(f"{format_count(len(changed), 'participant')} restored.")
 
 
-def release(study: Path, ids: list[str], *, database: str | None = None) -> None:
+@app.command
+def release(study: StudyFile, ids: Ids, /, *, database: Place = None) -> None:
     """Let participants continue in another browser.
 
     An id is not a secret, so the survey can be started with it only once, and the participant
     continues in the same browser. After this command, the next browser that opens the survey with
     the id continues. Use it if a participant asks for it, and you are certain who is asking.
 
-    Example: rankshot-survey release study.toml 5f1e2d3c
+    Example: rankshot-survey people release study.toml 5f1e2d3c
     """
     from rankshot_survey.store.people import release as release_raters
 
     with _find(study, database, ids) as (_, answers, raters):
         release_raters(answers, raters)
-    _say_count(
-        len(raters), "released: the next browser that opens the survey with this id continues."
-    )
+    say(f"{format_count(len(raters), 'participant')} released: the next browser continues.")
 
 
-def delete(study: Path, ids: list[str], *, yes: bool = False, database: str | None = None) -> None:
-    """Delete everything about participants who ask for it.
+@app.command
+def delete(
+    study: StudyFile,
+    ids: Ids | None = None,
+    /,
+    *,
+    pilot: bool = False,
+    all_: Annotated[bool, Parameter(name="--all")] = False,
+    yes: Yes = False,
+    database: Place = None,
+) -> None:
+    """Delete everything about participants.
 
     The answers are overwritten in the database file. Delete them from each backup as well (name it
     with --database), and export the files again.
 
-    Example: rankshot-survey delete study.toml 5f1e2d3c
+    Example: rankshot-survey people delete study.toml 5f1e2d3c
 
     Parameters
     ----------
-    ids
-        Participants: platform ids, completion codes or rater names.
-    yes
-        Skip the confirmation prompt.
+    pilot
+        Delete all pilot participants.
+    all_
+        Delete all participants, if the study is paused or closed.
     """
-    from rankshot_survey.store.people import delete_participants
+    from rankshot_survey.store.people import delete_participants, reset
 
+    require(bool(ids) + pilot + all_ == 1, "ids", ids or NO_VALUE, "or --pilot or --all is needed")
+    if not ids:
+        with open_survey(study, database) as (_, answers):
+            what = "pilot participants" if pilot else "participants"
+            confirm(f"Permanently delete all {what} of {study} and their answers?", yes=yes)
+            n = reset(answers, pilot_only=pilot)
+        say(f"{format_count(n, 'participant')} deleted, with all answers.")
+        return
     with _find(study, database, ids) as (definition, answers, raters):
         mine = [row for row in _read_payments(definition, answers) if row["rater"] in raters]
         for row in mine:
             if row["decision"] in ("approve", "look at"):
                 who = row["id"] or row["rater"]
                 say(f"{who} is to be paid ({row['decision']}). Pay first, if you have not.")
-        # Who came to the pilot as well is stored twice.
-        n_pilot = len(raters) - len(mine)
-        counts = {"participant": len(mine), "pilot participant": n_pilot}
-        who = " and ".join(format_count(n, what) for what, n in counts.items() if n)
-        _confirm(f"Delete {who} ({', '.join(raters)}) and all their answers permanently?", yes=yes)
+        who = f"{format_count(len(raters), 'participant')} ({', '.join(raters)})"
+        confirm(f"Permanently delete {who} and all their answers?", yes=yes)
         delete_participants(answers, raters)
-        warn(answers.remains)
-    say(f"{who} deleted.")
-    say("Delete from backups as well (--database), and export the files again.")
+    say(f"{who}: deleted. Remove them from backups as well (--database), and export again.")
 
 
-# ---- Payment
-
-
+@app.command
 def payments(
-    study: Path,
+    study: StudyFile,
+    /,
     *,
     approve: bool = False,
     with_flagged: bool = False,
     reject: bool = False,
-    pilot: bool = False,
-    output: Path | None = None,
+    pilot: Pilot = False,
+    output: Annotated[Path | None, Parameter(alias="-o")] = None,
     prolific: Path | None = None,
-    database: str | None = None,
+    database: Place = None,
 ) -> None:
     """Show who is to be paid; write lists for the platform.
 
     The ids are Prolific's participant ids or, without a platform, completion codes. Look at the
     answers of participants with a flag first: exclude them, or approve them with --with-flagged.
 
-    Example: rankshot-survey payments study.toml --approve -o approve.csv
+    Example: rankshot-survey people payments study.toml --approve -o approve.csv
 
     Parameters
     ----------
@@ -267,50 +201,51 @@ def payments(
     prolific
         The list of submissions that Prolific exports (.csv), to check against this survey.
     """
-    refuse(approve and reject, "give --approve or --reject, each with a file of its own")
-    refuse(output is None and (approve or reject), "give the file to write with --output")
-    refuse(with_flagged and not approve, "--with-flagged needs --approve")
-    # Plain ids do not say what is to be done with them.
-    check_output(output, (".csv", ".txt") if approve or reject else (".csv",), study)
-    view = read_study_overview(study, database, pilot=pilot)
+    from rankshot.core.files import replace_file
     from rankshot_survey.export import compare_submissions, format_csv, payment_records
 
-    found = payment_records(view)
+    require(not (approve and reject), "reject", reject, "needs a file of its own")
+    require(output or not (approve or reject), "output", NO_VALUE, "is missing")
+    require(approve or not with_flagged, "with_flagged", with_flagged, "needs --approve")
+    if output is not None:
+        # Plain ids do not say what is to be done with them.
+        check_output(output, (".csv", ".txt") if approve or reject else (".csv",), study)
+    view = read_view(study, database, pilot=pilot)
+    rows = payment_records(view)
     if output is not None:
         chosen = {"approve": approve, "reject": reject, "look at": with_flagged}
         which = [name for name in DECISIONS if chosen.get(name)] or DECISIONS
-        listed = [row for row in found if row["decision"] in which]
+        listed = [row for row in rows if row["decision"] in which]
         if lost := sum(row["id"] is None for row in listed):
-            raise RankshotError(
-                f"the ids of {format_count(lost, 'participant')} were erased (`rankshot survey "
-                "forget-ids`); the platform cannot pay from this list"
-            )
+            who = format_count(lost, "participant")
+            raise InputError("study", NO_VALUE, f"has no ids of {who} any more: they were erased")
         is_plain = output.suffix == ".txt"
-        lines = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
+        text = "".join(f"{row['id']}\n" for row in listed) if is_plain else format_csv(listed)
         with replace_file(output, private=True) as stream:
-            stream.write(lines)
+            stream.write(text)
         what = "completion code" if view.study.platform == "none" else "participant id"
         say(f"{format_count(len(listed), what)} written to {output}")
     for decision, meaning in DECISIONS.items():
-        theirs = [row for row in found if row["decision"] == decision]
+        theirs = [row for row in rows if row["decision"] == decision]
         say(f"{decision}: {len(theirs):,} ({meaning})")
         if decision in ("look at", "reject", "return"):
             for row in theirs:
                 say(f"    {row['id'] or row['rater']} {row['reason']}")
     if prolific is not None:
-        ids, states = core.read_table(prolific, ("Participant id", "Status"), strip=True).texts
-        for what, some in compare_submissions(view, zip(ids, states, strict=True)).items():
+        listed_there = _read_columns("prolific", prolific, ("Participant id",), ("Status",))
+        for what, some in compare_submissions(view, listed_there).items():
             say(f"{COMPARED[what]}: {len(some):,}")
             for one in some:
                 say(f"    {one}")
 
 
-def forget_ids(study: Path, *, yes: bool = False, database: str | None = None) -> None:
+@app.command
+def forget_ids(study: StudyFile, /, *, yes: Yes = False, database: Place = None) -> None:
     """Erase the platform ids after all payments.
 
     The answers are kept. Afterwards, payments can no longer be matched to participants.
 
-    Example: rankshot-survey forget-ids study.toml
+    Example: rankshot-survey people forget-ids study.toml
     """
     from rankshot_survey.store.people import forget_ids as erase_ids
 
@@ -318,28 +253,12 @@ def forget_ids(study: Path, *, yes: bool = False, database: str | None = None) -
         decisions = [row["decision"] for row in _read_payments(definition, answers)]
         if n := decisions.count("wait"):
             say(f"{format_count(n, 'participant')} not finished: they may still have to be paid.")
-        _confirm(
+        confirm(
             "Erase the ids of all participants? Payments can no longer be matched to them.", yes=yes
         )
         n = erase_ids(answers)
-        warn(answers.remains)
     say(f"The ids of {format_count(n, 'participant')} are erased.")
     say("Backups and exported files still have the ids: delete those files when all are paid.")
-
-
-def _set_state(study: Path, database: str | None, state: State) -> None:
-    # A pilot may be the first thing that happens to a study.
-    create = state == "pilot"
-    place = find_database(study, database)
-    is_new = isinstance(place, Path) and not place.exists()
-    with open_survey(study, database, create=create) as (definition, answers):
-        from rankshot_survey.store.people import set_state
-
-        if state == "open":
-            require_written(definition, study)
-        set_state(answers, state)
-    if is_new:
-        say(f"New database: {place}")
 
 
 @contextmanager
@@ -347,31 +266,38 @@ def _find(
     study: Path, database: str | None, names: Sequence[str], *, others: bool = False
 ) -> Iterator[tuple[Study, Database, list[str]]]:
     """Read the study, open its database, and find participants in it, or all others."""
-    with open_survey(study, database) as (definition, answers):
-        from rankshot_survey.store.people import find_raters, find_unlisted
+    from rankshot_survey.store.people import find_raters, find_unlisted
 
+    with open_survey(study, database) as (definition, answers):
         find = find_unlisted if others else find_raters
         with answers.begin_read() as connection:
             raters = find(connection, answers.identity, definition.platform, names)
         yield definition, answers, raters
 
 
-def _read_ids(path: Path | None) -> list[str]:
+def _read_ids(parameter: str, path: Path | None) -> list[str]:
     """Read ids from a file: one per line, or a column of a table."""
+    from rankshot.core.files import iterate_names
+
     if path is None:
         return []
     if path.suffix != ".csv":
         return list(dict.fromkeys(name for _, name in iterate_names(path)))
-    columns, _ = core.read_columns(path, strip=True)
-    of_prolific = "Participant id" in columns
-    (found,) = core.read_table(path, ("Participant id" if of_prolific else "id",), strip=True).texts
-    return [name for name in dict.fromkeys(found) if name]
+    rows = _read_columns(parameter, path, ("Participant id", "id"))
+    return [name for name in dict.fromkeys(name for (name,) in rows) if name]
 
 
-def _say_count(n: int, text: str) -> None:
-    """Say something about a number of participants, unless it is 0."""
-    if n:
-        say(f"{format_count(n, 'participant')} {text}")
+def _read_columns(parameter: str, path: Path, *wanted: Sequence[str]) -> list[tuple[str, ...]]:
+    """Read columns of a CSV file, each by the first of its names that the file has."""
+    with path.open(newline="", encoding="utf-8-sig") as stream:
+        rows = csv.reader(stream)
+        header = [cell.strip() for cell in next(rows, [])]
+        places = []
+        for names in wanted:
+            found = [header.index(name) for name in names if name in header]
+            require(found, parameter, path, f"has no column {names[0]!r}")
+            places.append(found[0])
+        return [tuple(row[i].strip() for i in places) for row in rows if len(row) > max(places)]
 
 
 def _read_payments(study: Study, answers: Database) -> list[dict[str, object]]:
@@ -379,8 +305,3 @@ def _read_payments(study: Study, answers: Database) -> list[dict[str, object]]:
     from rankshot_survey.overview import read_overview
 
     return payment_records(read_overview(study, answers, time.time()))
-
-
-def _confirm(question: str, *, yes: bool) -> None:
-    if not yes:
-        typer.confirm(question, abort=True)

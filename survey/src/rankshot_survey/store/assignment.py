@@ -44,25 +44,8 @@ def assign_questions(
 
 
 def choose_questions(study: Study, loads: Mapping[str, Load], rng: Random) -> list[str]:
-    """Choose the questions of a new participant, in one condition; none if no question is open.
-
-    It is the condition with the smallest share of its answers, given and in progress.
-    """
-    counts = find_open(loads, study)
-    theirs: dict[str, list[str]] = {}
-    for question in study.asked:
-        theirs.setdefault(question.condition, []).append(question.key)
-    shares = {
-        condition: sum(sum(loads[key]) for key in keys) / len(keys)
-        for condition, keys in theirs.items()
-        if any(key in counts for key in keys)
-    }
-    if not shares:
-        return []
-    fewest = min(shares.values())
-    condition = rng.choice([name for name, share in shares.items() if share == fewest])
-    mine = {key: counts[key] for key in theirs[condition] if key in counts}
-    return assign_questions(mine, study.questions_per_participant, (), rng)
+    """Choose the questions of a new participant; none if no question is open."""
+    return assign_questions(find_open(loads, study), study.questions_per_participant, (), rng)
 
 
 def insert_questions(
@@ -79,8 +62,7 @@ def insert_questions(
     at most half of them, so that other questions come in between.
     """
     asked = {question.key: question for question in study.asked}
-    (condition,) = {asked[key].condition for key in questions}
-    gold = {q.key: q.items for q in study.asked_gold if q.condition == condition}
+    gold = {q.key: q.items for q in study.gold}
     chosen = [asked[key] for key in questions]
     items = draw_items(connection, study, rater, chosen, now, rng) | gold
     turns = [*questions, *gold]
@@ -113,10 +95,9 @@ def replace_closed(
     without those that this participant is still to give.
     """
     asked = {question.key: question for question in study.asked}
-    gold = {question.key for question in study.asked_gold}
+    gold = {question.key for question in study.gold}
     seen = {row.question for row in rows}
-    mine = {asked[key].condition for key in seen if key in asked}
-    counts = {key: n for key, n in find_open(loads, study).items() if asked[key].condition in mine}
+    counts = find_open(loads, study)
     is_asked_something = False
     for row in rows:
         if row.question in gold or row.repeat:
@@ -312,4 +293,4 @@ def expected_until(study: Study) -> ColumnElement[float]:
 def question_from_row(row: Row[Any]) -> Question:
     """Return the question of a row that has the columns of the table ``question``."""
     listed = (tuple(json.loads(row.items)), tuple(json.loads(row.first)))
-    return Question(row.target, *listed, row.show, row.condition, row.part)
+    return Question(row.target, *listed, row.show, row.part)

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import base64
-import os
 import secrets
 import sqlite3
-import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError, OperationalError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.pool import NullPool, StaticPool
 from sqlalchemy.schema import CreateColumn
 
-from rankshot.core.errors import RankshotError
-from rankshot.core.files import TEMPORARY
-from rankshot.core.validation import require_module
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
 from rankshot.web.guards import Signer, are_equal
-from rankshot_survey.store.sqlite_files import (
-    DOUBTED,
-    MissingDatabaseError,
-    SqliteFile,
-    describe_doubt,
-    describe_loss,
-    find_damage,
-    has_log,
-    open_read_only,
-    read_into_memory,
-    require_file,
-)
-
-if TYPE_CHECKING:
-    import psycopg
 
 METADATA = sa.MetaData()
 SURVEY = sa.Table(
@@ -49,8 +29,6 @@ SURVEY = sa.Table(
     sa.Column("secret", sa.Text, nullable=False),
     # open, pilot, paused or closed.
     sa.Column("state", sa.Text, nullable=False, server_default="open"),
-    # Whether a server has the database open: if a copy says so, it may lack answers. Or `DOUBTED`.
-    sa.Column("serving", sa.Integer, nullable=False, server_default="0"),
     # Researchers who logged in before this time are logged out.
     sa.Column("logged_out_at", sa.Double, nullable=False, server_default="0"),
 )
@@ -61,11 +39,10 @@ QUESTION = sa.Table(
     sa.Column("target", sa.Text, nullable=False),
     sa.Column("items", sa.Text, nullable=False),
     sa.Column("first", sa.Text, nullable=False),
-    # How many of the items are drawn for each participant, 0 if all are shown; which of the sets
-    # that a participant may get; and the condition of an experiment.
+    # How many of the items are drawn for each participant, 0 if all are shown; and which of the
+    # sets that a participant may get.
     sa.Column("show", sa.Integer, nullable=False, server_default="0"),
     sa.Column("part", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("condition", sa.Text, nullable=False, server_default=""),
 )
 PARTICIPANT = sa.Table(
     "participant",
@@ -131,15 +108,6 @@ EXTRA_ANSWER = sa.Table(
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
-# What somebody had answered who withdrew after the end: for a day, it can be undone.
-WITHDRAWN = sa.Table(
-    "withdrawn",
-    METADATA,
-    sa.Column("rater", sa.Text, sa.ForeignKey("participant.rater"), primary_key=True),
-    sa.Column("at", sa.Double, nullable=False),
-    # The rows of other tables, as JSON.
-    sa.Column("answers", sa.Text, nullable=False),
-)
 EVENT = sa.Table(
     "event",
     METADATA,
@@ -150,22 +118,17 @@ EVENT = sa.Table(
     sa.Column("rater", sa.Text),
     sa.Column("detail", sa.Text, nullable=False),
 )
-NEWEST_VERSION = 4
+NEWEST_VERSION = 5
 # That of rankshot 0.2.0.
 OLDEST_VERSION = 2
+RESTORE = "see 'Restore a backup' in the guide to running a survey on a server"
+# How long a writer waits for the others.
+BUSY_SECONDS = 60.0
 # SQLite has one writer at a time; more connections would only wait.
-_POOL = {"pool_size": 8, "pool_timeout": 60}
+_POOL: dict[str, Any] = {"pool_size": 8, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
 _MIGRATION_LOCK = 7_261_001
 RATER_DIGITS = 16
 LINK_DIGITS = 48
-# The tables from which people are deleted.
-TABLES = "participant, assignment, extra_answer, withdrawn, event"
-# How long a deletion waits for others who read the tables. Answers wait meanwhile.
-ERASE_SECONDS = 2.0
-# A transaction that began before this one can still see what was deleted before.
-OLD_READERS = """SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND backend_type = 'client backend'
-    AND pid <> pg_backend_pid() AND age(backend_xmin) > age(CAST(CAST(:now AS xid8) AS xid))"""
 
 
 class Identity(Signer):
@@ -177,35 +140,42 @@ class Identity(Signer):
     """
 
     def rater(self, participant: str) -> str:
-        """Return the hash under which a participant is stored."""
+        """Hash under which a participant is stored."""
         return self._hash("rater", participant).hex()[:RATER_DIGITS]
 
     def link(self, rater: str) -> str:
-        """Return the last part of a participant's URL. Whoever has it can answer."""
+        """Last part of a participant's URL. Whoever has it can answer."""
         return rater + self._hash("link", rater).hex()[: LINK_DIGITS - RATER_DIGITS]
 
     def verify_link(self, link: str) -> str | None:
-        """Return the rater of a link; None if the link is not valid."""
+        """Rater of a link; None if the link is not valid."""
         rater = link[:RATER_DIGITS]
         return rater if are_equal(self.link(rater), link) else None
 
     def code(self, rater: str) -> str:
-        """Return the completion code of a participant."""
+        """Completion code of a participant."""
         return base64.b32encode(self._hash("code", rater)).decode()[:10]
 
 
 @contextmanager
-def name_failures(what: str) -> Iterator[None]:
-    """Turn errors of a database, such as that of a full disk, into one line that names it."""
+def name_failures(place: Path | str, what: str = "cannot be opened") -> Iterator[None]:
+    """Turn errors of a database, such as that of a full disk, into one that names it."""
     try:
         yield
     except (DBAPIError, sqlite3.Error) as error:
         reason = str(getattr(error, "orig", error)).strip().splitlines()[0]
-        raise RankshotError(f"cannot open {what}: {reason}") from None
+        raise InputError("database", _show_place(place), f"{what}: {reason}") from None
+
+
+def _show_place(place: Path | str) -> object:
+    """Return what a message says of a database: a URL may contain a password."""
+    return str(place) if isinstance(place, Path) else NO_VALUE
 
 
 class Database:
     """The database of a survey: an SQLite file or a PostgreSQL database.
+
+    An SQLite file has a write-ahead log, and an answer is on disk before it is acknowledged.
 
     Parameters
     ----------
@@ -214,17 +184,13 @@ class Database:
     create : bool
         Whether a missing file, or missing tables in PostgreSQL, are created.
     read_only : bool
-        Nothing is written, into the file or next to it. An SQLite file is read into memory; if it
-        has an older schema, it is migrated there. An older PostgreSQL database is an error.
+        Nothing is written. An SQLite file is read into memory; if it has an older schema, it is
+        migrated there. An older PostgreSQL database is an error.
 
     Attributes
     ----------
     identity : Identity
         Makes hashes, links and codes with the survey's own secret.
-    doubt : str or None
-        Why answers may be missing, if an SQLite file has lost its log or is damaged.
-    remains : str or None
-        What the last deletion could not erase from the database files, and what to do.
 
     Examples
     --------
@@ -233,77 +199,66 @@ class Database:
     >>> from rankshot_survey import Database
     >>> with TemporaryDirectory() as folder:
     ...     database = Database(Path(folder, "study.sqlite"), create=True)
-    ...     print(database.doubt)
+    ...     print(len(database.identity.code("a participant")))
     ...     database.close()
-    None
+    10
     """
 
     def __init__(self, place: Path | str, *, create: bool = False, read_only: bool = False) -> None:
-        self._file: SqliteFile | None = None
+        self.place = place
         self._engine: sa.Engine | None = None
-        self.doubt: str | None = None
-        self.remains: str | None = None
-        self._watch: AbstractContextManager[None] = nullcontext()
-        self._take_turn: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._turn: Any = nullcontext()
         try:
-            # The URL is not in the message: it may contain a password.
-            with name_failures(f"{place}" if isinstance(place, Path) else "the survey's database"):
+            with name_failures(place):
                 if isinstance(place, Path):
-                    survey = self._open_sqlite(place, create=create, read_only=read_only)
+                    self._open_sqlite(place, create=create, read_only=read_only)
                 else:
-                    survey = self._open_postgresql(place, create=create, read_only=read_only)
+                    self._open_postgresql(place, create=create, read_only=read_only)
+                with self.begin_read() as connection:
+                    secret = connection.execute(sa.select(SURVEY.c.secret)).scalar_one()
         except BaseException:
             self.close()
             raise
-        self.identity = Identity(bytes.fromhex(survey.secret))
+        self.identity = Identity(bytes.fromhex(secret))
 
-    def _open_sqlite(self, path: Path, *, create: bool, read_only: bool) -> sa.Row[Any]:
-        if create and not path.exists():
+    def _open_sqlite(self, path: Path, *, create: bool, read_only: bool) -> None:
+        # A server that was killed may have left an empty file.
+        if create and (not path.exists() or path.stat().st_size == 0):
             _create_file(path)
-        require_file(path)
-        lacks_log = not has_log(path)
+        if not path.exists():
+            raise InputError("database", str(path), "does not exist")
         if read_only:
-            memory, lost = read_into_memory(path)
-            self.doubt = describe_loss(lost)
+            memory = read_into_memory(path)
             self._use(_create_sqlite_engine(path, lambda: memory, poolclass=StaticPool))
         else:
-            with open_read_only(path) as source:
-                if damage := find_damage(source):
-                    raise RankshotError(
-                        f"{path}: the database is damaged ({damage}). `rankshot-survey backup` "
-                        "saves what can be read: put that file in the place of the damaged one"
-                    )
-            self._file = SqliteFile(path)
-            self._watch, self._take_turn = self._file, self._file.take_turn
-            self._use(_create_sqlite_engine(path, self._file.connect, **_POOL, max_overflow=0))
-        with self.begin_write() as connection:
-            migrate(connection)
-            survey = connection.execute(sa.select(SURVEY)).one()
-            if survey.serving == DOUBTED or (survey.serving and lacks_log):
-                connection.execute(SURVEY.update().values(serving=DOUBTED))
-                self.doubt = "; ".join(filter(None, [describe_doubt(path), self.doubt]))
-        if read_only:
-            memory.execute("PRAGMA query_only = ON")
-        return survey
+            self._use(_create_sqlite_engine(path, lambda: open_to_read(path), poolclass=NullPool))
+            with self.begin_read() as reader:
+                check_file(reader.connection.driver_connection, path)  # type: ignore[arg-type]
+                read_version(reader, path)
+            # SQLite lets writers sleep and try again; so the waiting ones come in turn.
+            self._turn = Lock()
+            self._use(_create_sqlite_engine(path, lambda: _connect_to_write(path), **_POOL))
+        with self.begin_write() as writer:
+            migrate(writer, self.place)
 
-    def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> sa.Row[Any]:
+    def _open_postgresql(self, url: str, *, create: bool, read_only: bool) -> None:
         self._use(_create_postgresql_engine(url), isolation_level="REPEATABLE READ")
         with self.begin_read() if read_only else self.begin_write() as connection:
             if not read_only:
                 # If two servers start at once, only one of them creates the tables.
                 lock = sa.text("SELECT pg_advisory_xact_lock(:n)")
                 connection.execute(lock, {"n": _MIGRATION_LOCK})
-            found = read_version(connection)
-            if found == 0 and (read_only or not create):
-                raise MissingDatabaseError("the database has no tables of a survey")
-            if found < NEWEST_VERSION and read_only:
-                raise RankshotError(
-                    f"the database has schema version {found}, this rankshot needs "
-                    f"{NEWEST_VERSION}, and reading does not change it: start the server once, "
-                    "with a user who may write"
+            version = read_version(connection, url)
+            if version == 0 and (read_only or not create):
+                raise InputError("database", NO_VALUE, "has no tables of a survey")
+            if version < NEWEST_VERSION and read_only:
+                raise InputError(
+                    "database",
+                    NO_VALUE,
+                    f"has schema version {version}, not {NEWEST_VERSION}",
+                    hint="reading does not change it: start the server once",
                 )
-            migrate(connection)
-            return connection.execute(sa.select(SURVEY)).one()
+            migrate(connection, url)
 
     def _use(self, engine: sa.Engine, **read_options: str) -> None:
         self._engine = engine
@@ -311,37 +266,17 @@ class Database:
         self._reads = engine.execution_options(**read_options)
         # IMMEDIATE: a writer waits for its turn now, instead of failing later.
         self._writes = engine.execution_options(begin="BEGIN IMMEDIATE")
-        is_postgresql = engine.dialect.name == "postgresql"
-        options = {"isolation_level": "AUTOCOMMIT"} if is_postgresql else {"begin": ""}
-        self._looks = engine.execution_options(**options)
-        # Threads of one process wait for a distant server together, but write to a file in turn.
-        self.n_threads = 4 if is_postgresql else 1
-
-    @contextmanager
-    def look(self) -> Iterator[sa.Connection]:
-        """Yield a connection for one statement that reads, without a transaction around it."""
-        with self._watch, self._looks.connect() as connection:
-            yield connection
 
     @contextmanager
     def begin_read(self) -> Iterator[sa.Connection]:
         """Begin a transaction that reads one state of the database, without blocking others."""
-        with self._watch, self._reads.connect() as connection, connection.begin():
+        with self._reads.begin() as connection:
             yield connection
 
     @contextmanager
     def begin_write(self) -> Iterator[sa.Connection]:
-        """Begin a transaction that is on disk when the block ends, or is rolled back.
-
-        If the SQLite file was removed or replaced, `DatabaseGoneError` is raised, and no answer may
-        be acknowledged.
-        """
-        with (
-            self._watch,
-            self._take_turn(),
-            self._writes.connect() as connection,
-            connection.begin(),
-        ):
+        """Begin a transaction that is on disk when the block ends, or is rolled back."""
+        with self._turn, self._writes.begin() as connection:
             yield connection
 
     @contextmanager
@@ -352,111 +287,152 @@ class Database:
             connection.execute(sa.select(SURVEY.c.version).with_for_update())
             yield connection
 
-    def accept_copy(self) -> None:
-        """Accept a file that has lost its log: its answers are now considered complete."""
-        with self.begin_write() as connection:
-            connection.execute(SURVEY.update().values(serving=0))
-        self.doubt = None
-
-    def start_serving(self) -> None:
-        """Note in an SQLite file that a server has it open, and move its log into it regularly.
-
-        `close` clears the note. A copy that has it may lack answers; see ``doubt``.
-        """
-        if self._file is not None:
-            self._file.start_serving()
-
     def erase_deleted(self) -> None:
-        """Erase what was deleted from the files of the database and of its log.
+        """Erase what was deleted from the log of an SQLite file.
 
-        Without this, deleted rows stay in free space until something else is written there.
-        Programs that read the database can prevent this. They are waited for only briefly, because
-        answers would have to wait as well; ``remains`` then describes what is left.
+        In the file itself, zeros replace deleted rows. PostgreSQL does both by itself, later.
         """
-        if self._file is not None:
-            self.remains = self._file.erase_deleted()
-        else:
-            with self._writes.connect() as connection:
-                self.remains = erase_tables(connection)
+        if isinstance(self.place, Path):
+            with self._turn, closing(_connect_to_write(self.place)) as connection:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        """Close all connections; after this, a copy of an SQLite file is complete."""
+        """Close all connections; after this, an SQLite file is complete without its log."""
         if self._engine is not None:
             self._engine.dispose()
-        if self._file is not None:
-            self._file.close()
 
 
 # ---- Migrations
 
 
-def migrate(connection: sa.Connection) -> None:
+def migrate(connection: sa.Connection, place: Path | str) -> None:
     """Create the tables, or migrate those of an older version, in the caller's transaction."""
-    found = read_version(connection)
-    if found == NEWEST_VERSION:
+    version = read_version(connection, place)
+    if version == NEWEST_VERSION:
         return
     METADATA.create_all(connection)
-    if found == 0:
+    if version == 0:
         new = {"version": NEWEST_VERSION, "secret": secrets.token_hex(32)}
         connection.execute(SURVEY.insert().values(new))
         return
+    inspector = sa.inspect(connection)
+    known = {name: _list_columns(inspector, name) for name in inspector.get_table_names()}
+    if "condition" in known["question"]:
+        conditions = sa.text("SELECT condition FROM question WHERE condition <> '' LIMIT 1")
+        if condition := connection.execute(conditions).scalar():
+            raise InputError(
+                "database",
+                _show_place(place),
+                f"has the condition {condition!r} of an experiment, which only rankshot 0.3 reads",
+                hint="export its answers with rankshot 0.3",
+            )
     for table in METADATA.sorted_tables:
-        known = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
         for column in table.c:
-            if column.name not in known:
+            if column.name not in known[table.name]:
                 new_column = CreateColumn(column).compile(dialect=connection.dialect)
                 connection.execute(sa.text(f"ALTER TABLE {table.name} ADD COLUMN {new_column}"))
+    if "withdrawn" in known:
+        # Answers of people who withdrew, which version 0.3 kept for a day.
+        connection.execute(sa.text("DROP TABLE withdrawn"))
     connection.execute(SURVEY.update().values(version=NEWEST_VERSION))
 
 
-def read_version(connection: sa.Connection) -> int:
-    """Return the version of the tables; 0 if there are none."""
+def _list_columns(inspector: Any, table: str) -> set[str]:
+    return {column["name"] for column in inspector.get_columns(table)}
+
+
+def read_version(connection: sa.Connection, place: Path | str) -> int:
+    """Version of the tables; 0 if there are none."""
     names = sa.inspect(connection).get_table_names()
     if "survey" not in names:
         if names:
-            raise RankshotError(
-                f"the database has other tables ({', '.join(sorted(names)[:5])}): give the survey "
-                "a database of its own"
+            raise InputError(
+                "database",
+                _show_place(place),
+                f"has other tables ({', '.join(sorted(names)[:5])})",
+                hint="give the survey a database of its own",
             )
         return 0
-    found = int(connection.execute(sa.select(SURVEY.c.version)).scalar_one())
-    if not OLDEST_VERSION <= found <= NEWEST_VERSION:
-        raise RankshotError(
-            f"the database has schema version {found}, this rankshot supports {OLDEST_VERSION} to "
-            f"{NEWEST_VERSION}: upgrade rankshot for a newer one; open older ones with 0.2.0 first"
+    version = int(connection.execute(sa.select(SURVEY.c.version)).scalar_one())
+    if not OLDEST_VERSION <= version <= NEWEST_VERSION:
+        raise InputError(
+            "database",
+            _show_place(place),
+            f"has schema version {version}; {OLDEST_VERSION} to {NEWEST_VERSION} can be read",
+            hint="upgrade rankshot-survey for a newer one; open older ones with rankshot 0.2.0",
         )
-    return found
+    return version
 
 
 # ---- SQLite
 
 
 def _create_file(path: Path) -> None:
-    """Create an SQLite file with its tables; a process that is killed leaves no half of it."""
+    """Create an SQLite file with its tables, before it has a log; only the owner may read it."""
     try:
-        # These are personal answers: only the owner may read the file.
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.name}{TEMPORARY}", dir=path.resolve().parent
-        )
+        path.touch(mode=0o600)
     except OSError as error:
-        raise RankshotError(f"{path}: cannot create a database there ({error.strerror})") from None
-    os.close(handle)
-    temporary = Path(name)
+        raise InputError("database", str(path), f"cannot be created: {error.strerror}") from None
+    engine = _create_sqlite_engine(path, lambda: _open(path, "mode=rw"), **_POOL)
+    with engine.execution_options(begin="BEGIN IMMEDIATE").begin() as connection:
+        migrate(connection, path)
+    engine.dispose()
+
+
+def open_to_read(path: Path) -> sqlite3.Connection:
+    """Open a file and its log; nothing is written, and no files are left beside it."""
+    log = path.resolve().with_name(f"{path.resolve().name}-wal")
+    # Without a log, nobody has the file open, and SQLite would create one.
+    return _open(path, "mode=ro" if log.exists() else "immutable=1")
+
+
+def _open(path: Path, option: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{option}",
+        uri=True,
+        timeout=BUSY_SECONDS,
+        # The driver would begin transactions itself, and too late.
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def check_file(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a damaged file, and one without tables: a copy that lacks its log."""
     try:
-        engine = _create_sqlite_engine(temporary, lambda: sqlite3.connect(name), **_POOL)
-        with engine.begin() as connection:
-            migrate(connection)
-        engine.dispose()
-        try:
-            path.hardlink_to(temporary)
-        except FileExistsError:
-            # Another server has just created it.
-            return
-        except OSError:
-            # A disk without hard links.
-            temporary.rename(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        said = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        n_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        said, n_tables = str(error), 1
+    if said != "ok":
+        problem = " ".join(said.split())
+        raise InputError("database", str(path), f"is damaged ({problem})", hint=RESTORE)
+    if not n_tables:
+        raise InputError("database", str(path), "has no tables of a survey", hint=RESTORE)
+
+
+def read_into_memory(path: Path) -> sqlite3.Connection:
+    """Copy one state of a database, also of a running survey, into memory."""
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    try:
+        with closing(open_to_read(path)) as source:
+            check_file(source, path)
+            source.backup(memory)
+    except BaseException:
+        memory.close()
+        raise
+    return memory
+
+
+def _connect_to_write(path: Path) -> sqlite3.Connection:
+    connection = _open(path, "mode=rw")
+    connection.execute("PRAGMA journal_mode = WAL")
+    # FULL: an acknowledged answer also survives a power cut.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # Who withdraws expects that the answers are gone: zeros replace deleted rows.
+    connection.execute("PRAGMA secure_delete = ON")
+    return connection
 
 
 def _create_sqlite_engine(
@@ -471,72 +447,25 @@ def _create_sqlite_engine(
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    if begin := connection.get_execution_options().get("begin", "BEGIN"):
-        connection.exec_driver_sql(begin)
+    connection.exec_driver_sql(connection.get_execution_options().get("begin", "BEGIN"))
 
 
 # ---- PostgreSQL
 
 
 def _create_postgresql_engine(url: str) -> sa.Engine:
-    """Return what connects to a PostgreSQL database, again after a restart of its server."""
-    parsed = None
-    with suppress(ArgumentError):
+    """Connect to a PostgreSQL database, again after a restart of its server."""
+    try:
         parsed = make_url(url)
-    if parsed is None or not url.startswith("postgresql"):
-        # The URL is not in the message: it may contain a password.
-        raise RankshotError(
-            "the database must be an SQLite file or a URL such as postgresql://user@host/name"
+    except ArgumentError:
+        parsed = None
+    if parsed is None or not parsed.drivername.startswith("postgresql"):
+        raise InputError(
+            "database", NO_VALUE, "must be an SQLite file or a postgresql://user@host/name URL"
         )
-    require_module("psycopg", "surveys in PostgreSQL", "postgresql")
-    parsed = parsed.set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(parsed, **_POOL, hide_parameters=True)
-    sa.event.listen(engine, "checkout", _check_postgresql)
-    return engine
-
-
-def _check_postgresql(connection: psycopg.Connection, _record: object, _proxy: object) -> None:
-    """Connect again after a restart of the server.
-
-    A server that ends says so, and then the socket has something to read. To look costs less than
-    to ask the server.
-    """
-    with DefaultSelector() as sockets:
-        sockets.register(connection, EVENT_READ)
-        if sockets.select(0):
-            raise DisconnectionError
-
-
-def erase_tables(plain: sa.Connection) -> str | None:
-    """Rewrite the tables without what was deleted; return what is left of it.
-
-    It also stays in the server's own log until that is written over, and in its archive.
-    """
-    connection = plain.execution_options(isolation_level="AUTOCOMMIT")
-    # Nobody else gets it from the pool, with its timeout.
-    connection.detach()
-    # The rows are deleted already: whatever fails here, that is the result.
-    with suppress(DBAPIError):
-        connection.execute(sa.text(f"SET lock_timeout = '{1000 * ERASE_SECONDS:.0f}ms'"))
-        if _wait_for_readers(connection):
-            with suppress(OperationalError):
-                connection.execute(sa.text(f"VACUUM FULL {TABLES}"))
-                return None
-        # It waits for no reader, but leaves the bytes until something else is written there.
-        connection.execute(sa.text(f"VACUUM {TABLES}"))
-    return (
-        "the rows are deleted, but the files of the tables still contain copies, since the "
-        "database is being read: end the programs that read it for a long time, and run "
-        f"VACUUM FULL {TABLES} in it"
-    )
-
-
-def _wait_for_readers(connection: sa.Connection) -> bool:
-    """Wait until nobody can see any more what is deleted; return False if it takes too long."""
-    now = connection.execute(sa.text("SELECT CAST(pg_current_xact_id() AS text)")).scalar_one()
-    end = time.monotonic() + ERASE_SECONDS
-    while connection.execute(sa.text(OLD_READERS), {"now": now}).scalar_one():
-        if time.monotonic() >= end:
-            return False
-        time.sleep(0.05)
-    return True
+    address = parsed.set(drivername="postgresql+psycopg")
+    try:
+        return sa.create_engine(address, **_POOL, pool_pre_ping=True, hide_parameters=True)
+    except ImportError:
+        install = "pip install 'rankshot-survey[postgresql]'"
+        raise RankshotError(f"surveys in PostgreSQL need psycopg: {install}") from None

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, 
 
 from rankshot.core.errors import RankshotError
 from rankshot_survey.answers import NamedOrder, parse_order, read_order
-from rankshot_survey.languages import OwnText, ParticipantError
+from rankshot_survey.languages import OwnText
 from rankshot_survey.platforms import ID_COLUMNS, pilot_name
 from rankshot_survey.store.assignment import (
     GIVEN,
@@ -46,8 +46,6 @@ ACTIVITY_SHARE = 0.02
 CONSENT_DIGITS = 16
 # For how many questions the time of their first page is kept in memory.
 MOST_SHOWN = 100_000
-# The time of a form's token is rounded to less than this.
-STAMP_SECONDS = 0.002
 # Building a statement takes longer than running it: those of an answer are built once.
 OF_RATER = ASSIGNMENT.c.rater == bindparam("of_rater")
 OF_NUMBER = ASSIGNMENT.c.number == bindparam("of_number")
@@ -148,10 +146,7 @@ class ExtraLeft(NamedTuple):
 
 
 class Submission(NamedTuple):
-    """An answer as it was sent: places of the items, the screen, and how many items were on it.
-
-    Of a best-worst question, ``places`` has the numbers of the first and the last item, from 0.
-    """
+    """An answer as it was sent: places of the items, the screen, and how many items were on it."""
 
     rater: str
     number: int
@@ -192,8 +187,7 @@ class AlreadyAnsweredError(Exception):
 class Participation:
     """The actions of the participants of one study.
 
-    ``clock`` returns the time in seconds, ``ticks`` the seconds of a monotonic clock;
-    ``rng`` shuffles questions and items.
+    ``clock`` returns the time in seconds; ``rng`` shuffles questions and items.
     """
 
     def __init__(
@@ -202,7 +196,6 @@ class Participation:
         database: Database,
         clock: Callable[[], float] = time.time,
         rng: Random | None = None,
-        ticks: Callable[[], float] = time.monotonic,
     ) -> None:
         self._study = study
         # After this time, a participant counts as having left.
@@ -211,10 +204,9 @@ class Participation:
         self._identity = database.identity
         self._clock = clock
         self._rng = rng or SystemRandom()
-        self._ticks = ticks
-        # When this process has shown each question first: the time, and the reading of the clock.
-        self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: (clock(), ticks()))
-        self._questions = {q.key: q for q in (*study.asked, *study.asked_gold)}
+        # When this process has shown each question first: a page may be loaded again.
+        self._first_shown = lru_cache(MOST_SHOWN)(lambda *_question: clock())
+        self._questions = {q.key: q for q in (*study.asked, *study.gold)}
         self._register()
 
     def _register(self) -> None:
@@ -316,7 +308,7 @@ class Participation:
 
     def find_person(self, rater: str) -> Row[Any] | None:
         """Return what is stored of a participant."""
-        with self._database.look() as connection:
+        with self._database.begin_read() as connection:
             return select_participant(connection, rater)
 
     def read_ids(self, rater: str) -> dict[str, str]:
@@ -341,23 +333,16 @@ class Participation:
             raise StoppedError("full", wait=wait)
         return keys
 
-    def read_current(self, rater: str) -> CurrentQuestion | Finished | None:
-        """Return what `current_question` returns if nothing has to be written for it, else None."""
+    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
+        """Return the first question without an answer, `ExtraLeft` or `Finished`."""
         now = self._clock()
-        with self._database.look() as connection:
+        with self._database.begin_read() as connection:
             row = _select_current(connection, rater)
             _check_going_on(row)
             # A write per page would be slow: activity is recorded if the last is long ago.
             is_recent = row.seen_at >= now - ACTIVITY_SHARE * self._idle_seconds
             if row.finished_at is not None or (row.number is not None and is_recent):
-                return self._show(connection, row, now)  # type: ignore[return-value]
-        return None
-
-    def current_question(self, rater: str) -> CurrentQuestion | ExtraLeft | Finished:
-        """Return the first question without an answer, `ExtraLeft` or `Finished`."""
-        if found := self.read_current(rater):
-            return found
-        now = self._clock()
+                return self._show(connection, row, now)
         with self._database.begin_assignment() as connection:
             self._resume(connection, rater, now)
             row = _select_current(connection, rater)
@@ -383,7 +368,7 @@ class Participation:
             return self._make_finished(connection, row)
         # A page of another order would mean other items by the same places.
         key = (row.rater, row.number, row.question, row.shown)
-        shown_at, _ = self._first_shown(*key)
+        shown_at = self._first_shown(*key)
         if row.question not in self._questions:
             # One that the study had before is in the database only.
             old = select(QUESTION).where(QUESTION.c.key == row.question)
@@ -431,23 +416,14 @@ class Participation:
                 insert_questions(connection, self._study, rater, keys, now, self._rng)
         record_activity(connection, rater, now)
 
-    def submit_all(self, sent: Sequence[Submission]) -> list[Exception | None]:
-        """Store answers. When this returns, they are on disk, but for those with a problem.
+    def submit(self, sent: Submission) -> None:
+        """Store an answer. When this returns, it is on disk.
 
         Sending the same answer again changes nothing. It is a `NotAssignedError` if the question
-        was never shown to this participant, or the form token is wrong. Answers that come together
-        share a transaction, and so wait once for the disk.
+        was never shown to this participant, or the form token is wrong.
         """
-        problems: list[Exception | None] = []
         with self._database.begin_write() as connection:
-            for one in sent:
-                problems.append(None)
-                try:
-                    self._store(connection, one)
-                except (NotAssignedError, AlreadyAnsweredError, ParticipantError) as problem:
-                    # They are found before anything is written.
-                    problems[-1] = problem
-        return problems
+            self._store(connection, sent)
 
     def _store(self, connection: Connection, sent: Submission) -> None:
         now, rater, number = self._clock(), sent.rater, sent.number
@@ -467,7 +443,8 @@ class Participation:
         stored = {
             "shown_at": shown_at,
             "answered_at": now,
-            "seconds": self._measure_seconds(key, shown_at, now),
+            # Somebody may have set the computer's time back.
+            "seconds": now - shown_at if now >= shown_at else None,
             "screen": sent.screen,
             "seen": None if sent.n_seen is None else min(1.0, sent.n_seen / len(shown)),
             "answer": json.dumps(order),
@@ -487,15 +464,6 @@ class Participation:
             "may_end": not self._study.last_questions,
         }
         connection.execute(GO_ON, {"of_rater": rater, "now": now, **values})
-
-    def _measure_seconds(self, key: tuple[Any, ...], shown_at: float, now: float) -> float | None:
-        """Return the time since a question was shown; None if it is unknown."""
-        noted, began = self._first_shown(*key)
-        if abs(noted - shown_at) < STAMP_SECONDS:
-            return self._ticks() - began
-        # The server was started again, or another one showed the question. Only the computer's
-        # time is left, and somebody may have set it back.
-        return now - shown_at if now >= shown_at else None
 
     def submit_extra(self, rater: str, form: str, values: Mapping[str, str]) -> None:
         """Store the answers to the extra questions, and record the end.
@@ -529,7 +497,7 @@ class Participation:
 
     def require_going_on(self, rater: str) -> None:
         """Refuse somebody who cannot go on."""
-        with self._database.look() as connection:
+        with self._database.begin_read() as connection:
             _check_going_on(_select_current(connection, rater))
 
     def has_ended(self, rater: str) -> bool:

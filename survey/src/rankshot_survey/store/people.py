@@ -7,7 +7,6 @@ somebody who is not excluded, stay without a record.
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections import defaultdict
@@ -15,28 +14,25 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, get_args
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, Table, case, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select
 
-from rankshot.core.errors import RankshotError, quote_names
+from rankshot.core.errors import NO_VALUE, InputError, quote_names
 from rankshot.core.validation import require_choice
 from rankshot_survey.platforms import ID_COLUMNS, participant_name, pilot_name
 from rankshot_survey.store.database import (
     ASSIGNMENT,
     EVENT,
     EXTRA_ANSWER,
-    METADATA,
     PARTICIPANT,
     SURVEY,
-    WITHDRAWN,
     Database,
     Identity,
 )
 
 State = Literal["open", "pilot", "paused", "closed"]
+NOBODY, UNCHANGED = "are ids, codes or raters of nobody", "nothing was changed"
 # The most characters of the reason for an exclusion.
 MOST_REASON = 500
-# For so long, a withdrawal after the end can be undone.
-UNDO_SECONDS = 24 * 3600.0
 IS_EXCLUDED = PARTICIPANT.c.excluded_at.is_not(None)
 
 
@@ -94,17 +90,13 @@ def find_raters(
         person = {identity.rater(own), identity.rater(pilot_name(own))}
         fits = holders.get(name, set()) | person & known
         if len(fits) > 1 and not fits <= person:
-            raise RankshotError(
-                f"{name!r} fits {len(fits)} participants: give the rater ({quote_names(fits)})"
-            )
+            raters = f"give one of the raters {quote_names(sorted(fits))}"
+            raise InputError("ids", name, f"fits {len(fits)} participants", hint=raters)
         found.update(dict.fromkeys(fits))
         if not fits:
             unknown.append(name)
     if unknown:
-        raise RankshotError(
-            "no participant has the id, code or rater "
-            f"{quote_names(unknown, len(unknown))}; nothing was changed"
-        )
+        raise InputError("ids", unknown, NOBODY, hint=UNCHANGED)
     return list(found)
 
 
@@ -122,9 +114,8 @@ def find_unlisted(
     ).all()
     unlisted = [row.rater for row in people if not listed & {*row, identity.code(row.rater)}]
     if len(unlisted) == len(people):
-        raise RankshotError(
-            f"none of the {len(people)} participants is in the list: is it that of another study?"
-        )
+        rule = f"has none of the {len(people)} participants"
+        raise InputError("not_in", NO_VALUE, rule, hint="is it the list of another study?")
     return unlisted
 
 
@@ -153,10 +144,8 @@ def reset(database: Database, *, pilot_only: bool) -> int:
     with database.begin_assignment() as connection:
         state = read_state(connection)
         if not pilot_only and state not in ("paused", "closed"):
-            raise RankshotError(
-                f"the survey is {describe_state(state)}: pause or close it first, since a reset "
-                "deletes all answers"
-            )
+            rule = "must be paused or closed before all answers are deleted"
+            raise InputError("state", state, rule)
         deleted = PARTICIPANT.c.pilot >= int(pilot_only)
         n = _delete(connection, select(PARTICIPANT.c.rater).where(deleted))
         if n == 0:
@@ -191,9 +180,7 @@ def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
     """
     why = " ".join(why.split())
     if not 0 < len(why) <= MOST_REASON:
-        raise RankshotError(
-            f"the reason for an exclusion has {len(why)} characters: write from 1 to {MOST_REASON}"
-        )
+        raise InputError("why", why, f"must have from 1 to {MOST_REASON} characters")
     is_new = or_(~IS_EXCLUDED, PARTICIPANT.c.excluded_why != why)
     values = {"excluded_at": time.time(), "excluded_why": why}
     with _begin_action(database, raters) as connection:
@@ -201,7 +188,7 @@ def exclude(database: Database, raters: Collection[str], why: str) -> list[str]:
 
 
 def restore(database: Database, raters: Collection[str]) -> list[str]:
-    """Undo exclusions, and withdrawals that are not older than a day; return whose."""
+    """Undo exclusions; return whose."""
     has_ended = PARTICIPANT.c.finished_at.is_not(None)
     values = {
         "excluded_at": None,
@@ -210,16 +197,7 @@ def restore(database: Database, raters: Collection[str]) -> list[str]:
         "seen_at": case((has_ended, PARTICIPANT.c.seen_at), else_=0.0),
     }
     with _begin_action(database, raters) as connection:
-        kept = connection.execute(select(WITHDRAWN).where(WITHDRAWN.c.rater.in_(raters))).all()
-        returned = [row.rater for row in kept]
-        for row in kept:
-            for name, rows in json.loads(row.answers).items():
-                if rows:
-                    connection.execute(METADATA.tables[name].insert(), rows)
-        connection.execute(WITHDRAWN.delete().where(WITHDRAWN.c.rater.in_(returned)))
-        _update(connection, "undo-withdrawal", returned, {"withdrawn_at": None})
-        restored = _update(connection, "restore", raters, values, IS_EXCLUDED)
-        return sorted({*returned, *restored})
+        return sorted(_update(connection, "restore", raters, values, IS_EXCLUDED))
 
 
 def release(database: Database, raters: Collection[str]) -> None:
@@ -231,44 +209,21 @@ def release(database: Database, raters: Collection[str]) -> None:
 def withdraw(database: Database, rater: str, now: float) -> None:
     """Delete all answers of somebody who withdraws, and who cannot start again.
 
-    After the end, they are put aside for a day first: a researcher can undo it.
-
     A server soon empties the log of an SQLite file, which still has the answers. PostgreSQL
     overwrites them when it next cleans its tables by itself (autovacuum).
     """
     with _begin_action(database, [rater]) as connection:
-        answers = {ASSIGNMENT.name: _take(connection, ASSIGNMENT, rater)}
-        mine = PARTICIPANT.c.rater == rater, PARTICIPANT.c.withdrawn_at.is_(None)
-        left = PARTICIPANT.update().where(*mine).values(withdrawn_at=now)
-        person = connection.execute(left.returning(PARTICIPANT.c.finished_at)).first()
-        if person is None:
-            return
-        # Last: who sends them at this moment holds the lock of the participant.
-        answers[EXTRA_ANSWER.name] = _take(connection, EXTRA_ANSWER, rater)
-        if person.finished_at is not None:
-            row = {"rater": rater, "at": now, "answers": json.dumps(answers)}
-            connection.execute(WITHDRAWN.insert().values(row))
-        _record(connection, "withdraw", [rater])
-
-
-def _take(connection: Connection, table: Table, rater: str) -> list[dict[str, Any]]:
-    """Delete the rows of a participant, and return them."""
-    mine = table.delete().where(table.c.rater == rater).returning(*table.c)
-    return [dict(row) for row in connection.execute(mine).mappings()]
-
-
-def forget_withdrawn(database: Database, now: float) -> int:
-    """Delete what was withdrawn more than a day ago; return of how many people."""
-    with database.begin_write() as connection:
-        old = WITHDRAWN.delete().where(WITHDRAWN.c.at < now - UNDO_SECONDS)
-        return connection.execute(old).rowcount
+        connection.execute(ASSIGNMENT.delete().where(ASSIGNMENT.c.rater == rater))
+        # Who sends extra answers at this moment holds the lock of the participant.
+        is_new = PARTICIPANT.c.withdrawn_at.is_(None)
+        if _update(connection, "withdraw", [rater], {"withdrawn_at": now}, is_new):
+            connection.execute(EXTRA_ANSWER.delete().where(EXTRA_ANSWER.c.rater == rater))
 
 
 def delete_participants(database: Database, raters: Collection[str]) -> None:
     """Delete everything about participants, from all tables and from the bytes of the file.
 
-    The record says how many were deleted, and not who. If something reads the database all the
-    time, ``database.remains`` says what is left in the bytes.
+    The record says how many were deleted, and not who.
     """
     with _begin_action(database, raters) as connection:
         _delete(connection, raters)
@@ -282,7 +237,7 @@ def _begin_action(database: Database, raters: Collection[str]) -> Iterator[Conne
     with database.begin_assignment() as connection:
         known = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
         if unknown := sorted(set(raters) - set(connection.execute(known).scalars())):
-            raise RankshotError(f"there is no rater {quote_names(unknown)}; nothing was changed")
+            raise InputError("raters", unknown, NOBODY, hint=UNCHANGED)
         yield connection
 
 
@@ -308,7 +263,7 @@ def _delete(connection: Connection, raters: Collection[str] | Select[tuple[str]]
     theirs = select(PARTICIPANT.c.rater).where(PARTICIPANT.c.rater.in_(raters))
     connection.execute(theirs.with_for_update()).all()
     # A reason that was written down may say something about the participant.
-    for table in (EXTRA_ANSWER, WITHDRAWN, EVENT, PARTICIPANT):
+    for table in (EXTRA_ANSWER, EVENT, PARTICIPANT):
         deleted = connection.execute(table.delete().where(table.c.rater.in_(raters)))
     return deleted.rowcount
 

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
-import time
-from asyncio import create_task, sleep
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from math import ceil
-from pathlib import Path
 
-from anyio.to_thread import run_sync
 from fastapi import FastAPI, Request
-from sqlalchemy.exc import (
-    DatabaseError,
-    IntegrityError,
-    InterfaceError,
-    ProgrammingError,
-    SQLAlchemyError,
-    TimeoutError as WaitError,
-)
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError, TimeoutError as WaitError
 from starlette.responses import HTMLResponse, Response
 
 from rankshot.web.guards import MOST_BYTES, RateLimit, RefusedError, Rules
@@ -28,8 +15,7 @@ from rankshot.web.server import add_files, create_application, load_static_files
 from rankshot_survey.answers import MOST_CHARACTERS
 from rankshot_survey.store.database import Database, name_failures
 from rankshot_survey.store.participation import NotAssignedError, Participation, StoppedError
-from rankshot_survey.store.people import forget_withdrawn, read_state
-from rankshot_survey.store.sqlite_files import DatabaseGoneError
+from rankshot_survey.store.people import read_state
 from rankshot_survey.study import Study
 from rankshot_survey.web.pages import PACKAGE, Pages, load_images
 from rankshot_survey.web.participant_routes import EXTRA, LOGGER, PLACE, ParticipantRoutes
@@ -37,11 +23,6 @@ from rankshot_survey.web.researcher_routes import ResearcherRoutes
 
 # The most bytes of a text in a form: a character has up to 4 bytes, each written as %XX.
 MOST_ENCODED = 12 * MOST_CHARACTERS
-# With less space on the disk, in bytes, the survey is not ready: an answer might not be saved.
-LEAST_FREE = 16 * 1024 * 1024
-
-# How often what was withdrawn is looked for.
-FORGET_SECONDS = 600.0
 
 
 def create_app(
@@ -82,9 +63,8 @@ def create_app(
     """
     addresses, images = load_images(study.images)
     static = load_static_files(PACKAGE)
-    with name_failures("the survey's database"):
+    with name_failures(database.place):
         participation = Participation(study, database)
-        database.start_serving()
     pages = Pages(study, addresses, static, participation)
     extra_bytes = MOST_ENCODED * sum(question.type == "text" for question in study.extra)
     rules = Rules(
@@ -94,8 +74,6 @@ def create_app(
     )
     app = create_application(pages.refuse, rules)
     app.state.identity = database.identity
-    app.state.is_damaged = False
-    app.router.lifespan_context = partial(_forget_regularly, database)
     app.routes.extend(ParticipantRoutes(study, participation, database, pages).router().routes)
     if token is not None:
         researcher = ResearcherRoutes(study, database, token, pages, RateLimit(logins))
@@ -107,40 +85,16 @@ def create_app(
     return app
 
 
-@asynccontextmanager
-async def _forget_regularly(database: Database, _app: FastAPI) -> AsyncIterator[None]:
-    """Delete what was withdrawn a day ago, while the server runs."""
-
-    async def forget() -> None:
-        while True:
-            # The next try may work.
-            with suppress(DatabaseGoneError, SQLAlchemyError):
-                await run_sync(forget_withdrawn, database, time.time())
-            await sleep(FORGET_SECONDS)
-
-    task = create_task(forget())
-    yield
-    task.cancel()
-
-
 def _add_readiness(app: FastAPI, database: Database) -> None:
     """Add the address that a proxy or a service manager asks whether all is well."""
 
     @app.get("/ready")
     def ready(response: Response) -> dict[str, object]:
-        """Say whether the survey can store answers, and its state, if that is known."""
-        found: dict[str, object] = {"ready": False, "state": None}
-        with suppress(DatabaseGoneError, SQLAlchemyError, OSError):
-            with database.begin_read() as connection:
-                state = read_state(connection)
-                is_file = connection.dialect.name == "sqlite"
-                folder = Path(connection.engine.url.database or "").parent
-            is_full = is_file and shutil.disk_usage(folder).free < LEAST_FREE
-            # Some pages of a damaged file can still be read.
-            is_ready = not (is_full or app.state.is_damaged)
-            found = {"ready": is_ready, "state": state}
-        response.status_code = 200 if found["ready"] else 503
-        return found
+        """Say whether the database answers, and the state of the survey."""
+        with suppress(SQLAlchemyError), database.begin_read() as connection:
+            return {"ready": True, "state": read_state(connection)}
+        response.status_code = 503
+        return {"ready": False, "state": None}
 
 
 def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
@@ -151,20 +105,15 @@ def _add_error_pages(app: FastAPI, study: Study, pages: Pages) -> None:
     def show_not_started(request: Request, _error: NotAssignedError) -> HTMLResponse:
         return pages.refuse(request, RefusedError(404, "not_started"))
 
-    @app.exception_handler(DatabaseGoneError)
-    @app.exception_handler(DatabaseError)
-    @app.exception_handler(InterfaceError)
+    @app.exception_handler(DBAPIError)
     @app.exception_handler(WaitError)
     def show_outage(request: Request, error: Exception) -> HTMLResponse:
-        if isinstance(error, (IntegrityError, ProgrammingError)):
-            # These are errors of ours; of a damaged file, SQLite says their base class.
+        if isinstance(error, IntegrityError):
+            # An error of ours.
             raise error
-        if type(error) is DatabaseError:
-            app.state.is_damaged = True
-        if not isinstance(error, DatabaseGoneError):
-            # Such as a full disk. A file that is gone was reported when it was noticed.
-            reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-            LOGGER.error("the database does not work: %s", reason)
+        # Such as a full disk.
+        reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        LOGGER.error("the database does not work: %s", reason)
         return pages.refuse(request, RefusedError(503, "outage", headers={"retry-after": "60"}))
 
 

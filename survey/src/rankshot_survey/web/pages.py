@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse
 
-from rankshot.core.errors import RankshotError
+from rankshot.core.errors import InputError
 from rankshot.web.guards import SENT, RefusedError
 from rankshot.web.server import File, create_environment
 from rankshot_survey.languages import (
@@ -273,11 +273,9 @@ def load_images(images: Iterable[ItemImage]) -> tuple[dict[str, str], dict[str, 
             content = file.read(MOST_IMAGE_BYTES + 1)
         kind = next((kind for kind, start in IMAGES.items() if start.match(content)), None)
         if kind is None or len(content) > MOST_IMAGE_BYTES:
-            raise RankshotError(
-                f"{image.file}: this must be a JPEG, PNG or WebP image of at most "
-                f"{MOST_IMAGE_BYTES / 2**20:,.0f} MiB: convert it, for example to a width of "
-                "800 pixels, or correct the name"
-            )
+            most = f"{MOST_IMAGE_BYTES / 2**20:,.0f} MiB"
+            rule = f"must be a JPEG, PNG or WebP image of at most {most}"
+            raise InputError("images", str(image.file), rule)
         name = f"{hashlib.sha256(content).hexdigest()[:DIGEST_DIGITS]}.{kind}"
         addresses[image.name] = f"/images/{name}"
         found[name] = File(content, f"image/{kind}")

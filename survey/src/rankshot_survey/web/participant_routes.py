@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from asyncio import Future, Task, create_task, get_running_loop
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import ceil
 from typing import Annotated, Literal, NamedTuple
 from urllib.parse import urlencode
 
-from anyio import CapacityLimiter
-from anyio.lowlevel import RunVar
-from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -45,7 +40,6 @@ from rankshot_survey.store.participation import (
     AlreadyAnsweredError,
     CurrentQuestion,
     ExtraLeft,
-    Finished,
     NotAssignedError,
     Participation,
     StoppedError,
@@ -54,7 +48,7 @@ from rankshot_survey.store.participation import (
 from rankshot_survey.study import MOST_ITEMS, ExtraQuestion, Study
 from rankshot_survey.web.pages import Pages
 
-LOGGER = logging.getLogger("rankshot_survey")
+LOGGER = logging.getLogger("rankshot.survey")
 # How the paths end to which the answers to extra questions are sent.
 EXTRA = "/extra"
 # The only field that a form has several times.
@@ -64,8 +58,6 @@ PLACE = b"place"
 COOKIE = "rankshot_participant"
 COOKIE_SECONDS = 90 * 24 * 3600
 MOST_LINKS = 20
-# The most answers in one transaction.
-MOST_TOGETHER = 32
 # Not an int: 1.0 and +1 would be URLs of the same question.
 Number = Annotated[str, Path(pattern="^[1-9][0-9]{0,4}$")]
 Place = Annotated[str, StringConstraints(max_length=3)]
@@ -95,9 +87,6 @@ class AnswerForm(Sent):
 
     form: TimedToken
     place: Annotated[list[Place], Field(max_length=MOST_ITEMS)] = []  # noqa: RUF012 (a model copies its defaults)
-    # Of a best-worst question: the numbers of two items.
-    first: Place = ""
-    last: Place = ""
     skip: Literal["yes", ""] = ""
     # What the script has measured; empty without it.
     screen: Literal["phone", "tablet", "desktop", ""] = ""
@@ -154,48 +143,6 @@ def _make_query(arrived: Mapping[str, str], tag: str) -> str:
     return f"?{urlencode({**arrived, 'lang': tag})}"
 
 
-class WriteQueue:
-    """Stores answers in few threads; those that wait for a thread are stored together.
-
-    ``store`` returns the problem of each, or None. A file has one thread, and a database server
-    several, each with one answer: a transaction of several would lock several participants.
-    """
-
-    def __init__(self, store: Callable[..., list[Exception | None]], n_threads: int) -> None:
-        self._store = store
-        self._n_free = n_threads
-        self._most = MOST_TOGETHER if n_threads == 1 else 1
-        self._waiting: deque[tuple[Submission, Future[Exception | None]]] = deque()
-        self._tasks: set[Task[None]] = set()
-
-    async def put(self, sent: Submission) -> Exception | None:
-        """Store an answer; return its problem, when the others in its transaction are stored."""
-        stored: Future[Exception | None] = get_running_loop().create_future()
-        self._waiting.append((sent, stored))
-        if self._n_free:
-            self._n_free -= 1
-            task = create_task(self._work())
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        return await stored
-
-    async def _work(self) -> None:
-        try:
-            while self._waiting:
-                n = min(self._most, len(self._waiting))
-                sent, stored = zip(*(self._waiting.popleft() for _ in range(n)), strict=True)
-                problems: Sequence[Exception | None]
-                try:
-                    problems = await run_sync(self._store, sent)
-                except Exception as error:  # noqa: BLE001 (each request says it)
-                    problems = [error] * n
-                for future, problem in zip(stored, problems, strict=True):
-                    if not future.done():
-                        future.set_result(problem)
-        finally:
-            self._n_free += 1
-
-
 class ParticipantRoutes:
     """The routes of a study's participants."""
 
@@ -206,8 +153,6 @@ class ParticipantRoutes:
         self._warnings = RateLimit(1, seconds=3600.0)
         self._study = study
         self._participation = participation
-        self._n_threads = database.n_threads
-        self._threads: RunVar[tuple[CapacityLimiter, WriteQueue]] = RunVar("threads")
         self._identity = database.identity
         self._pages = pages
         extra = {field: question for field, question, *_ in pages.texts().own.extra}
@@ -235,25 +180,22 @@ class ParticipantRoutes:
         router.post("/p/{link}/{number}")(self.answer)
         return router
 
-    async def show_question(self, visit: AVisit) -> Response:
-        """Show the current question, or the last page, while answers wait for the disk.
-
-        A file is read in less time than a thread takes to begin. What must also write, or asks a
-        database server, is done in one of few threads: more would mostly wait for each other.
-        """
-        if self._n_threads == 1 and (now := self._participation.read_current(visit.rater)):
-            return self._show(visit, now)
-        readers, _ = self._find_threads()
-        return await run_sync(self._show, visit, limiter=readers)
-
-    def _find_threads(self) -> tuple[CapacityLimiter, WriteQueue]:
-        """Return what reads and what writes in this event loop, which no other can wake up."""
-        found = self._threads.get(None)
-        if found is None:
-            queue = WriteQueue(self._participation.submit_all, self._n_threads)
-            found = CapacityLimiter(self._n_threads), queue
-            self._threads.set(found)
-        return found
+    def show_question(self, visit: AVisit) -> Response:
+        """Show the current question; after the last one, the page with the completion code."""
+        now = self._participation.current_question(visit.rater)
+        if isinstance(now, CurrentQuestion):
+            visit.request.state.language = now.language
+            return self._ask(visit, now, [])
+        if isinstance(now, ExtraLeft):
+            return RedirectResponse(f"{visit.home}/extra", 303)
+        if now.n_counted == 0 and now.n_skipped == 0:
+            # Others have answered all questions meanwhile. No answer, no completion code.
+            raise StoppedError("full")
+        if now.n_counted == 0:
+            form = self._identity.form_token(visit.rater, "reopen")
+            return self._render("no_code.html", visit, now=now, form=form)
+        code = self._completion_code or now.code
+        return self._render("finished.html", visit, now=now, code=code)
 
     # ---- Start
 
@@ -373,58 +315,33 @@ class ParticipantRoutes:
         self._participation.require_going_on(visit.rater)
         return self._render("instructions.html", visit)
 
-    def _show(self, visit: Visit, read: CurrentQuestion | Finished | None = None) -> Response:
-        """Show the current question; after the last one, the page with the completion code."""
-        now = read or self._participation.current_question(visit.rater)
-        if isinstance(now, CurrentQuestion):
-            visit.request.state.language = now.language
-            return self._ask(visit, now, [])
-        if isinstance(now, ExtraLeft):
-            return RedirectResponse(f"{visit.home}/extra", 303)
-        if now.n_counted == 0 and now.n_skipped == 0:
-            # Others have answered all questions meanwhile. No answer, no completion code.
-            raise StoppedError("full")
-        if now.n_counted == 0:
-            form = self._identity.form_token(visit.rater, "reopen")
-            return self._render("no_code.html", visit, now=now, form=form)
-        code = self._completion_code or now.code
-        return self._render("finished.html", visit, now=now, code=code)
-
-    async def answer(
+    def answer(
         self, visit: AVisit, number: Number, form: Annotated[AnswerForm, Form()]
     ) -> Response:
         """Store an answer. It is on disk when the redirect is sent."""
-        _, writers = self._find_threads()
-        problem = await writers.put(
-            Submission(
-                visit.rater,
-                int(number),
-                form.form,
-                self._find_places(form),
-                skip=form.skip == "yes",
-                screen=form.screen or None,
-                n_seen=int(form.seen) if form.seen else None,
-            )
+        sent = Submission(
+            visit.rater,
+            int(number),
+            form.form,
+            form.place,
+            skip=form.skip == "yes",
+            screen=form.screen or None,
+            n_seen=int(form.seen) if form.seen else None,
         )
-        if problem is None:
-            return visit.go_home()
-        return await run_sync(self._explain, visit, form, problem)
-
-    def _find_places(self, form: AnswerForm) -> list[str]:
-        return [form.first, form.last] if self._study.rank == "best-worst" else form.place
-
-    def _explain(self, visit: Visit, form: AnswerForm, problem: Exception) -> Response:
-        """Say why an answer was not stored."""
-        if isinstance(problem, ParticipantError):
-            return self._ask_again(visit, form, problem)
-        if isinstance(problem, NotAssignedError):
+        try:
+            self._participation.submit(sent)
+        except ParticipantError as error:
+            return self._ask_again(visit, form, error)
+        except NotAssignedError:
             # Who has withdrawn, for example in another tab, reads that.
             self._participation.current_question(visit.rater)
-            raise RefusedError(403, "closed", visit.home)
-        if isinstance(problem, AlreadyAnsweredError):
-            kept = [name for name in problem.order if isinstance(name, str)]
-            raise RefusedError(409, template="answered.html", order=kept, home=visit.home)
-        raise problem
+            raise RefusedError(403, "closed", visit.home) from None
+        except AlreadyAnsweredError as error:
+            order = error.order
+            raise RefusedError(
+                409, template="answered.html", order=order, home=visit.home
+            ) from None
+        return visit.go_home()
 
     def _ask(
         self, visit: Visit, now: CurrentQuestion, places: list[str], error: str | None = None
@@ -438,8 +355,7 @@ class ParticipantRoutes:
             now=now,
             target=now.question.target,
             target_name=texts.own.name(now.question.target),
-            rows=None if self._study.rank == "best-worst" else texts.make_rows(now.shown, chosen),
-            chosen=places,
+            rows=texts.make_rows(now.shown, chosen),
             error=error,
         )
 
@@ -450,7 +366,7 @@ class ParticipantRoutes:
         if isinstance(now, CurrentQuestion):
             key = (visit.rater, now.number, now.question.key, json.dumps(now.shown))
             if self._identity.read_timed_token(form.form, *key) is not None:
-                return self._ask(visit, now, self._find_places(form), text)
+                return self._ask(visit, now, form.place, text)
         # The question has an answer, or was assigned to somebody else.
         raise RefusedError(422, "no_ranking", visit.home, error=text)
 

@@ -35,7 +35,6 @@ from rankshot_survey.export import (
     participant_records,
     payment_records,
     ranking_records,
-    wide_records,
 )
 from rankshot_survey.overview import Overview, read_overview
 from rankshot_survey.quality import is_correct
@@ -83,8 +82,6 @@ FILES: dict[str, Callable[[Overview, FileQuery], Iterable[Any]]] = {
         view.study, view.answers, view.flags, exclude_flagged=query.exclude_flagged
     ),
     "answers.csv": lambda view, _: answer_records(view),
-    "wide.csv": lambda view, _: wide_records(view)[0],
-    "codebook.csv": lambda view, _: wide_records(view)[1],
     "participants.csv": lambda view, query: participant_records(view, with_ids=query.with_ids),
     "payments.csv": lambda view, _: payment_records(view),
     "consents.csv": lambda view, _: consent_records(view),
@@ -141,7 +138,7 @@ class ResearcherRoutes:
         began = self._identity.read_timed_token(cookie, "login", self._token)
         if began is None:
             return None
-        with self._database.look() as connection:
+        with self._database.begin_read() as connection:
             ended = connection.execute(select(SURVEY.c.logged_out_at)).scalar_one()
         return cookie if ended < began and time.time() < began + LOGIN_SECONDS else None
 

@@ -1,0 +1,136 @@
+"""Labels by people, read from tables and from exports of Label Studio, CVAT and FiftyOne."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from rankshot.core.errors import InputError, quote_names
+from rankshot.core.tables import ID, LABEL, read_columns, read_table
+
+CHOICE = "choice"
+"""The column of labels in a table that Label Studio exports."""
+KNOWN = {ID, LABEL, "guess", "probability"}
+"""Columns of a table of labels; a table with more than one other column has scores."""
+LARGEST = 2**28
+"""The bytes of an export: larger ones are refused before they are read."""
+FILES = ("image", "audio", "video", "filepath")
+"""The fields of an exported task that have the path of its file."""
+
+
+def read_labels(path: Path) -> dict[str, str] | None:
+    """The class of each labelled input, by its id; None for a file that has other things.
+
+    The file is a table with the columns ``id`` and ``label`` (or ``choice``) and no scores, JSON of
+    Label Studio or FiftyOne, or XML of CVAT. Inputs without a label are left out.
+    """
+    if path.suffix in {".json", ".xml"} and path.is_file() and path.stat().st_size > LARGEST:
+        raise InputError("examples", str(path), f"must have at most {LARGEST:,} bytes")
+    if path.suffix == ".json":
+        return _collect(_read_json(path), path)
+    if path.suffix == ".xml":
+        return _collect(_read_cvat(path), path)
+    if path.suffix not in {".csv", ".parquet"} or not path.is_file():
+        return None
+    columns = read_columns(path)[0]
+    label = next((name for name in (LABEL, CHOICE) if name in columns), None)
+    name = next((name for name in (ID, *FILES) if name in columns), None)
+    is_scores = label == LABEL and len([x for x in columns if x not in KNOWN]) > 1
+    if label is None or name is None or is_scores:
+        return None
+    ids, labels = read_table(path, [name, label]).texts
+    return _collect(zip(ids, labels, strict=True), path)
+
+
+def match_ids(names: Sequence[str], ids: Sequence[str]) -> dict[str, str]:
+    """The id that each exported name means: the same text, or the only path that ends with it."""
+    known, ends = {*ids}, defaultdict(list)
+    for name in ids:
+        ends[PurePosixPath(name).name].append(name)
+    found = {}
+    for name in names:
+        same = ends[PurePosixPath(name).name]
+        if name in known:
+            found[name] = name
+        elif len(same) == 1:
+            found[name] = same[0]
+    return found
+
+
+def _collect(pairs: Iterator[tuple[Any, Any]], path: Path) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for name, label in pairs:
+        if not isinstance(name, str) or not isinstance(label, str | None):
+            raise InputError("examples", name, "must be an id with one label", str(path))
+        if not label or not label.strip():
+            continue
+        if labels.setdefault(name, label.strip()) != label.strip():
+            two = quote_names([labels[name], label])
+            raise InputError("examples", name, f"has two labels, {two}", str(path))
+    if not labels:
+        raise InputError("examples", str(path), "has no labels")
+    return labels
+
+
+def _read_json(path: Path) -> Iterator[tuple[Any, Any]]:
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        raise InputError("examples", str(path), "is not JSON") from None
+    if isinstance(content, list):
+        for task in content:
+            yield _read_task(task, path)
+    elif isinstance(content, Mapping) and isinstance(content.get("labels"), Mapping):
+        classes = content.get("classes")
+        for name, label in content["labels"].items():
+            value = label.get("label") if isinstance(label, Mapping) else label
+            if isinstance(value, int) and isinstance(classes, list) and 0 <= value < len(classes):
+                value = classes[value]
+            yield name, value
+    elif isinstance(content, Mapping) and isinstance(content.get("samples"), list):
+        for sample in content["samples"]:
+            found = sample.get("ground_truth") if isinstance(sample, Mapping) else None
+            if isinstance(found, Mapping):
+                yield sample.get("rankshot_id") or sample.get("filepath"), found.get("label")
+    else:
+        rule = "is not an export of Label Studio or FiftyOne"
+        raise InputError("examples", str(path), rule)
+
+
+def _read_task(task: Any, path: Path) -> tuple[Any, Any]:
+    """A task of Label Studio, in its JSON or JSON-MIN format."""
+    if not isinstance(task, Mapping):
+        raise InputError("examples", task, "must be a task of Label Studio", str(path))
+    data = task.get("data", task)
+    if not isinstance(data, Mapping):
+        raise InputError("examples", data, "must be the data of a task", str(path))
+    name = data.get(ID) if isinstance(data.get(ID), str) else None
+    name = name or next((data[field] for field in FILES if field in data), None)
+    if "data" not in task:
+        return name, task.get(CHOICE)
+    for annotation in task.get("annotations") or []:
+        if annotation.get("was_cancelled"):
+            continue
+        for result in annotation.get("result") or []:
+            if choices := result.get("value", {}).get("choices"):
+                return name, choices[0] if len(choices) == 1 else choices
+    return name, None
+
+
+def _read_cvat(path: Path) -> Iterator[tuple[Any, Any]]:
+    """The tags of images in the XML of CVAT."""
+    text = path.read_bytes()
+    if b"<!" in text.replace(b"<!--", b""):
+        # Entities can expand to any size.
+        raise InputError("examples", str(path), "must be XML without a document type")
+    try:
+        root = ET.fromstring(text)  # noqa: S314 (without entities)
+    except ET.ParseError as error:
+        raise InputError("examples", str(path), f"is not XML ({error})") from None
+    for image in root.iter("image"):
+        for tag in image.findall("tag"):
+            yield image.get("name"), tag.get("label")

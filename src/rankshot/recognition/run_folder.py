@@ -1,0 +1,317 @@
+"""A run folder: what was known and what was predicted, on disk.
+
+``run.json`` has the hash of every file that was written, so that a file which a person has changed
+is noticed, and never replaced. All paths are relative: a run can be moved with its inputs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot import __version__
+from rankshot.core.errors import InputError, quote_names
+from rankshot.core.files import (
+    TEMPORARY,
+    hash_file,
+    lock_folder,
+    read_hashes,
+    replace_file,
+    require_own,
+)
+from rankshot.core.tables import ID, LABEL, open_csv_writer, read_table
+from rankshot.ranking.ranking_files import read_rankings, write_rankings
+from rankshot.zeroshot.files.predictions import open_predictions, read_predictions
+from rankshot.zeroshot.files.score_tables import open_scores, write_score_table
+from rankshot.zeroshot.knowledge import Knowledge, load_head
+from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.settings import Settings
+
+FORMAT = "rankshot run 4"
+MANIFEST, RANKINGS, INPUTS = "run.json", "rankings.jsonl", "inputs.jsonl"
+PREDICTIONS, HEAD = "predictions.csv", "head.rankshot"
+SCORES, EVIDENCE, REFERENCE, EXAMPLES = "scores", "evidence", "reference", "examples"
+LABELS = "-labels.csv"
+AGAIN = "run `rankshot recognise` again, or recognise(...).save(folder)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """A run folder that `open_run` has read.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder.
+    ids, labels, proba : ndarray
+        The inputs, their predicted classes, and the probabilities of ``head.classes_``.
+    knowledge : Knowledge
+        What was known; its ``batch`` has the scores of the inputs.
+    settings : Settings
+        How the head was fitted.
+    head : LinearHead or SeenAndNew
+        The fitted head.
+    notes : tuple of str
+        Sentences that describe what was done, and why.
+    forecast : mapping or None
+        The accuracies that a rehearsal measured and predicted: each has a value and an interval.
+    model : mapping
+        The name of the model, what it takes, and its preprocessing.
+    inputs : Path or None
+        The table of the texts, or of the paths, of the inputs.
+    changed : tuple of str
+        The files that were changed since they were written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> found = rs.recognise(
+    ...     rs.Scores([[4.0, 0.5]], ["bus", "leopard"]), {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     run = rs.recognition.open_run(folder + "/run")
+    >>> run, run.labels.tolist(), run.knowledge.seen
+    (Run: 1 input, 2 classes, ['truck'], ('bus', 'leopard'))
+    """
+
+    folder: Path
+    ids: NDArray[np.object_]
+    labels: NDArray[np.str_]
+    proba: NDArray[np.floating]
+    knowledge: Knowledge
+    settings: Settings
+    head: Predictor
+    notes: tuple[str, ...]
+    forecast: Mapping[str, Any] | None
+    model: Mapping[str, Any]
+    inputs: Path | None
+    changed: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        n = len(self.ids)
+        return f"Run: {n:,} input{'s' * (n != 1)}, {len(self.head.classes_)} classes"
+
+
+# ---- Writing
+
+
+def write_run(found: Any, folder: Path, *, overwrite: bool = False) -> None:
+    """Write a `Recognition`; a run that is there is replaced when the new one is complete."""
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = folder / MANIFEST
+    if not overwrite and not manifest.exists() and any(folder.iterdir()):
+        rule = "has other files, and is not the folder of a run"
+        raise InputError("folder", str(folder), rule, hint="give another folder")
+    before = read_hashes(manifest)
+    with lock_folder(folder, "end it, or use another folder"), _workplace(folder) as work:
+        _write_files(found, work, folder)
+        names = sorted(path.name for path in work.iterdir())
+        for name in names:
+            require_own(folder / name, manifest, overwrite=overwrite)
+        content = _describe(found) | {"files": {name: hash_file(work / name) for name in names}}
+        for name in names:
+            (work / name).replace(folder / name)
+        with replace_file(manifest) as stream:
+            json.dump(content, stream, indent=1)
+        for name in before.keys() - {*names}:
+            old = folder / name
+            # What a person has changed stays; nothing reads it.
+            if Path(name).name == name and old.is_file() and hash_file(old) == before[name]:
+                old.unlink()
+
+
+@contextmanager
+def _workplace(folder: Path) -> Iterator[Path]:
+    """A folder inside another one, for files that are not complete."""
+    for left in folder.glob(f"{TEMPORARY}*"):
+        rmtree(left)
+    work = Path(mkdtemp(prefix=TEMPORARY, dir=folder))
+    try:
+        yield work
+    finally:
+        rmtree(work, ignore_errors=True)
+
+
+def _write_files(found: Any, work: Path, folder: Path) -> None:
+    known, ids = found.knowledge, [str(name) for name in found.ids]
+    write_rankings(known.rankings, work / RANKINGS)
+    _write_scores(work, SCORES, found.inputs.scores, ids)
+    if found.inputs.scores.evidence is not None:
+        _write_scores(work, EVIDENCE, found.inputs.scores.evidence, ids)
+    for name, part in ((REFERENCE, known.reference), (EXAMPLES, known.examples)):
+        if part is not None:
+            scores, labels = part
+            numbers = [str(row) for row in range(len(scores))]
+            _write_scores(work, name, scores, numbers)
+            if labels is not None:
+                _write_labels(work / f"{name}{LABELS}", numbers, labels)
+    if found.inputs.values is not None:
+        _write_inputs(work / INPUTS, ids, found.inputs.values, folder)
+    found.head.save(work / HEAD)
+    with open_predictions(work / PREDICTIONS, found.head.classes_) as writer:
+        writer.write(ids, found.labels, found.proba)
+
+
+def _write_scores(work: Path, name: str, scores: Scores, ids: list[str]) -> None:
+    """Write scores as Parquet, which has their kind and features; without PyArrow as CSV."""
+    ending = ".parquet" if find_spec("pyarrow") else ".csv"
+    if ending == ".csv" and (scores.kind == "one-vs-one" or scores.features is not None):
+        scores = Scores(scores.values, scores.items)
+    write_score_table(work / f"{name}{ending}", scores.items, [(ids, scores)], scores.kind)
+
+
+def _write_labels(path: Path, ids: list[str], labels: NDArray[np.str_]) -> None:
+    with replace_file(path) as stream:
+        lines = open_csv_writer(stream)
+        lines.writerow([ID, LABEL])
+        lines.writerows(zip(ids, labels.tolist(), strict=True))
+
+
+def _write_inputs(path: Path, ids: list[str], values: list[Any], folder: Path) -> None:
+    """Write the text of each input, or the path and the hash of its file."""
+    with replace_file(path) as stream:
+        for name, value in zip(ids, values, strict=True):
+            row = {"id": name}
+            if isinstance(value, Path):
+                row["path"] = os.path.relpath(value.resolve(), folder.resolve())
+                row["sha256"] = hash_file(value)
+            else:
+                row["text"] = value
+            stream.write(f"{json.dumps(row)}\n")
+
+
+def _describe(found: Any) -> dict[str, Any]:
+    """What the manifest says, beside the files."""
+    forecast, plan = None, found.reader.plan
+    if found.forecast is not None:
+        one = found.forecast
+        forecast = {
+            "n_classes": len(one.classes),
+            "accuracy": _as_list(one.accuracy),
+            "predicted": _as_list(one.predicted),
+        }
+    return {
+        "format": FORMAT,
+        "version": __version__,
+        "seen": list(found.knowledge.seen),
+        "kind": found.inputs.scores.kind,
+        "settings": found.settings.to_json(),
+        "model": {} if plan is None else {"takes": plan.model.takes, **plan.origin},
+        "forecast": forecast,
+        "notes": list(found.notes),
+    }
+
+
+def _as_list(interval: Any) -> list[float] | None:
+    if interval is None:
+        return None
+    return [float(interval.value), float(interval.low), float(interval.high)]
+
+
+# ---- Reading
+
+
+def open_run(folder: str | Path) -> Run:
+    """Read a run folder, which `Recognition.save` or ``rankshot recognise`` wrote.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder.
+
+    Raises
+    ------
+    InputError
+        If this is not the folder of a run of this version, or if a file of it is missing.
+    """
+    folder = Path(folder)
+    about = _read_manifest(folder / MANIFEST)
+    hashes = read_hashes(folder / MANIFEST)
+    if missing := [name for name in hashes if not (folder / name).is_file()]:
+        raise InputError("folder", str(folder), f"lacks {quote_names(missing)}", hint=AGAIN)
+    changed = [name for name, digest in hashes.items() if hash_file(folder / name) != digest]
+    files = {Path(name).stem: folder / name for name in hashes if not name.endswith(LABELS)}
+    ids, scores = _read_scores(files[SCORES], about)
+    if EVIDENCE in files:
+        evidence = open_scores(files[EVIDENCE]).read()[1]
+        scores = scores.with_blocks(features=scores.features, evidence=evidence)
+    pairs: dict[str, Any] = {
+        name: (_read_scores(files[name], about)[1], _read_labels(folder / f"{name}{LABELS}"))
+        for name in (REFERENCE, EXAMPLES)
+        if name in files
+    }
+    seen = tuple(about["seen"])
+    rankings = read_rankings(folder / RANKINGS, seen)
+    predicted = read_predictions(folder / PREDICTIONS)
+    return Run(
+        folder,
+        np.array(ids, object),
+        np.array(predicted.labels).astype(str),
+        np.asarray(predicted.proba),
+        Knowledge(rankings, pairs.get(REFERENCE), pairs.get(EXAMPLES), scores),
+        Settings.from_json(about["settings"]),
+        load_head(folder / HEAD),
+        tuple(about["notes"]),
+        about["forecast"],
+        about["model"],
+        files.get("inputs"),
+        tuple(changed),
+    )
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise InputError("folder", str(path.parent), "is not the folder of a run")
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        content = {}
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != FORMAT:
+        rule = "is of another version" if str(found).startswith("rankshot run") else "is damaged"
+        raise InputError("folder", str(path), rule, hint=AGAIN)
+    wanted = {"seen": list, "settings": dict, "notes": list, "model": dict, "files": dict}
+    for name, kind in wanted.items():
+        if not isinstance(content.get(name), kind):
+            raise InputError("folder", str(path), f"is damaged: {name!r} is missing", hint=AGAIN)
+    return {"forecast": None, "kind": "multiclass", **content}
+
+
+def _read_scores(path: Path, about: Mapping[str, Any]) -> tuple[list[str], Scores]:
+    ids, scores = open_scores(path).read()
+    if about["kind"] == "one-vs-rest":
+        features = scores.features
+        scores = Scores(scores.values, scores.items, "one-vs-rest", features)
+    return ids, scores
+
+
+def _read_labels(path: Path) -> NDArray[np.str_] | None:
+    if not path.is_file():
+        return None
+    return np.array(read_table(path, [LABEL]).texts[0]).astype(str)
+
+
+def list_changed_inputs(run: Run) -> list[str]:
+    """The ids of inputs whose files are other ones than those that were scored, or are gone."""
+    if run.inputs is None:
+        return []
+    changed = []
+    for line in run.inputs.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        file = run.folder / row["path"] if "path" in row else None
+        if file is not None and not (file.is_file() and hash_file(file) == row["sha256"]):
+            changed.append(row["id"])
+    return changed

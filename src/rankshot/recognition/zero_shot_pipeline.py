@@ -1,0 +1,158 @@
+"""`zero_shot`: a model of one's own, with the interface of transformers' zero-shot pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankshot.core.errors import NO_VALUE, InputError, suggest_name
+from rankshot.core.validation import as_names
+from rankshot.ranking.rankings import Rankings
+from rankshot.recognition.images import Preprocessing
+from rankshot.recognition.reading import rank_names, read_new
+from rankshot.recognition.scoring import Classes, ScoringPlan, plan_scoring, run_plan
+from rankshot.sources.registry import Source
+from rankshot.zeroshot.class_rankings import as_rankings
+from rankshot.zeroshot.knowledge import Knowledge
+from rankshot.zeroshot.linear_head import Predictor
+from rankshot.zeroshot.scores import Scores
+from rankshot.zeroshot.settings import Settings
+
+
+class ZeroShot:
+    """A callable from inputs and candidate labels to scores; `zero_shot` makes it."""
+
+    def __init__(
+        self,
+        plan: ScoringPlan,
+        source: Source | str | Sequence[Source | str] | None,
+        rankings: Rankings | Mapping[str, Any] | None,
+    ) -> None:
+        self._plan, self._source, self._rankings = plan, source, rankings
+        self._heads: dict[object, Predictor] = {}
+
+    def __repr__(self) -> str:
+        return f"ZeroShot: {self._plan.model.name}"
+
+    def __call__(
+        self,
+        inputs: Any,
+        candidate_labels: str | Sequence[str],
+        *,
+        with_seen: bool = False,
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """The candidate labels of each input, most probable first, and their probabilities.
+
+        Parameters
+        ----------
+        inputs : text, path, image, or list of these
+            What the model takes. A list gives a list of results.
+        candidate_labels : list of str, or str
+            The new classes; a text is divided at commas.
+        with_seen : bool
+            Whether the model's own classes compete as well.
+
+        Returns
+        -------
+        dict or list of dict
+            ``sequence`` (the input), ``labels`` and ``scores``.
+        """
+        names: Sequence[str] = candidate_labels
+        if isinstance(candidate_labels, str):
+            names = candidate_labels.split(",")
+        labels = as_names([str(name).strip() for name in names], "candidate_labels")
+        head = self._find_head(labels, with_seen=with_seen)
+        is_single = isinstance(inputs, (str, Path)) or not isinstance(inputs, Sequence | np.ndarray)
+        given = [inputs] if is_single else list(inputs)
+        proba = np.asarray(head.predict_proba(run_plan(self._plan, given).scores))
+        found = []
+        for one, row in zip(given, proba, strict=True):
+            order = np.argsort(-row, kind="stable")
+            found.append(
+                {
+                    "sequence": one,
+                    "labels": head.classes_[order].tolist(),
+                    "scores": row[order].tolist(),
+                }
+            )
+        return found[0] if is_single else found
+
+    def _find_head(self, labels: tuple[str, ...], *, with_seen: bool) -> Predictor:
+        key = labels, with_seen
+        if key not in self._heads:
+            items = self._plan.classes.names
+            known = Knowledge(self._rank(labels), batch=Scores(np.zeros((0, len(items))), items))
+            wanted = Settings(classes="all" if with_seen else "new", batch=False)
+            self._heads[key] = known.fit(wanted)
+        return self._heads[key]
+
+    def _rank(self, labels: tuple[str, ...]) -> Rankings:
+        """Rankings of all labels: those that were given, and the source's of the others."""
+        items, parts = self._plan.classes.names, []
+        if self._rankings is not None:
+            given = as_rankings(self._rankings, items)
+            parts.append(given[np.isin(given.targets.astype(str), labels)])
+        ranked = {name for part in parts for name in part.target_names}
+        missing = tuple(name for name in labels if name not in ranked)
+        if missing and self._rankings is not None and self._source is None:
+            hint = suggest_name(missing[0], as_rankings(self._rankings, items).target_names)
+            self._refuse(missing[0], f"has no ranking{hint}")
+        if missing:
+            if self._source is None and self._plan.model.takes == "texts":
+                self._refuse(missing[0], "has no ranking, and no dictionary knows what texts mean")
+            classes = self._plan.classes
+            found, _ = rank_names(self._source, missing, None, classes, what="candidate_labels")
+            if unknown := [name for name in missing if name not in found.target_names]:
+                self._refuse(unknown[0], "is not known to the source")
+            parts.append(found)
+        return Rankings.concatenate(parts)
+
+    @staticmethod
+    def _refuse(name: str, rule: str) -> None:
+        hint = "pass rankings={name: [classes of the model]} or source='llm:MODEL'"
+        raise InputError("candidate_labels", name, rule, hint=hint)
+
+
+def zero_shot(
+    model: object,
+    source: Source | str | Sequence[Source | str] | None = None,
+    rankings: Rankings | Mapping[str, Any] | str | Path | None = None,
+    *,
+    seen: Classes | None = None,
+    preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
+) -> ZeroShot:
+    """A callable with the interface of transformers' zero-shot pipeline, for a model of your own.
+
+    The standard pipeline runs a network that was trained on entailment, once per candidate label.
+    This one runs your own model, once per input; further labels cost one matrix product.
+
+    Parameters
+    ----------
+    model : str, Path or object
+        What classifies inputs: see `rankshot.recognition.open_model`.
+    source : source, str or list of these, optional
+        What ranks the model's classes for a candidate label, such as ``"llm:gpt-4o"``. For images
+        by default WordNet; for texts there is no default.
+    rankings : Rankings, dict or file, optional
+        Rankings of the model's classes for candidate labels.
+    seen, preprocessing
+        As for `recognise`.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> count = lambda texts: [[text.count(word) for word in ("song", "clock")] for text in texts]
+    >>> zs = rs.zero_shot(
+    ...     count, rankings={"volume": ["music"], "timer": ["alarm"]}, seen=["music", "alarm"])
+    >>> found = zs("play a song", candidate_labels=["volume", "timer"])
+    >>> found["labels"], [round(score, 2) for score in found["scores"]]
+    (['volume', 'timer'], [0.95, 0.05])
+    """
+    plan = plan_scoring(model, seen, preprocessing, features=False)
+    given = None if rankings is None else read_new(rankings)
+    if given is not None and not isinstance(given, Rankings | Mapping):
+        raise InputError("rankings", NO_VALUE, "must be rankings, not names")
+    return ZeroShot(plan, source, given)

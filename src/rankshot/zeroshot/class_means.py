@@ -1,0 +1,486 @@
+r"""Means of classes: what a reference, the rankings and labelled examples say of them together.
+
+An input x (its scores, and its features if there are any) is the mean of its class plus noise with
+the covariance S, the same for all classes. All means are those of a posterior distribution: each is
+shrunk towards what is known beforehand, by the inputs of its class.
+
+- *Seen classes.* A seen class has a high score of its own, a e_c; inputs of a reference that the
+  classifier assigns to it tell the rest. The variance of this rest is measured by the products of
+  pairs of inputs of one class.
+- *New classes.* Beforehand, the mean is W · (means of the seen classes), with the weights W of the
+  rankings, rescaled to the length that new classes have. The residual is normal. A shift is common
+  to all new classes. Examples correct all of it, from the first one on.
+
+The log-likelihood of a class with the mean m is then linear in x:
+
+.. math:: v(x, m) = t (x P m - \tfrac12 m P m)
+
+with the precision P of an input about an uncertain mean. The factor t calibrates: the values of a
+class vary over inputs of other classes as much as by the model. `fit_correction` is a logistic
+regression of what is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import log_softmax
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+ISOTROPIC = 0.5
+"""The share of the noise that is the same in all directions, however many inputs tell its shape."""
+SIGNAL = 0.35
+"""ρ, the mean squared length of the mean of a class where inputs have length 1, without any
+reference."""
+EXPLAINED = 0.225, 0.375
+"""The variance of the means of new classes that the rankings explain, and the variance of the rest,
+as shares of ρ of the seen classes."""
+FEATURE_SHARE = 0.5
+"""The share of features in the squared length of a point, with many examples."""
+RANKING_EXAMPLES = 5.0
+"""The log-posterior by the rankings has the weight k / (k + n) beside n examples of a class: the
+means know the rankings as well."""
+RIDGE = 1.0
+"""The penalty of the logistic correction, for inputs of length 1."""
+TEMPERATURE = 2.0, 0.5
+"""The temperature of log-posteriors with examples, before any of them is left out, and the standard
+deviation of its logarithm."""
+N_FOLDS = 5
+"""Inputs are left out in this number of groups."""
+TINY = 1e-12
+
+
+class Usual(NamedTuple):
+    """How inputs become points x: what is subtracted, divided by, and the weight of features.
+
+    Attributes
+    ----------
+    mean, std : ndarray of shape (C,)
+        Of each standardised score over a reference.
+    n_features : int
+    feature_weight : float
+        From 0 to 1: squared, the share of features in the squared length of x.
+    """
+
+    mean: Floats
+    std: Floats
+    n_features: int
+    feature_weight: float = 0.0
+
+    @classmethod
+    def measure(cls, f: Floats | None, C: int, n_features: int, share: float) -> Self:
+        """Return what is usual over a reference ``f``, or without one if it is None."""
+        if f is None:
+            return cls(np.zeros(C), np.ones(C), n_features, share**0.5)
+        std = f.std(axis=0)
+        return cls(f.mean(axis=0), np.where(std > TINY**0.5, std, 1.0), n_features, share**0.5)
+
+    def embed(self, f: Floats, features: Floats | None) -> Floats:
+        """Return inputs as points: standardised scores, and features of length 1."""
+        x = (f - self.mean) / self.std / np.sqrt(f.shape[1])
+        if features is None or self.feature_weight == 0:
+            return np.asarray(x)
+        weight = self.feature_weight
+        return np.hstack([np.sqrt(1 - weight**2) * x, weight * features])
+
+    def unfold(self, slopes: Floats, offsets: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return slopes of standardised scores, of features of length 1, and offsets."""
+        C, weight = len(self.mean), self.feature_weight
+        of_scores = slopes[:, :C] * np.sqrt((1 - weight**2) / C) / self.std
+        of_features = weight * slopes[:, C:]
+        if weight == 0:
+            of_features = np.zeros((len(slopes), self.n_features))
+        return of_scores, of_features, offsets - of_scores @ self.mean
+
+
+class Groups(NamedTuple):
+    """Sums of points over classes: all that the means of classes depend on."""
+
+    counts: Floats
+    sums: Floats
+    squares: Floats
+
+    @classmethod
+    def collect(cls, x: Floats, codes: Codes, n_classes: int) -> Self:
+        """Return the number, the sum and the sum of squared lengths of the points of each class."""
+        sums = np.zeros((n_classes, x.shape[1]))
+        np.add.at(sums, codes, x)
+        counts, squares = (
+            np.bincount(codes, weight, n_classes).astype(float)
+            for weight in (None, np.vecdot(x, x))
+        )
+        return cls(counts, sums, squares)
+
+    @property
+    def means(self) -> Floats:
+        """The mean of each class, 0 for one without points."""
+        return np.asarray(self.sums / np.maximum(self.counts, 1)[:, None])
+
+    def common(self) -> float | None:
+        """Return the mean product of two points of one class, of classes with two or more."""
+        many = self.counts > 1
+        if not many.any():
+            return None
+        pairs = (np.vecdot(self.sums, self.sums) - self.squares)[many]
+        return float((pairs / (self.counts * (self.counts - 1))[many]).mean())
+
+
+class Noise(NamedTuple):
+    """The noise within classes, and the variance of all inputs.
+
+    Attributes
+    ----------
+    axes : ndarray of shape (d, d)
+        Its principal axes, as columns.
+    variance : ndarray of shape (d,)
+        Its variance along each of them.
+    total : ndarray of shape (d, d), optional
+        The covariance of all inputs of a reference, in these axes.
+    """
+
+    axes: Floats
+    variance: Floats
+    total: Floats | None = None
+
+    @classmethod
+    def measure(cls, x: Floats, codes: Codes, means: Floats) -> Self:
+        """Return the noise of points about the means of their classes."""
+        n = len(x)
+        around = x - means[codes]
+        within = around.T @ around / max(n - len(np.unique(codes)), 1)
+        variance, axes = _find_axes(within, ISOTROPIC)
+        centered = (x - x.mean(axis=0)) @ axes
+        return cls(axes, variance, centered.T @ centered / n)
+
+    @classmethod
+    def expect(cls, x: Floats, codes: Codes) -> Self:
+        """Return the noise of examples alone; its shape counts as far as they can tell it."""
+        groups = Groups.collect(x, codes, int(codes.max()) + 1)
+        d, free = x.shape[1], len(x) - int((groups.counts > 0).sum())
+        around = x - groups.means[codes]
+        within = around.T @ around / max(free, 1)
+        size = np.trace(within)
+        shape = within / size if size > TINY else np.eye(d) / d
+        told = free / (free + d)
+        variance, axes = _find_axes((1 - SIGNAL) * shape, 1 - (1 - ISOTROPIC) * told)
+        return cls(axes, variance)
+
+
+def _find_axes(covariance: Floats, isotropic: float) -> tuple[Floats, Floats]:
+    """Return variances and principal axes of a covariance that is shrunk to a sphere."""
+    d = len(covariance)
+    shrunk = (1 - isotropic) * covariance
+    shrunk.flat[:: d + 1] += isotropic * max(np.trace(covariance), TINY) / d
+    return np.linalg.eigh(shrunk)
+
+
+class SeenMeans(NamedTuple):
+    """The means of the seen classes, in the axes of the noise; ``signal`` is ρ."""
+
+    means: Floats
+    signal: float
+
+
+class ClassMeans(NamedTuple):
+    """The means of seen and of new classes along the axes of the noise, and the precision."""
+
+    seen: Floats
+    new: Floats
+    precision: Floats
+
+
+def fit_seen_means(groups: Groups, noise: Noise, n_classes: int) -> SeenMeans:
+    """Return the means of the seen classes by the inputs that are assigned to them.
+
+    Parameters
+    ----------
+    groups : Groups
+        Of a reference, by the predicted classes.
+    noise : Noise
+    n_classes : int
+        The first coordinates of a point are the scores of the seen classes.
+    """
+    C, d = n_classes, len(noise.axes)
+    common, many = groups.common(), groups.counts > 1
+    rho = SIGNAL if common is None else float(np.clip(common, 0.02, 0.95))
+    means = groups.means
+    own = float(means[many, np.flatnonzero(many)].mean()) if many.any() else np.sqrt(rho)
+    expected = own * noise.axes[:C]
+    residual = max(rho - own**2, 0.05 * rho) / d
+    n = groups.counts[:, None]
+    gain = n * residual / (n * residual + noise.variance)
+    return SeenMeans(expected + gain * np.where(n > 0, means @ noise.axes - expected, 0.0), rho)
+
+
+def expect_seen_means(n_classes: int, noise: Noise) -> SeenMeans:
+    """Return the means of the seen classes without a reference: only their own scores are high."""
+    return SeenMeans(np.sqrt(SIGNAL) * noise.axes[:n_classes], SIGNAL)
+
+
+def fit_new_means(seen: SeenMeans, noise: Noise, weights: Floats, examples: Groups) -> ClassMeans:
+    """Return the means of the new classes by their rankings and examples.
+
+    Parameters
+    ----------
+    seen : SeenMeans
+    noise : Noise
+    weights : ndarray of shape (L, C)
+        W; a row of zeros for a class without rankings.
+    examples : Groups
+    """
+    d, v, n = len(noise.axes), noise.variance, examples.counts[:, None]
+    explained, rest = (share * seen.signal for share in EXPLAINED)
+    total = weights.sum(axis=1, keepdims=True)
+    prior = weights / np.where(total > TINY, total, np.inf) @ seen.means
+    length = np.linalg.norm(prior, axis=1, keepdims=True)
+    prior *= np.sqrt(explained) / np.where(length > TINY, length, np.inf)
+    residual = np.where(length > TINY, rest, rest + explained) / d
+    observed = examples.means @ noise.axes
+    tells = (n > 0) / (residual + v / np.maximum(n, 1))
+    shift = (tells * (observed - prior)).sum(axis=0) / (d / rest + tells.sum(axis=0))
+    gain = n * residual / (n * residual + v)
+    new = prior + shift + gain * np.where(n > 0, observed - prior - shift, 0.0)
+    precision = 1 / (v + (residual * v / (v + n * residual)).mean(axis=0))
+    return ClassMeans(seen.means, new, precision)
+
+
+def assign_folds(codes: Codes, n_folds: int = N_FOLDS) -> Codes:
+    """Return a fold for each input, so that the inputs of a class are in different folds."""
+    order = np.argsort(codes, kind="stable")
+    fold = np.empty_like(codes)
+    fold[order] = np.arange(len(codes)) % n_folds
+    return fold
+
+
+def fit_correction(x: Floats, codes: Codes, log_posterior: Floats) -> Floats:
+    r"""Return slopes, one row per class, that correct log-posteriors by logistic regression.
+
+    The log-posteriors of each example are those of means that were found without it, so they do not
+    know its class. The slopes maximise the log-likelihood of the labels less ``RIDGE`` / 2 times
+    their squares: few examples correct little.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, d)
+    codes : ndarray of int
+    log_posterior : ndarray of shape (n, L)
+    """
+    n, L = log_posterior.shape
+    basis, scale, axes = np.linalg.svd(x, full_matrices=False)
+    points, ridge = basis * scale, RIDGE * float(np.vecdot(x, x).mean())
+    rows = np.arange(n)
+
+    def loss(parameters: Floats) -> tuple[float, Floats]:
+        slopes = parameters.reshape(L, -1)
+        log_proba = log_softmax(log_posterior + points @ slopes.T, axis=1)
+        excess = np.exp(log_proba)
+        excess[rows, codes] -= 1
+        value = -log_proba[rows, codes].sum() + 0.5 * ridge * (slopes**2).sum()
+        return float(value), (excess.T @ points + ridge * slopes).ravel()
+
+    found = minimize(loss, np.zeros(L * len(scale)), jac=True, method="L-BFGS-B").x
+    return np.asarray(found.reshape(L, -1) @ axes)
+
+
+# ---- New classes, from all that is known
+
+
+class Inputs(NamedTuple):
+    """Inputs as columns: standardised scores, their rank bonus, and features of length 1."""
+
+    f: Floats
+    bonus: Floats
+    features: Floats | None = None
+
+    def take(self, rows: NDArray[np.bool_] | Codes) -> Inputs:
+        """Return some of the inputs."""
+        features = None if self.features is None else self.features[rows]
+        return Inputs(self.f[rows], self.bonus[rows], features)
+
+
+class LinearMap(NamedTuple):
+    """Linear functions of inputs, one per class: slopes of each kind of column, and offsets."""
+
+    slopes: Floats
+    rank_slopes: Floats
+    feature_slopes: Floats
+    offsets: Floats
+
+    def evaluate(self, inputs: Inputs) -> Floats:
+        """Return the values, with one row per input."""
+        total = inputs.f @ self.slopes.T + inputs.bonus @ self.rank_slopes.T + self.offsets
+        if inputs.features is not None and self.feature_slopes.size:
+            total = total + inputs.features @ self.feature_slopes.T
+        return np.asarray(total)
+
+    def plus(self, other: LinearMap, factors: Floats | float = 1.0) -> LinearMap:
+        """Return these functions plus others, each of which is multiplied by a factor."""
+        column = np.reshape(factors, (-1, 1))
+        return LinearMap(
+            *(
+                mine + (column if mine.ndim == 2 else np.ravel(factors)) * theirs
+                for mine, theirs in zip(self, other, strict=True)
+            )
+        )
+
+
+class Reference(NamedTuple):
+    """Inputs of seen classes: columns, and the classes that the classifier predicts for them."""
+
+    inputs: Inputs
+    predicted: Codes
+
+
+class Examples(NamedTuple):
+    """Inputs of new classes, and their classes."""
+
+    inputs: Inputs
+    codes: Codes
+
+
+@dataclass(frozen=True)
+class Space:
+    """The points of all inputs, with the noise about the means of their classes."""
+
+    weights: Floats
+    part: LinearMap
+    usual: Usual
+    noise: Noise
+    reference: Groups | None
+    points: Floats
+    codes: Codes
+    correction: Floats | None = None
+    temperature: float = 1.0
+
+    @property
+    def examples(self) -> Groups:
+        """The examples of each class."""
+        return Groups.collect(self.points, self.codes, len(self.weights))
+
+    @property
+    def ranking_share(self) -> Floats:
+        """The weight of the log-posterior by the rankings, for each class."""
+        return np.asarray(RANKING_EXAMPLES / (RANKING_EXAMPLES + self.examples.counts))
+
+    def fit_maps(self) -> tuple[LinearMap, LinearMap]:
+        """Return the log-posteriors of the new classes, and log-likelihoods of the seen ones."""
+        C = self.weights.shape[1]
+        if self.reference is None:
+            seen = expect_seen_means(C, self.noise)
+        else:
+            seen = fit_seen_means(self.reference, self.noise, C)
+        means = fit_new_means(seen, self.noise, self.weights, self.examples)
+        factor = self._calibrate(means)
+        new, of_seen = (
+            self._unfold(factor * m * means.precision, m) for m in (means.new, means.seen)
+        )
+        if self.correction is not None:
+            new = new.plus(self._unfold_points(self.correction, np.zeros(len(self.weights))))
+        return new.plus(self.part, self.ranking_share), of_seen
+
+    def _calibrate(self, means: ClassMeans) -> float:
+        """Return t: log-odds are calibrated if their variance is the distance of their means."""
+        directions = means.new * means.precision
+        distance = np.vecdot(means.new, directions)
+        if self.noise.total is not None:
+            spread = np.vecdot(directions @ self.noise.total, directions)
+        else:
+            # The variance over examples of other classes.
+            values = self.points @ self.noise.axes @ directions.T
+            others = self.codes[:, None] != np.arange(len(self.weights))
+            if not others.any():
+                return 1.0
+            spread = np.full(len(directions), values[others].var())
+        return float(distance.sum() / max(spread.sum(), TINY))
+
+    def _unfold(self, slopes: Floats, means: Floats) -> LinearMap:
+        """Return log-likelihoods x · slopes - ½ mean · slopes, along the axes of the noise."""
+        return self._unfold_points(slopes @ self.noise.axes.T, -0.5 * np.vecdot(slopes, means))
+
+    def _unfold_points(self, slopes: Floats, offsets: Floats) -> LinearMap:
+        of_scores, of_features, offsets = self.usual.unfold(slopes, offsets)
+        return LinearMap(of_scores, np.zeros_like(of_scores), of_features, offsets)
+
+
+def fit_space(
+    weights: Floats,
+    part: LinearMap,
+    reference: Reference | None,
+    examples: Examples | None,
+    learned: Space | None = None,
+) -> Space:
+    """Return where the inputs of all classes lie.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (L, C)
+        Of the rankings.
+    part : LinearMap
+        The log-posteriors by the rankings.
+    reference : Reference, optional
+    examples : Examples, optional
+        One of the two is needed.
+    learned : Space, optional
+        What was learned from the examples in another space, which is not learned again.
+    """
+    C, n_features = weights.shape[1], part.feature_slopes.shape[1]
+    share = 0.0
+    if examples is not None and examples.inputs.features is not None:
+        # With few examples of each class, features hardly tell what is noise.
+        mean_size = len(examples.codes) / len(np.unique(examples.codes))
+        share = FEATURE_SHARE * mean_size / (mean_size + 1)
+    f = None if reference is None else reference.inputs.f
+    usual = Usual.measure(f, C, n_features, share)
+    points, codes = np.zeros((0, C + n_features * (share > 0))), np.zeros(0, np.intp)
+    if examples is not None:
+        points, codes = usual.embed(*examples.inputs[::2]), examples.codes
+    if reference is None:
+        groups, noise = None, Noise.expect(points, codes)
+    else:
+        x = usual.embed(*reference.inputs[::2])
+        groups = Groups.collect(x, reference.predicted, C)
+        noise = Noise.measure(x, reference.predicted, groups.means)
+    space = Space(weights, part, usual, noise, groups, points, codes)
+    if learned is not None:
+        return replace(space, correction=learned.correction, temperature=learned.temperature)
+    return space if examples is None else _learn(space, examples)
+
+
+def _learn(space: Space, examples: Examples) -> Space:
+    """Learn from examples what the means leave, leaving some of the examples out in turn."""
+    counts, codes = space.examples.counts, space.codes
+    if counts.max() < 2 or (counts > 0).sum() < 2:
+        return replace(space, temperature=TEMPERATURE[0])
+    fold, log_posterior = assign_folds(codes), np.zeros((len(codes), len(counts)))
+    for j in range(N_FOLDS):
+        left = fold == j
+        points, known = space.points[~left], codes[~left]
+        noise = space.noise if space.reference is not None else Noise.expect(points, known)
+        kept = replace(space, points=points, codes=known, noise=noise)
+        log_posterior[left] = kept.fit_maps()[0].evaluate(examples.inputs.take(left))
+    return replace(
+        space,
+        correction=fit_correction(space.points, codes, log_posterior),
+        temperature=fit_temperature(log_posterior, codes),
+    )
+
+
+def fit_temperature(log_posterior: Floats, codes: Codes) -> float:
+    """Return the temperature of the log-posteriors that makes the labels most probable.
+
+    Few labels change little: beforehand, its logarithm is normal.
+    """
+    usual, spread = TEMPERATURE
+    rows = np.arange(len(codes))
+
+    def loss(log_temperature: float) -> float:
+        log_proba = log_softmax(log_posterior / np.exp(log_temperature), axis=1)
+        off = (log_temperature - np.log(usual)) / spread
+        return float(0.5 * off**2 - log_proba[rows, codes].sum())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-4, 6), method="bounded").x))

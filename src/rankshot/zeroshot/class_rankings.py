@@ -1,0 +1,267 @@
+"""Rankings of classes: what is accepted, which are of new ones, and the weights of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from rankshot.core.errors import NO_VALUE, InputError, quote_names
+from rankshot.core.validation import require_number
+from rankshot.ranking.rankings import Rankings, require_rankings
+from rankshot.sources.similarity import Similarity
+
+Floats = NDArray[np.floating]
+Order = Sequence[str | Sequence[str]]
+Orders = Mapping[str, Order | Sequence[Order]]
+"""For each target, its seen classes, most similar first; with raters, one such list per rater."""
+DECAY = 0.5
+"""By default, place r of a ranking has the weight r^-DECAY."""
+LEAST_COHERENCE = 1.64
+"""Standard deviations above chance: of sources with random lists, one in 20 is above."""
+
+
+def as_rankings(
+    rankings: object, items: Sequence[str] | None = None, raters: Sequence[str] | None = None
+) -> Rankings:
+    """Rankings of the seen classes ``items`` from `Rankings` or a dict of lists.
+
+    Rankings that name only some of these classes become top-K rankings of all of them. A ranking
+    that lists another class is refused: nothing is dropped. A dict has one list of seen classes per
+    class, most similar first; with ``raters``, one such list for each of them.
+    """
+    if isinstance(rankings, Mapping):
+        if items is None:
+            raise InputError(
+                "rankings",
+                NO_VALUE,
+                "do not name the columns of the scores",
+                hint="use Rankings.from_orders(..., items=...), or pass a reference or examples as "
+                "Scores",
+            )
+        lists = [(name, order) for name, order in rankings.items()]
+        names = None
+        if raters is not None:
+            lists = [(name, order) for name, orders in lists for order in orders]
+            names = [*raters] * len(rankings)
+        return Rankings.from_orders(
+            [order for _, order in lists], items=items, targets=[z for z, _ in lists], raters=names
+        )
+    if isinstance(rankings, Similarity):
+        raise InputError(
+            "rankings", rankings.source, "is a table of similarities", hint="use its to_rankings()"
+        )
+    if not isinstance(rankings, Rankings):
+        raise InputError("rankings", rankings, "must be Rankings or a dict of lists")
+    named = require_targets(rankings)
+    return named if items is None else named.change_items(tuple(items))
+
+
+def only_new(rankings: Rankings) -> Rankings:
+    """The rankings whose targets are not items: those of the new classes."""
+    is_new = np.array([name not in rankings.items for name in rankings.targets], bool)
+    if not is_new.any():
+        raise InputError(
+            "rankings",
+            NO_VALUE,
+            "are of seen classes only",
+            hint=f"they are of {quote_names(dict.fromkeys(rankings.targets), 4)}",
+        )
+    return rankings[is_new]
+
+
+def require_targets(rankings: Rankings) -> Rankings:
+    """The rankings with a weight above 0 that prefer an item; each must have a target."""
+    require_rankings(rankings)
+    nameless = np.flatnonzero([target is None for target in rankings.targets])
+    if nameless.size:
+        raise InputError(
+            "rankings",
+            NO_VALUE,
+            "must have a target",
+            where=f"ranking {nameless[0]}",
+            hint='name it with targets=, or with "target" in a file',
+        )
+    weighted = rankings[rankings.weights > 0]
+    if len(weighted) == 0:
+        raise InputError("rankings", NO_VALUE, "are missing, or all have weight 0")
+    # A subset of one item, or of tied ones, says nothing.
+    n_places = weighted.places[weighted.starts[1:] - 1] + 1
+    used = weighted[(n_places > 1) | ~weighted.is_subset]
+    if lost := sorted(set(weighted.target_names) - set(used.target_names)):
+        raise InputError(
+            "rankings",
+            lost[0],
+            "has no ranking that orders seen classes",
+            hint="each lists a single one, or ties all that it lists",
+        )
+    return used
+
+
+# ---- Sources
+
+
+def source_names(rankings: Rankings) -> tuple[str, ...]:
+    """The names of the sources, sorted; rankings without a source have the name ""."""
+    return tuple(np.unique(sources_of(rankings)).tolist())
+
+
+def sources_of(rankings: Rankings) -> NDArray[np.str_]:
+    """The source of each ranking; "" for none."""
+    return np.array([source or "" for source in rankings.sources], dtype=str)
+
+
+def quote_sources(sources: Iterable[str]) -> str:
+    """The names of sources for a message."""
+    return quote_names(source or "no source" for source in sources)
+
+
+def list_missing(rankings: Rankings, weights: Mapping[str, float]) -> dict[str, list[str]]:
+    """For each source that counts, the targets that it does not rank, if there are any."""
+    sources = sources_of(rankings)
+    missing = {
+        source: sorted({*rankings.target_names} - {*rankings.targets[sources == source]})
+        for source, weight in weights.items()
+        if weight > 0
+    }
+    return {source: classes for source, classes in missing.items() if classes}
+
+
+def listed_weights(rankings: Rankings, decay: float) -> csr_array:
+    """The weights of the items that each ranking lists, with one row per ranking.
+
+    The weight of an item falls with its place r as r^-decay. Items of a tie share the weights of
+    their places, as far as these are among the first K. Each row has the sum 1. Of a subset
+    ranking, the mean over the items that it lists is subtracted: it compares no others.
+
+    Examples
+    --------
+    >>> lists = Rankings.from_orders([["a", ["b", "c"]]], items=["a", "b", "c", "d"])
+    >>> listed_weights(lists.top(2), decay=1).toarray().round(3)
+    array([[0.667, 0.167, 0.167, 0.   ]])
+    """
+    places = 1.0 + np.arange(rankings.lengths.max(initial=0))
+    total = np.append(0.0, np.cumsum(places**-decay))
+    begin, size, row, _ = rankings.groups
+    last = rankings.lengths[row]
+    share = total[np.minimum(begin + size, last)] - total[np.minimum(begin, last)]
+    listed = np.repeat(share / total[last] / size, size)
+    rows = rankings.entry_rows
+    listed -= np.where(rankings.is_subset, 1 / rankings.n_listed, 0.0)[rows]
+    return csr_array((listed, (rows, rankings.codes)), (len(rankings), rankings.n_items))
+
+
+def choose_source_weights(
+    rankings: Rankings, coherence: Callable[[Rankings], float]
+) -> dict[str, float]:
+    """The default weight of each source: 1 or 0.
+
+    Sources with raters (people, language models) count. Those without (tables: WordNet, vectors,
+    corpora) count only if there are no others, and if they rank all classes that any such table
+    ranks. A source does not count if it is not more coherent than chance and clearly less coherent
+    than another one: with few classes, no source may be above chance. Sources that do not count
+    fill in: see `weigh_sources`.
+
+    Parameters
+    ----------
+    rankings : Rankings
+    coherence : function
+        Returns how coherent the rankings of a source are, as `measure_coherence`; infinite where
+        this is not known.
+    """
+    names = sources_of(rankings)
+    parts = {source: rankings[names == source] for source in source_names(rankings)}
+    if len(parts) == 1:
+        return dict.fromkeys(parts, 1.0)
+    measured = {source: coherence(part) for source, part in parts.items()}
+    best = max((value for value in measured.values() if value < np.inf), default=0.0)
+    # The difference of two coherences has twice the variance of one.
+    least = min(LEAST_COHERENCE, best - np.sqrt(2) * LEAST_COHERENCE)
+    trusted = [source for source in parts if measured[source] >= least]
+    if raters := [source for source in trusted if parts[source].rater_names]:
+        trusted = raters
+    else:
+        most = max(len(parts[source].target_names) for source in trusted)
+        trusted = [s for s in trusted if len(parts[s].target_names) == most]
+    return {source: float(source in trusted) for source in parts}
+
+
+def measure_coherence(listed: Floats, correlations: Floats) -> float:
+    r"""How coherent lists are, in standard deviations above chance.
+
+    Seen classes that are listed together should have scores that rise and fall together. This is
+    Mantel's statistic [1]_, :math:`\sum_{i \ne j} A_{ij} R_{ij}`, with the correlations R of the
+    scores and A = w'w, where w are the weights of the seen classes in the lists of each new class.
+    Its mean and variance over all permutations of the seen classes have a closed form. It is
+    infinite where nothing can be told, as with fewer than four seen classes.
+
+    Parameters
+    ----------
+    listed : ndarray of shape (new classes, seen classes)
+        w.
+    correlations : ndarray of shape (seen classes, seen classes)
+        R.
+
+    References
+    ----------
+    .. [1] N. Mantel, "The detection of disease clustering and a generalized regression approach",
+       Cancer Research 27 (1967), 209-220.
+    """
+    n = len(correlations)
+    if n < 4:
+        return np.inf
+    together = listed.T @ listed
+    # Without their means over pairs, both have the mean 0.
+    A, R = (_center_pairs(matrix) for matrix in (together, correlations))
+    pairs = n * (n - 1)
+    a, r = (np.array([(x**2).sum(), (x.sum(axis=1) ** 2).sum()]) for x in (A, R))
+    variance = 2 * a[0] * r[0] / pairs
+    variance += 4 * (a[1] - a[0]) * (r[1] - r[0]) / (pairs * (n - 2))
+    variance += (2 * a[0] - 4 * a[1]) * (2 * r[0] - 4 * r[1]) / (pairs * (n - 2) * (n - 3))
+    scale = a[0] * r[0] / pairs
+    if variance <= np.finfo(float).eps * max(scale, 1.0):
+        return np.inf
+    return float((A * R).sum() / np.sqrt(variance))
+
+
+def _center_pairs(matrix: Floats) -> Floats:
+    """A symmetric matrix without its diagonal, and without the mean of all other cells."""
+    n = len(matrix)
+    others = ~np.eye(n, dtype=bool)
+    return np.where(others, matrix - matrix[others].mean(), 0.0)
+
+
+def weigh_sources(rankings: Rankings, weights: Mapping[str, float]) -> Rankings:
+    """Multiply the weights of rankings by those of their sources.
+
+    A source with the weight 0 only fills in: its rankings count for classes that no other ranks.
+    """
+    weighed = rankings.weights * [weights[source] for source in sources_of(rankings)]
+    targets = rankings.targets.astype(str)
+    is_lost = ~np.isin(targets, targets[weighed > 0])
+    weighed = np.where(is_lost, rankings.weights, weighed)
+    return replace(rankings, weights=weighed)[weighed > 0]
+
+
+def require_source_weights(weights: Mapping[str, float], rankings: Rankings) -> dict[str, float]:
+    """The weights of the sources of some rankings, 0 for those that are not named.
+
+    At least one must be above 0.
+    """
+    if not isinstance(weights, Mapping):
+        raise InputError("source_weights", weights, "must be a dict of sources and weights")
+    for source, weight in weights.items():
+        require_number(f"source_weights[{source!r}]", weight, least=0, below=np.inf)
+    found = {source: float(weights.get(source, 0.0)) for source in source_names(rankings)}
+    if not any(found.values()):
+        wanted = [source for source, weight in weights.items() if weight > 0]
+        raise InputError(
+            "source_weights",
+            wanted[0] if wanted else NO_VALUE,
+            "must name a source of the rankings with a weight above 0",
+            hint=f"these are by {quote_sources(found)}",
+        )
+    return found

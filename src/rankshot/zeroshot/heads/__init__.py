@@ -1,1 +1,0 @@
-"""The heads: each turns scores and rankings into a decision over new classes."""

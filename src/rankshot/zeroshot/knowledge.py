@@ -1,0 +1,208 @@
+"""`Knowledge`: everything that is known of new classes, in one object; from it to a head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankshot.core.errors import InputError, RankshotError, prefix_errors
+from rankshot.ranking.rankings import Rankings
+from rankshot.zeroshot.batch_refinement import refine_batch
+from rankshot.zeroshot.class_rankings import Orders, as_rankings, only_new
+from rankshot.zeroshot.examples import as_examples
+from rankshot.zeroshot.forecast import Forecast, Grid, rehearse
+from rankshot.zeroshot.head_files import read_head_file
+from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.scores import Scores, as_scores
+from rankshot.zeroshot.seen_and_new import SeenAndNew
+from rankshot.zeroshot.settings import Settings
+from rankshot.zeroshot.weighted_mean import Examples, Labelled, WeightedMean
+
+Labels = NDArray[np.str_]
+DEFAULTS = Settings()
+HEADS = {"linear": LinearHead, "seen and new": SeenAndNew}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Knowledge:
+    """What is known of some new classes: rankings, and optionally much more.
+
+    Parameters
+    ----------
+    rankings : Rankings or dict
+        Rankings of the seen classes, for each new class; for a rehearsal, of the labelled seen
+        classes as well. Or a dict with one list of seen classes, most similar first, per class;
+        with ``raters``, one such list for each rater. Rankings that name only some of the seen
+        classes become top-K rankings of all of them.
+    reference : Scores, or scores and labels, optional
+        Scores of varied inputs of seen classes that the classifier was not trained on, and their
+        classes if they are known.
+    examples : scores and labels, optional
+        Scores of inputs of new classes, and the class of each.
+    batch : Scores, optional
+        Scores of the inputs themselves, without labels. They may be classified jointly (see
+        `Settings`); and if they have evidence of another model, its weight is estimated on them.
+    raters : sequence of str, optional
+        The raters of a dict.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> scores = rs.Scores([[4.0, 0.5, 0.0]], ["bus", "leopard", "tram"])
+    >>> known = rs.Knowledge({"cat": ["leopard"], "truck": ["bus", "tram"]}, batch=scores)
+    >>> known.fit().predict(scores)
+    array(['truck'], dtype='<U5')
+    """
+
+    rankings: Rankings
+    reference: tuple[Scores, Labels | None] | None = None
+    examples: tuple[Scores, Labels] | None = None
+    batch: Scores | None = None
+    raters: Sequence[str] | None = None
+
+    def __init__(
+        self,
+        rankings: Rankings | Orders,
+        reference: Scores | ArrayLike | Labelled | None = None,
+        examples: Examples | None = None,
+        batch: Scores | ArrayLike | None = None,
+        raters: Sequence[str] | None = None,
+    ) -> None:
+        scores, labels = reference if _is_pair(reference) else (reference, None)
+        if examples is not None and not _is_pair(examples):
+            raise InputError("examples", examples, "must be a pair: scores, and their classes")
+        tables = scores, batch, examples and examples[0]
+        items = next((table.items for table in tables if isinstance(table, Scores)), None)
+        named = as_rankings(rankings, items, raters)
+        found: Any = None
+        if reference is not None:
+            table = as_scores(scores, named.items)
+            found = table, None if labels is None else as_labels(labels, len(table))
+        self.__dict__.update(
+            rankings=named,
+            reference=found,
+            examples=examples and as_examples(examples, named.items, named.target_names),
+            batch=None if batch is None else as_scores(batch, named.items),
+            raters=None,
+        )
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The seen classes, in the order of the columns of all scores."""
+        return self.rankings.items
+
+    def fit(self, settings: Settings = DEFAULTS) -> LinearHead | SeenAndNew:
+        """A head that predicts what the settings allow, from everything that is known.
+
+        Parameters
+        ----------
+        settings : Settings, optional
+            By default, new classes are predicted, and a batch is used if it is large enough.
+        """
+        return self.complete(self.fit_alone(settings), settings)
+
+    def complete(
+        self, fitted: WeightedMean, settings: Settings = DEFAULTS
+    ) -> LinearHead | SeenAndNew:
+        """The head that `fit` returns, from what `fit_alone` returned with the same settings."""
+        if settings.has_gate:
+            # If seen classes may not be predicted, they are "none of these".
+            both = SeenAndNew(fitted, none=settings.none, seen=settings.classes == "all")
+            return both.fit(None if self.reference is None else self.reference[0])
+        if self.batch is None:
+            return fitted.head_
+        return refine_batch(fitted, self.batch, self.examples, settings.batch)
+
+    def fit_alone(self, settings: Settings = DEFAULTS) -> WeightedMean:
+        """The estimator of new classes for each input alone, with all that it has learned."""
+        evidence = self.batch
+        if evidence is not None and evidence.evidence is None:
+            evidence = None
+        reference = self.reference if settings.use_reference else None
+        fitted = settings.make_estimator().fit(
+            only_new(self.rankings), reference=reference, examples=self.examples, evidence=evidence
+        )
+        fitted.head_ = fitted.head_.with_about(settings=settings.to_json())
+        return fitted
+
+    def rehearse(
+        self,
+        settings: Settings = DEFAULTS,
+        *,
+        grid: Grid | None = None,
+        n_folds: int | None = None,
+    ) -> Forecast:
+        """Hold out seen classes to choose settings, and to forecast the accuracy.
+
+        This needs a reference with labels, and rankings of seen classes among the rankings, by the
+        sources that rank the new classes.
+
+        Parameters
+        ----------
+        settings : Settings
+            Where the choice begins.
+        grid : dict of str to list, optional
+            The values of settings to try, in all combinations. By default some values of ``k`` and
+            ``decay``.
+        n_folds : int, optional
+            If the rankings list rehearsed classes, these are divided at random into this number of
+            groups, which are held out in turn. Otherwise, all are held out together. A group has at
+            least two classes: the default is 5, and half the number of classes if there are fewer
+            than 10.
+        """
+        return rehearse(self, settings, grid, n_folds)
+
+
+def _is_pair(value: object) -> bool:
+    """Whether a value is scores and labels, not an array of two rows."""
+    return isinstance(value, tuple) and len(value) == 2
+
+
+def as_labels(labels: ArrayLike, n: int) -> Labels:
+    """The classes of n inputs, as text."""
+    names = np.asarray(labels).astype(str)
+    if names.shape != (n,):
+        raise InputError("labels", names.shape, f"must be one for each of {n} inputs")
+    return names
+
+
+def load_head(path: str | Path) -> LinearHead | SeenAndNew:
+    """Read a fitted head that its method ``save``, or the command, wrote.
+
+    It gives the same predictions and explanations as the saved head, and can be saved again.
+    ``about`` describes how it was made. What a fit cannot make is refused.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to read (.rankshot).
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> rankings = rs.Rankings.from_orders(
+    ...     [["leopard", "tiger"], ["bus"]], items=["bus", "leopard", "tiger"],
+    ...     targets=["cat", "truck"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rs.WeightedMean().fit(rankings).save(folder + "/new-classes.rankshot")
+    ...     head = rs.load_head(folder + "/new-classes.rankshot")
+    >>> head, head.classes_.tolist()
+    (LinearHead: 2 classes from the scores of 3, ['cat', 'truck'])
+    """
+    path = Path(path)
+    file = read_head_file(path)
+    with prefix_errors(path):
+        try:
+            # A forged file may have any numbers, but loading it must not warn.
+            with np.errstate(all="ignore"):
+                return HEADS[file.type].from_file(file)
+        except RankshotError:
+            raise
+        except Exception as error:  # noqa: BLE001 (anything, if the parts contradict each other)
+            raise RankshotError(f"the file is damaged: {error!r}") from None

@@ -1,0 +1,415 @@
+"""`LinearHead`: what is deployed, one linear map of standardised scores to new classes."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from rankshot.core.arrays import (
+    CACHED_CELLS,
+    Array,
+    Constants,
+    Library,
+    device_of,
+    log_softmax,
+    other_library,
+    row_blocks,
+    to_library,
+    to_numpy,
+)
+from rankshot.core.errors import NO_VALUE, InputError, RankshotError
+from rankshot.core.validation import as_names, require_number
+from rankshot.zeroshot.decide import Top, most_probable, take_top
+from rankshot.zeroshot.formula import evaluate, scale_features
+from rankshot.zeroshot.head_files import HeadFile, write_head_file
+from rankshot.zeroshot.scores import Kind, Scores, as_scores, inverse_std
+
+if TYPE_CHECKING:
+    from rankshot.zeroshot.torch_head import TorchHead
+
+Doubles = NDArray[np.float64]
+Block = Literal["scores", "features", "evidence"]
+
+
+class Predictor(ABC):
+    """What everything that predicts new classes from scores has in common.
+
+    ``classes_`` are the classes that may be predicted, sorted by name.
+    """
+
+    classes_: NDArray[np.str_]
+
+    @property
+    @abstractmethod
+    def inner(self) -> LinearHead:
+        """The head over the new classes: itself, or the one that an estimator has inside."""
+
+    @abstractmethod
+    def log_proba(self, scores: Scores | ArrayLike) -> Array:
+        """Log-probabilities: one row per input, one column per class as in ``classes_``.
+
+        Parameters
+        ----------
+        scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
+            Scores of the classifier. The columns of a plain array are in the order of the seen
+            classes. The result is float32 if the scores are.
+        """
+
+    @abstractmethod
+    def save(
+        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
+    ) -> None:
+        """Write what was fitted to one file (.rankshot), which `load_head` reads.
+
+        The file is a ZIP archive of JSON and .npy files, without pickles. It is written under
+        another name and then renamed, so that it is never incomplete.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .rankshot.
+        note : str
+            A note for users of the file.
+        provenance : mapping, optional
+            Further information on how the head was made, as plain values (text, numbers, lists).
+        """
+
+    def predict_proba(self, scores: Scores | ArrayLike) -> Array:
+        """Probabilities: one row per input, one column per class as in ``classes_``."""
+        log_proba = self.log_proba(scores)
+        return (other_library(log_proba) or np).exp(log_proba)
+
+    def predict(self, scores: Scores | ArrayLike) -> NDArray[np.str_]:
+        """The most probable class of each input; among equals, the first by name.
+
+        The names are a NumPy array even if the scores are on another device.
+        """
+        return self.classes_[most_probable(self.log_proba(scores))]
+
+    def top(self, scores: Scores | ArrayLike, k: int) -> Top:
+        """The ``k`` most probable classes of each input, and their probabilities."""
+        return take_top(to_numpy(self.log_proba(scores)), self.classes_, k)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearHead(Predictor):
+    r"""A fitted head: one linear map from what is known of an input to its classes.
+
+    .. math:: \log P(z|x) = \frac1T \Big( \sum_i a_{zi} f_i(x) + b_z \Big) + \text{const}
+
+    The columns f of an input are, in this order: the scores of the seen classes, standardised to
+    mean 0 and variance 1 within the input; its features, less their usual values and scaled to
+    length 1, if there are any; and another model's scores of the new classes, if there are any.
+
+    All that can be fitted is such a value: rankings alone, with a reference, with labelled
+    examples, with another model's scores, and refined by a batch. It runs on NumPy, torch, CuPy and
+    JAX arrays, on their device; it is a torch module (`to_torch`) and an ONNX graph
+    (`export_onnx`).
+
+    Parameters
+    ----------
+    seen : iterable of names
+        The C seen classes, in the order of the columns of the scores.
+    classes : iterable of names
+        The L classes that may be predicted, sorted.
+    slopes : array-like of shape (L, columns)
+        a.
+    offsets : array-like of shape (L,)
+        b.
+    temperature : float
+        T.
+    usual_features : array-like of shape (d,)
+        What is subtracted from features; empty if inputs need none.
+    evidence : iterable of names
+        The classes of the other model's scores; empty if inputs need none.
+    usual_scores : array-like of shape (C,), optional
+        The usual value of each standardised score, by a reference. It is only used by
+        explanations: b includes it.
+    kind : str, optional
+        The kind of scores that the head was fitted to, if it was fitted to any.
+    about : mapping
+        How the head came about, as plain values. Predictions do not depend on it.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> head = rs.LinearHead(["bus", "leopard", "tiger"], ["cat", "truck"],
+    ...                      slopes=[[-1, 1, 1], [1, -1, -1]], offsets=[0, 0])
+    >>> head.predict_proba([[0.0, 3.0, 2.0]]).round(3)
+    array([[0.995, 0.005]])
+    """
+
+    seen: tuple[str, ...]
+    classes: tuple[str, ...]
+    slopes: Doubles
+    offsets: Doubles
+    temperature: float = 1.0
+    usual_features: Doubles = field(default_factory=lambda: np.zeros(0))
+    evidence: tuple[str, ...] = ()
+    usual_scores: Doubles | None = None
+    kind: Kind | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check everything: what a fit cannot make, a file cannot hold."""
+        seen, classes = as_names(self.seen, "seen"), as_names(self.classes, "classes")
+        evidence = as_names(self.evidence, "evidence") if len(self.evidence) else ()
+        usual = np.zeros(len(seen)) if self.usual_scores is None else self.usual_scores
+        arrays = {
+            "slopes": self.slopes,
+            "offsets": self.offsets,
+            "usual_features": self.usual_features,
+            "usual_scores": usual,
+        }
+        checked = {name: _as_finite(name, array) for name, array in arrays.items()}
+        if list(classes) != sorted(classes):
+            raise InputError("classes", classes, "must be sorted")
+        n_columns = len(seen) + checked["usual_features"].size + len(evidence)
+        shapes = {
+            "slopes": (len(classes), n_columns),
+            "offsets": (len(classes),),
+            "usual_features": (checked["usual_features"].size,),
+            "usual_scores": (len(seen),),
+        }
+        for name, shape in shapes.items():
+            if checked[name].shape != shape:
+                raise InputError(name, checked[name].shape, f"must have the shape {shape}")
+        require_number("temperature", self.temperature, above=0, below=np.inf)
+        names = {"seen": seen, "classes": classes, "evidence": evidence}
+        self.__dict__.update(checked, **names, temperature=float(self.temperature), _converted={})
+
+    def __repr__(self) -> str:
+        new, seen = len(self.classes), len(self.seen)
+        return f"LinearHead: {new} classes from the scores of {seen}"
+
+    @property
+    def classes_(self) -> NDArray[np.str_]:  # type: ignore[override]
+        """The classes that may be predicted, as in scikit-learn."""
+        return np.array(self.classes)
+
+    @property
+    def inner(self) -> LinearHead:
+        """The head itself."""
+        return self
+
+    @property
+    def n_features(self) -> int:
+        """The number of features that inputs need; 0 for none."""
+        return self.usual_features.size
+
+    @property
+    def blocks(self) -> dict[Block, slice]:
+        """The columns of ``slopes`` that belong to scores, features and evidence."""
+        ends = np.cumsum([0, len(self.seen), self.n_features, len(self.evidence)]).tolist()
+        names: tuple[Block, ...] = ("scores", "features", "evidence")
+        return {name: slice(ends[i], ends[i + 1]) for i, name in enumerate(names)}
+
+    # ---- The formula
+
+    def constants(self) -> Constants:
+        """The arrays of `evaluate`, for any library: slopes have one row per column."""
+        slopes, block = self.slopes.T, self.blocks
+        of_scores = slopes[block["scores"]]
+        # The mean of each row is subtracted from the slopes instead of the scores, which would need
+        # another table; the last column of the product is that mean.
+        of_scores = of_scores - of_scores.mean(axis=0)
+        mean = np.full((len(self.seen), 1), 1 / len(self.seen))
+        return {
+            "scores": np.hstack([of_scores, mean]),
+            "features": slopes[block["features"]],
+            "evidence": slopes[block["evidence"]],
+            "usual_features": self.usual_features,
+            "offsets": self.offsets,
+        }
+
+    def log_proba(self, scores: Scores | ArrayLike) -> Array:
+        """Log-probabilities: one row per input, one column per class as in ``classes_``.
+
+        Parameters
+        ----------
+        scores : Scores, data frame or array-like of shape (n, C) or (n, C (C - 1) / 2)
+            Scores of the classifier. The columns of a plain array are in the order of ``seen``. The
+            result is float32 if the scores are. torch, CuPy and JAX arrays give a result of the
+            same library, on the same device; their values are not checked.
+        """
+        values = self.decision_function(scores)
+        return log_softmax(values / self.temperature, other_library(values) or np, 1)
+
+    def decision_function(self, scores: Scores | ArrayLike) -> Array:
+        """The values before they are divided by the temperature and normalised.
+
+        The values of a class can be compared between inputs: a high value means that the input
+        fits the class well, even if it fits other classes better.
+        """
+        table = self.require(as_scores(scores, self.seen))
+        if (xp := other_library(table.values)) is not None:
+            with _full_precision(xp):
+                return evaluate(*self._inputs(table), self._convert(table.values, xp), xp)
+        dtype = table.values.dtype
+        c = {name: array.astype(dtype) for name, array in self.constants().items()}
+        result = np.empty((len(table), len(self.classes)), dtype)
+        cells = sum(self.slopes.shape)
+        for rows in row_blocks(len(table), cells, 4 * CACHED_CELLS):
+            result[rows] = evaluate(*self._inputs(table, rows), c, np)
+        return result
+
+    def require(self, table: Scores) -> Scores:
+        """Raise unless scores have what the head needs: their kind, and features."""
+        if self.kind is not None and table.kind != self.kind:
+            raise InputError(
+                "scores", table.kind, f"must be {self.kind}, as those that the head was fitted to"
+            )
+        n = 0 if table.features is None else table.features.shape[1]
+        if self.n_features and n != self.n_features:
+            raise InputError(
+                "features",
+                n,
+                f"must be {self.n_features} columns, as those of the examples",
+                hint="pass Scores(values, items, features=...)",
+            )
+        return table
+
+    def _inputs(
+        self, table: Scores, rows: slice = slice(None)
+    ) -> tuple[Array, Array | None, Array | None]:
+        """Scores, features and evidence of some rows, in one precision."""
+        values = table.values[rows]
+        xp, features, evidence = other_library(values) or np, None, None
+        if self.n_features:
+            part = table.features[rows]
+            features = xp.astype(part.toarray() if issparse(part) else part, values.dtype)
+        if self.evidence:
+            evidence = xp.astype(table.evidence_of(self.evidence)[rows], values.dtype)
+        return values, features, evidence
+
+    def _convert(self, like: Array, xp: Library) -> Constants:
+        """The constants in the library, precision and device of some scores; kept."""
+        # What torch makes in its inference mode has no place in the computation of a gradient.
+        mode = getattr(xp, "is_inference_mode_enabled", bool)()
+        key = xp.__name__, str(like.dtype), str(device_of(like)), mode
+        kept: dict[object, Constants] = self.__dict__["_converted"]
+        if key in kept:
+            return kept[key]
+        constants = {name: to_library(x, xp, like) for name, x in self.constants().items()}
+        # What JAX makes inside a transformation is not valid outside.
+        if "jax" not in xp.__name__:
+            kept[key] = constants
+        return constants
+
+    def to_torch(self) -> TorchHead:
+        """The head as a torch module, from scores to log-probabilities.
+
+        It can be compiled, exported and moved to any device, and is differentiable. Its ``classes``
+        are the names of the columns. It computes in single precision, after ``double()`` in double
+        precision.
+        """
+        try:
+            from rankshot.zeroshot.torch_head import TorchHead  # noqa: PLC0415
+        except ImportError as error:
+            raise RankshotError(
+                f"to_torch needs {error.name}: pip install torch array-api-compat"
+            ) from None
+        return TorchHead(self.seen, self.classes, self.constants(), self.temperature)
+
+    # ---- Other values that follow from it
+
+    def with_temperature(self, temperature: float) -> Self:
+        """The same head with another temperature."""
+        return replace(self, temperature=temperature)
+
+    def rename_seen(self, names: Mapping[str, str]) -> Self:
+        """The same head with other names of some seen classes."""
+        return replace(self, seen=tuple(names.get(name, name) for name in self.seen))
+
+    def with_about(self, **facts: object) -> Self:
+        """The same head with more facts about how it came about."""
+        return replace(self, about={**self.about, **facts})
+
+    def contributions(self, scores: Scores | ArrayLike) -> tuple[Doubles, Doubles, Doubles]:
+        """What each seen class, feature and column of evidence adds to the log-probabilities.
+
+        Three arrays of shape (n, classes, columns). Their sum over all columns is the
+        log-probability, up to the offset of each class and a constant of each input. A score counts
+        as far as it is above what is usual for it, and above the other scores of the input.
+        """
+        table = self.require(as_scores(scores, self.seen))
+        values, features, evidence = self._inputs(table)
+        f = np.asarray(values, np.float64)
+        f = (f - f.mean(axis=1, keepdims=True)) * inverse_std(f)
+        columns = [f - self.usual_scores]
+        empty = np.zeros((len(f), 0))
+        columns.append(
+            empty if features is None else scale_features(features, self.usual_features, np)
+        )
+        columns.append(empty if evidence is None else np.asarray(evidence, np.float64))
+        of_scores, of_features, of_evidence = (
+            self.slopes[:, block] * part[:, None] / self.temperature
+            for part, block in zip(columns, self.blocks.values(), strict=True)
+        )
+        return of_scores, of_features, of_evidence
+
+    # ---- Files
+
+    def save(
+        self, path: str | Path, *, note: str = "", provenance: Mapping[str, object] | None = None
+    ) -> None:
+        """Write the head to one file (.rankshot), which `load_head` reads.
+
+        The loaded head gives bit-identical predictions. The file is a ZIP archive of JSON and .npy
+        files, without pickles. It is written under another name and then renamed, so that it is
+        never incomplete.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .rankshot.
+        note : str
+            A note for users of the file.
+        provenance : mapping, optional
+            Further information on how the head was made, as plain values (text, numbers, lists).
+        """
+        more = {**(provenance or {}), **({"note": note} if note else {})}
+        write_head_file(Path(path), self.to_file(), more)
+
+    def to_file(self) -> HeadFile:
+        """The content of a file."""
+        values = {
+            "seen": list(self.seen),
+            "classes": list(self.classes),
+            "temperature": self.temperature,
+            "evidence": list(self.evidence),
+            "kind": self.kind,
+            "about": dict(self.about),
+        }
+        names = ("slopes", "offsets", "usual_features", "usual_scores")
+        return HeadFile("linear", values, {name: getattr(self, name) for name in names})
+
+    @classmethod
+    def from_file(cls, file: HeadFile) -> LinearHead:
+        """The head in a file; what a fit cannot make is refused."""
+        return cls(**file.values, **file.arrays)
+
+
+def _full_precision(xp: Library) -> AbstractContextManager[object]:
+    """A context in which JAX does not round matrix products to TF32 on a GPU."""
+    if "jax" not in xp.__name__:
+        return nullcontext()
+    precise: AbstractContextManager[object] = sys.modules["jax"].default_matmul_precision("highest")
+    return precise
+
+
+def _as_finite(name: str, values: ArrayLike) -> Doubles:
+    array = np.array(values, np.float64)
+    if not np.isfinite(array).all():
+        raise InputError(name, NO_VALUE, "must be finite numbers")
+    array.setflags(write=False)
+    return array

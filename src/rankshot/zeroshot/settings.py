@@ -1,0 +1,162 @@
+"""`Settings`: everything about a prediction that a user may choose, declared once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from rankshot.core.errors import InputError, prefix_errors, quote_names, suggest_name
+from rankshot.core.files import replace_file, require_ending
+from rankshot.core.validation import require_choice
+from rankshot.sources.prompts import LIST_LENGTH
+from rankshot.zeroshot.class_rankings import DECAY
+from rankshot.zeroshot.head_files import require_plain
+from rankshot.zeroshot.weighted_mean import WeightedMean
+
+FORMAT = "rankshot settings 4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """How new classes are predicted from what is known of them.
+
+    Options of the command, files of settings and their help are made from this class.
+
+    Parameters
+    ----------
+    classes : {"new", "all"}
+        What may be predicted: new classes only, or new and seen classes.
+    none : bool
+        Whether "none of these" may be predicted.
+    batch : {True, False, "auto"}
+        Whether all inputs of a batch are classified jointly; with "auto" if there are five or more
+        per class. Most new classes should occur among them.
+    use_reference : bool
+        Whether scores are compared with those of the reference, if there is one.
+    k : int or None
+        The number of places of each ranking that are used; None means all.
+    decay : float
+        How fast the weights of the places decrease: place r has the weight r^-decay.
+    temperature : float or None
+        Log-probabilities are divided by it: a larger one makes the probabilities of the classes
+        more equal. By default it depends on the rankings.
+    source_weights : dict of str to float, optional
+        The weight of each source; "" stands for rankings without a source. A source that has
+        weight 0 or is not named is used only for classes that no other source ranks.
+    evidence_weight : float or None
+        The weight of another model's scores. By default it is estimated without labels.
+    example_prior : two numbers, optional
+        β and ρ of examples of new classes, as a rehearsal measured them.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> settings = rs.zeroshot.Settings(k=10, temperature=0.6)
+    >>> settings.to_json()
+    {'k': 10, 'temperature': 0.6}
+    """
+
+    classes: Literal["new", "all"] = "new"
+    none: bool = False
+    batch: bool | Literal["auto"] = "auto"
+    use_reference: bool = True
+    k: int | None = LIST_LENGTH
+    decay: float = DECAY
+    temperature: float | None = None
+    source_weights: Mapping[str, float] | None = None
+    evidence_weight: float | None = None
+    example_prior: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        require_choice("classes", self.classes, ("new", "all"))
+        if not isinstance(self.batch, bool | np.bool_) and self.batch != "auto":
+            raise InputError("batch", self.batch, 'must be True, False or "auto"')
+        if self.batch is True and self.has_gate:
+            rule = "cannot be combined with classes='all' or none=True"
+            raise InputError("batch", self.batch, rule)
+        self.make_estimator().require_parameters()
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether seen classes or "none of these" may be predicted."""
+        return self.classes == "all" or self.none
+
+    def make_estimator(self) -> WeightedMean:
+        """The head over new classes with its parameters, not fitted."""
+        names = WeightedMean().get_params()
+        return WeightedMean(**{name: getattr(self, name) for name in names})
+
+    # ---- As plain values, text and files
+
+    def to_json(self) -> dict[str, object]:
+        """The settings that differ from the defaults, as values for JSON."""
+        return {
+            each.name: require_plain(each.name, getattr(self, each.name))
+            for each in fields(self)
+            if getattr(self, each.name) != each.default
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Settings:
+        """The settings that `to_json` returned; unknown names are refused."""
+        known = [each.name for each in fields(cls)]
+        for name in content:
+            if name not in known:
+                raise InputError(
+                    "settings",
+                    name,
+                    f"is not a setting{suggest_name(name, known)}",
+                    hint=f"the settings are {quote_names(known, 20)}",
+                )
+        prior = content.get("example_prior")
+        pair = {"example_prior": tuple(prior)} if prior is not None else {}
+        return cls(**{**content, **pair})
+
+    @classmethod
+    def parse(cls, texts: list[str]) -> dict[str, object]:
+        """The names and values in texts of the form name=value, with values as in JSON."""
+        values: dict[str, object] = {}
+        for text in texts:
+            name, is_there, value = text.partition("=")
+            if not is_there:
+                raise InputError("settings", text, "must have the form name=value")
+            values[name] = value
+            with suppress(ValueError):
+                values[name] = None if value == "none" else json.loads(value)
+        cls.from_json(values)
+        return values
+
+    @classmethod
+    def read(cls, path: str | Path) -> Settings:
+        """Read settings from ``path``, a .json file that `write` wrote."""
+        path = Path(path)
+        require_ending(path, (".json",))
+        content = None
+        with suppress(ValueError):
+            content = json.loads(path.read_bytes())
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise InputError(
+                "settings",
+                str(path),
+                "is not a file of settings of this version",
+                hint="a rehearsal writes one",
+            )
+        with prefix_errors(path):
+            return cls.from_json(
+                {name: x for name, x in content.items() if name not in {"format", "notes"}}
+            )
+
+    def write(self, path: str | Path, notes: Mapping[str, object] | None = None) -> None:
+        """Write the settings to ``path``, a .json file, with ``notes`` for the reader."""
+        require_ending(Path(path), (".json",))
+        content = {"format": FORMAT, **self.to_json(), **({"notes": notes} if notes else {})}
+        with replace_file(Path(path)) as stream:
+            json.dump(content, stream, indent=2, ensure_ascii=False)
+            stream.write("\n")

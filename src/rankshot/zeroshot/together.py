@@ -1,0 +1,232 @@
+r"""Old and new classes together: which inputs are of a new class, within a budget.
+
+The classifier's first guess p is compared with each new class z. The log-odds are
+
+.. math:: g_z(x) = N_z(x) - s_p(x)
+          + r_z \left[ \tfrac12 (\ell_z - \ell_p) - \log P(p|x)
+          + \tfrac12 \log \text{softmax}(\ell)_z - \ell_z \right]
+
+- N is the log-posterior of the new classes, by rankings and examples (`fit_space`), which includes
+  r ℓ; s are the log-likelihoods of the seen classes, by the means of the reference;
+- ℓ are the log-posteriors of the default head, for seen classes as well: the ranking of a seen
+  class p has only p itself. r is the weight of the rankings beside examples;
+- log P(p|x) is the classifier's own log-probability of its first guess.
+
+So g needs linear maps of the input, the first guess, and two softmaxes. A new class is predicted if
+the largest g is above one threshold; otherwise the first guess is kept.
+
+The threshold keeps a budget: at most so much accuracy on seen classes is lost in expectation. The
+log-odds of each input of a reference are those without its fold, so that no input is judged by
+means that know it (cross-conformal prediction).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, logsumexp
+
+from rankshot.zeroshot.class_means import (
+    Codes,
+    Examples,
+    Floats,
+    Inputs,
+    LinearMap,
+    Reference,
+    Space,
+    fit_space,
+)
+from rankshot.zeroshot.default_head import fit_linear_part, measure_baseline
+
+SEEN_TEMPERATURE = 0.45
+"""The temperature of standardised scores, for the classifier's own probabilities."""
+N_FOLDS = 10
+"""The reference is left out in this number of groups. A fit to fewer inputs is worse, so with fewer
+groups less than the budget is used."""
+
+
+class Decision(NamedTuple):
+    """The log-odds of new classes against the first guess, as linear maps.
+
+    Attributes
+    ----------
+    new, seen : LinearMap
+        N and s.
+    by_rankings, own : LinearMap
+        ℓ of the new and of the seen classes.
+    ranking_share : ndarray of shape (L,)
+        r.
+    """
+
+    new: LinearMap
+    seen: LinearMap
+    by_rankings: LinearMap
+    own: LinearMap
+    ranking_share: Floats
+
+    def log_odds(self, inputs: Inputs, first: Codes) -> Floats:
+        """Return g, with one row per input, whose first guesses are ``first``."""
+        rows = np.arange(len(first))
+        by_rankings = self.by_rankings.evaluate(inputs)
+        own = self.own.evaluate(inputs)[rows, first]
+        log_first = log_softmax(inputs.f / SEEN_TEMPERATURE, axis=1)[rows, first]
+        against = 0.5 * (own + logsumexp(by_rankings, axis=1)) + log_first
+        seen = self.seen.evaluate(inputs)[rows, first]
+        return np.asarray(
+            self.new.evaluate(inputs) - seen[:, None] - self.ranking_share * against[:, None]
+        )
+
+
+class Budget(NamedTuple):
+    """What a threshold costs, as the folds of a reference show it.
+
+    Attributes
+    ----------
+    threshold : float
+        Infinite if there are too few inputs to predict any new class.
+    loss : float
+        The share of all inputs that are lost above it, by the folds.
+    n_inputs : int
+        The number of inputs that this rests on.
+    """
+
+    threshold: float
+    loss: float
+    n_inputs: int
+
+
+@dataclass(frozen=True)
+class Known:
+    """All that a decision is fitted to.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (L, C)
+        Of the rankings.
+    reference : Reference
+    examples : Examples, optional
+    """
+
+    weights: Floats
+    reference: Reference
+    examples: Examples | None = None
+
+    def fit(self, learned: Space | None = None) -> tuple[Decision, Space]:
+        """Return the log-odds, without a threshold, and the space where they are found."""
+        C = self.weights.shape[1]
+        inputs = self.reference.inputs
+        baseline = measure_baseline(inputs.f)
+        n_features = 0 if inputs.features is None else inputs.features.shape[1]
+
+        def head(weights: Floats) -> LinearMap:
+            part = fit_linear_part(weights, baseline, 1.0)
+            none = np.zeros((len(weights), n_features))
+            return LinearMap(part.slopes, part.rank_slopes, none, part.offsets)
+
+        by_rankings, own = head(self.weights), head(np.eye(C))
+        own = own._replace(rank_slopes=np.zeros((C, C)))
+        space = fit_space(self.weights, by_rankings, self.reference, self.examples, learned)
+        return Decision(*space.fit_maps(), by_rankings, own, space.ranking_share), space
+
+    def cross_validate(self, learned: Space) -> Floats:
+        """Return the log-odds of each input of the reference, fitted without its fold."""
+        inputs, first = self.reference
+        # Neighbouring rows may be related, so the folds are drawn at random.
+        fold = np.random.default_rng(0).permutation(len(first)) % N_FOLDS
+        found = np.empty((len(first), len(self.weights)))
+        for j in range(min(N_FOLDS, len(first))):
+            left, kept = fold == j, np.flatnonzero(fold != j)
+            rest = replace(self, reference=Reference(inputs.take(kept), first[kept]))
+            decision, _ = rest.fit(learned)
+            found[left] = decision.log_odds(inputs.take(left), first[left])
+        return found
+
+
+class Together(NamedTuple):
+    """The decision between old and new classes, with its threshold.
+
+    Attributes
+    ----------
+    parts : tuple of Decision and ndarray of bool
+        The log-odds, and the new classes that they are for. If only some classes have examples,
+        the others have the log-odds that they would have without any.
+    thresholds : ndarray of shape (L,)
+        For each class; equal for all classes of a part.
+    budget : Budget
+        What the thresholds cost.
+    """
+
+    parts: tuple[tuple[Decision, NDArray[np.bool_]], ...]
+    thresholds: Floats
+    budget: Budget
+
+    def excess(self, inputs: Inputs, first: Codes) -> Floats:
+        """Return the log-odds less the thresholds: a new class is predicted if one is above 0."""
+        found = np.empty((len(first), len(self.thresholds)))
+        for decision, classes in self.parts:
+            found[:, classes] = decision.log_odds(inputs, first)[:, classes]
+        return found - self.thresholds
+
+
+def fit_together(known: Known, counts: NDArray[np.bool_], budget: float) -> Together:
+    """Return the decision that loses at most a share ``budget`` in expectation.
+
+    Parameters
+    ----------
+    known : Known
+    counts : ndarray of bool
+        The inputs of the reference that can be lost: see `find_threshold`.
+    budget : float
+    """
+    L = len(known.weights)
+    decision, space = known.fit()
+    log_odds = known.cross_validate(space)
+    has = space.examples.counts > 0
+    if has.all() or not has.any():
+        spent = find_threshold(log_odds.max(axis=1), counts, budget)
+        return Together(((decision, np.ones(L, bool)),), np.full(L, spent.threshold), spent)
+    plain = replace(known, examples=None)
+    without, plain_space = plain.fit()
+    by_rankings = plain.cross_validate(plain_space)
+    # The classes with examples get the part of the budget that they would have without any, so
+    # what the others lose does not depend on examples.
+    spent = find_threshold(by_rankings.max(axis=1), counts, budget)
+    above = counts & (by_rankings.max(axis=1) > spent.threshold)
+    own = int(has[by_rankings[above].argmax(axis=1)].sum())
+    largest = np.sort(log_odds[counts][:, has].max(axis=1))[::-1]
+    shift = np.where(has, largest[min(own, len(largest) - 1)] - spent.threshold, 0.0)
+    shift = np.where(np.isfinite(shift), shift, 0.0)
+    spent = find_threshold(
+        (np.where(has, log_odds, by_rankings) - shift).max(axis=1), counts, budget, n_chosen=2
+    )
+    return Together(((decision, has), (without, ~has)), spent.threshold + shift, spent)
+
+
+def find_threshold(
+    log_odds: Floats, counts: NDArray[np.bool_], budget: float, n_chosen: int = 1
+) -> Budget:
+    """Return the smallest threshold that loses at most a share ``budget`` in expectation.
+
+    If the next input is exchangeable with the n inputs, it is above the k-th largest of them with a
+    probability of at most k / (n + 1). So k is budget · (n + 1), rounded down.
+
+    Parameters
+    ----------
+    log_odds : ndarray of shape (n,)
+        The largest ones of each input of the reference, by means that do not know it.
+    counts : ndarray of bool
+        The inputs that can be lost: those whose first guess is correct, or all if this is unknown.
+    budget : float
+    n_chosen : int
+        How many numbers are chosen by these inputs; each one after the first costs one of k.
+    """
+    n = len(log_odds)
+    k = int(np.floor(budget * (n + 1) + 1e-9)) + 1 - n_chosen
+    lost = np.sort(log_odds[counts])[::-1]
+    if k < 1:
+        return Budget(np.inf, 0.0, n)
+    threshold = float(lost[k - 1]) if k <= len(lost) else -np.inf
+    return Budget(threshold, float((lost > threshold).sum()) / n, n)

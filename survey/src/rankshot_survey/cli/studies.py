@@ -1,0 +1,307 @@
+"""Commands for the study: design it, serve it, change its state, back it up."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from rankshot.core.errors import InputError, format_count
+from rankshot_survey.cli.shared import (
+    Place,
+    StudyFile,
+    check_output,
+    find_database,
+    open_survey,
+    require,
+    say,
+)
+
+if TYPE_CHECKING:
+    from rankshot_survey.study import Study
+
+TOKEN = "RANKSHOT_SURVEY_TOKEN"  # noqa: S105 (the name of the variable, not a token)
+# What is said about a study that changes its state, or is served in it.
+STATES = {
+    "open": "OPEN: people can start, and their answers are part of the study",
+    "pilot": "PILOT: answers are tests. Start the study with `rankshot-survey set STUDY open`",
+    "paused": "PAUSED: nobody can start or continue; an answer that is sent is still saved",
+    "closed": "CLOSED: no new participants can start; others may finish",
+}
+
+
+def new(
+    study: Path,
+    /,
+    *,
+    items: Path | None = None,
+    prompt: str | None = None,
+    seen: Path | None = None,
+    new: Path | None = None,
+    show: int | None = None,
+    rankings: Path | None = None,
+    pool: int | None = None,
+    answers: int = 50,
+) -> None:
+    """Write a new study file.
+
+    With --items, people put ordinary items in order, all in one question. With --seen and --new,
+    they order the seen classes of a classifier by their similarity to each new class.
+
+    Example: rankshot-survey new study.toml --items items.txt --prompt "Which do you like best?"
+
+    Parameters
+    ----------
+    study
+        The file to write.
+    items
+        A text file with the items to be ordered, one per line.
+    prompt
+        The question, such as "Which of these do you like best?". With several new classes, it
+        contains {target} in place of the new class.
+    seen
+        A text file with the seen classes, one per line, to be ordered.
+    new
+        A text file with the new classes, one per line.
+    show
+        The number of items or seen classes in a question. By default, all items, or 10 seen
+        classes. If not all items are shown, each participant gets different sets.
+    rankings
+        A rankings file that says which seen classes are nearest to each new class, for example
+        from `rankshot rank`. Required if a question does not show all seen classes.
+    pool
+        The number of nearest seen classes that the questions of a new class cover. If it is larger
+        than --show, each participant gets different sets of them.
+    answers
+        The number of answers per question.
+    """
+    from rankshot import ranking
+    from rankshot.core.files import read_names, replace_file
+    from rankshot_survey.design import new_study
+    from rankshot_survey.study import CONSENT_PLACEHOLDER
+    from rankshot_survey.study_files import format_study
+
+    _check_new("study", study)
+    require((items is None) != (seen is None), "items", items, "must be given, or --seen and --new")
+    require((new is None) == (seen is None), "new", new, "must be given together with --seen")
+    names = read_names(items or seen)  # type: ignore[arg-type]
+    designed = new_study(
+        read_names(new) if new else None,
+        names,
+        prompt=prompt,
+        show=show,
+        pool=pool,
+        rankings=ranking.read_rankings(rankings, items=names) if rankings else None,
+        answers_per_question=answers,
+    )
+    with replace_file(study) as stream:
+        stream.write(format_study(designed))
+    say(f"{study}: {_describe_plan(designed)}")
+    say(
+        f"In the file, write a title, and replace {CONSENT_PLACEHOLDER}. Then start the survey with"
+    )
+    say(f"    rankshot-survey serve {study}")
+    say("Until then, try it with --pilot.")
+
+
+def catalogue(file: Path, /) -> None:
+    """Write the texts that participants read, for translation.
+
+    The texts are in English. Translate them in the file, and name it in the study file, under
+    [language] catalogues.
+
+    Example: rankshot-survey catalogue fr.toml
+
+    Parameters
+    ----------
+    file
+        The file to write, named after its language.
+    """
+    from rankshot.core.files import replace_file
+    from rankshot_survey.languages import english_text
+    from rankshot_survey.study_values import LANGUAGE
+
+    _check_new("file", file)
+    require(LANGUAGE.fullmatch(file.stem), "file", file, "must have a language as its name")
+    with replace_file(file) as stream:
+        stream.write(english_text(file.stem))
+    say(f"{file}: translate the texts in quotes. Then write into the study file")
+    say(f'    [language]\n    catalogues = ["{file.name}"]')
+
+
+def serve(
+    study: StudyFile,
+    /,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    database: Place = None,
+    backup_every: float = 0,
+    requests: int = 600,
+    pilot: bool = False,
+) -> None:
+    """Serve the web pages of a study until Ctrl-C.
+
+    The researcher's page is available if RANKSHOT_SURVEY_TOKEN is set in the environment.
+
+    Example: rankshot-survey serve study.toml --backup-every 60
+
+    Parameters
+    ----------
+    host
+        The address to listen on. With 0.0.0.0, other machines on the network can reach the survey.
+    port
+        The port to listen on. With 0, a free port is chosen.
+    backup_every
+        Minutes between backups of an SQLite file, which are written next to it if there are new
+        answers. With 0, there are none.
+    requests
+        The number of requests per minute that one IP address may send.
+    pilot
+        Only try the study: answers are marked as a test. The study may still have placeholders.
+    """
+    require(0 <= port <= 65535, "port", port, "must be from 0 to 65535")
+    require(requests >= 1, "requests", requests, "must be 1 or more")
+    require(backup_every >= 0, "backup_every", backup_every, "must be 0 or more")
+    from rankshot.web.server import find_network_address, open_port, serve as serve_app
+    from rankshot_survey.store.backups import backing_up
+    from rankshot_survey.store.people import read_state, set_state
+    from rankshot_survey.study_files import read_study
+    from rankshot_survey.web.app import create_app
+
+    definition = read_study(study)
+    if not pilot:
+        _require_written(definition, study)
+    for note in _find_missing_links(definition):
+        say(f"Note: {study}: {note}.")
+    token = os.environ.get(TOKEN)
+    with (
+        open_port(host, port) as listening,
+        open_survey(study, database, create=True) as (_, answers),
+        backing_up(answers.place, backup_every),
+    ):
+        if pilot:
+            set_state(answers, "pilot")
+        site = create_app(definition, answers, token=token, requests=requests)
+        with answers.begin_read() as connection:
+            state = read_state(connection)
+        number = listening.getsockname()[1]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{number}"
+        say(f"{definition.title}: {_describe_plan(definition)}")
+        if state != "open":
+            say(f"State         {STATES[state]}")
+        say(f"Participants  {address}/")
+        if host in ("0.0.0.0", "::") and (own := find_network_address()):  # noqa: S104 (asked for)
+            say(f"Phones        http://{own}:{number}/ (on the same network)")
+        if definition.platform != "none" and definition.allowed is None:
+            hint = " (answers are real, unless the state is pilot)" * (state == "open")
+            say(f"Try it        {address}/?{definition.id_names[0]}=test{hint}")
+        say(f"Researcher    {address}/researcher" if token else f"Researcher    off: set {TOKEN}")
+        say("Press Ctrl-C to stop. All answers that were sent are saved.")
+        sys.stdout.flush()
+        serve_app(site, listening)
+
+
+def set_(
+    study: StudyFile,
+    state: Literal["open", "pilot", "paused", "closed"],
+    /,
+    *,
+    database: Place = None,
+) -> None:
+    """Set the state of a study: open, pilot, paused or closed.
+
+    In a pilot, answers are marked as tests, and never mixed with others; delete them with
+    `rankshot-survey people delete STUDY --pilot`. In a paused study, nobody can start or continue.
+    In a closed one, nobody can start.
+
+    Example: rankshot-survey set study.toml closed
+
+    Parameters
+    ----------
+    state
+        The new state.
+    """
+    from rankshot_survey.store.people import set_state
+
+    # A pilot may be the first thing that happens to a study.
+    with open_survey(study, database, create=state == "pilot") as (definition, answers):
+        if state == "open":
+            _require_written(definition, study)
+        set_state(answers, state)
+    say(STATES[state])
+
+
+def backup(
+    study: StudyFile,
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o")],
+    database: Place = None,
+) -> None:
+    """Copy the database, even while the survey is running.
+
+    Do not copy the database of a running survey in any other way: the newest answers are in a
+    second file, its log. A backup never overwrites a file.
+
+    Example: rankshot-survey backup study.toml -o backup.sqlite
+
+    Parameters
+    ----------
+    output
+        The file to write (.sqlite).
+    """
+    from rankshot_survey.store.backups import backup_database
+
+    check_output(output, (".sqlite",), study)
+    made = backup_database(find_database(study, database), output)
+    answers = format_count(made.n_answers, "answer")
+    people = format_count(made.n_participants, "participant")
+    say(f"{output}: {answers} (skips, repeats and gold questions included) of {people}")
+
+
+def _check_new(parameter: str, path: Path) -> None:
+    """Refuse a file that exists, has another ending or cannot be written."""
+    require(path.suffix == ".toml", parameter, path, "must end in .toml")
+    require(not path.exists(), parameter, path, "exists already")
+    require(path.resolve().parent.is_dir(), parameter, path, "must be in a folder that exists")
+
+
+def _require_written(study: Study, path: Path) -> None:
+    """Refuse a study that still has the placeholders of a new one."""
+    from rankshot_survey.study import CONSENT_PLACEHOLDER, TITLE_PLACEHOLDER
+
+    texts = [study.consent, *(text.consent or "" for text in study.translations.values())]
+    hint = "write it, or try the study with `rankshot-survey serve STUDY --pilot`"
+    for key, placeholder, is_left in (
+        ("consent", CONSENT_PLACEHOLDER, CONSENT_PLACEHOLDER in "".join(texts)),
+        ("title", TITLE_PLACEHOLDER, study.title == TITLE_PLACEHOLDER),
+    ):
+        if is_left:
+            raise InputError(key, placeholder, "is still a placeholder", str(path), hint)
+
+
+def _find_missing_links(study: Study) -> Iterator[str]:
+    """Yield what participants from a platform lack; those of MTurk copy the completion code."""
+    if study.platform not in ("none", "mturk"):
+        for key, problem in {
+            "completion_url": "the platform cannot see who finished",
+            "full_url": "people cannot return from a study that is full, paused or closed",
+            "refusal_url": "people who do not agree, withdraw or answer nothing cannot return",
+            "screening_url": "people who are screened out have no code of their own",
+        }.items():
+            if getattr(study, key) is None and (key != "screening_url" or study.screening):
+                yield f"without [platform] {key}, {problem}"
+
+
+def _describe_plan(study: Study) -> str:
+    n, each = len(study.asked), study.answers_per_question
+    people = -(-n * each // study.n_asked)
+    return (
+        f"{format_count(n, 'question')} with {format_count(each, 'answer')}"
+        f"{' each' if n > 1 else ''}, from {format_count(people, 'participant')} or more"
+    )

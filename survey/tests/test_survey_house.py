@@ -1,0 +1,57 @@
+"""The house of the survey: what it imports of rankshot, and that rankshot does not import it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rankshot
+import rankshot_survey
+
+OWN = Path(rankshot_survey.__file__).parent
+ROOMS = {"ranking", "leaderboards", "pages", "web", "core"}
+
+
+def find_imports(path):
+    """Return the modules that a file imports, at its top or inside a function."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_the_survey_imports_only_five_rooms():
+    rooms = {
+        name.split(".")[1]
+        for path in OWN.rglob("*.py")
+        for name in find_imports(path)
+        if name.startswith("rankshot.")
+    }
+    assert rooms <= ROOMS
+
+
+def test_nothing_in_rankshot_imports_the_survey():
+    for path in Path(rankshot.__file__).parent.rglob("*.py"):
+        assert not [name for name in find_imports(path) if name.startswith("rankshot_survey")]
+
+
+def test_a_file_has_at_most_600_lines():
+    lengths = {path.name: len(path.read_text().splitlines()) for path in OWN.rglob("*.py")}
+    assert {name: n for name, n in lengths.items() if n > 600} == {}
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["serve", "--help"]])
+def test_help_loads_nothing_heavy(words):
+    code = (
+        "import atexit, sys; from rankshot_survey.cli import main; sys.argv[1:] = sys.argv[1:]; "
+        "atexit.register(lambda: print(*{name.split('.')[0] for name in sys.modules})); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "cyclopts" in loaded
+    assert not loaded & {"numpy", "scipy", "sklearn", "sqlalchemy", "fastapi", "pydantic"}

@@ -1,0 +1,137 @@
+"""Results for labelling tools, and labels that come from them."""
+
+import json
+import sys
+from types import SimpleNamespace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import rankshot as rs
+from rankshot.recognition.exported_labels import read_labels
+from refusals import refuses
+
+NEW = {"volume": ["music"], "timer": ["alarm"]}
+
+
+def recognise(inputs, **options):
+    def run(some):
+        return [[str(one).count("s"), str(one).count("b")] for one in some]
+
+    return rs.recognise(inputs, NEW, model=run, seen=["music", "alarm"], **options)
+
+
+@pytest.fixture
+def texts():
+    model = rs.recognition.Model("m", "texts", lambda some: [[len(x), 3] for x in some])
+    return rs.recognise(["a song", "b"], NEW, model=model, seen=["music", "alarm"])
+
+
+def test_label_studio_and_back(texts, tmp_path):
+    tasks = texts.to_label_studio(tmp_path / "tasks.json")
+    assert tasks == json.loads((tmp_path / "tasks.json").read_text())
+    assert [task["data"] for task in tasks] == [
+        {"id": "0", "text": "a song"},
+        {"id": "1", "text": "b"},
+    ]
+    [prediction] = tasks[0]["predictions"]
+    assert 0 < prediction["score"] <= 1
+    config = ET.parse(tmp_path / "tasks.xml").getroot()
+    controls = {one.get("name"): one for one in config}
+    result = prediction["result"][0]
+    choices = {choice.get("value") for choice in controls[result["from_name"]]}
+    assert controls[result["from_name"]].get("toName") == result["to_name"] in controls
+    assert {result["value"]["choices"][0]} < choices == {"volume", "timer"}
+    with refuses("output"):
+        texts.to_label_studio(tmp_path / "tasks.json")
+    tasks[0]["annotations"] = [{"result": prediction["result"]}]
+    (tmp_path / "labelled.json").write_text(json.dumps(tasks))
+    found = recognise(["a song", "b"], examples=tmp_path / "labelled.json")
+    assert found.knowledge.examples[1].tolist() == prediction["result"][0]["value"]["choices"]
+
+
+def test_label_studio_accepts_them(texts):
+    """Where its package is installed."""
+    interface = pytest.importorskip("label_studio_sdk.label_interface").LabelInterface
+    from rankshot.recognition.exports import make_config
+
+    found = interface(make_config(texts))
+    for task in texts.to_label_studio():
+        assert found.validate_prediction(task["predictions"][0])
+
+
+def test_scores_alone_cannot_be_shown():
+    found = rs.recognise(rs.Scores([[1.0, 0.0]], ["music", "alarm"]), NEW)
+    for export in (found.to_label_studio, found.to_fiftyone):
+        with refuses("inputs"):
+            export()
+
+
+def test_fiftyone(tmp_path, monkeypatch):
+    class Dataset(list):
+        add_samples = list.extend
+
+    fake = SimpleNamespace(
+        Dataset=lambda name: Dataset(), Sample=dict, Classification=SimpleNamespace
+    )
+    monkeypatch.setitem(sys.modules, "fiftyone", fake)
+    model = rs.recognition.Model(
+        "m", "images", lambda some: [[0, 3]] * len(some), prepare=lambda image: image
+    )
+    from PIL import Image
+
+    Image.new("RGB", (9, 9)).save(tmp_path / "p.png")
+    found = rs.recognise(tmp_path, NEW, model=model, seen=["music", "alarm"])
+    [sample] = found.to_fiftyone()
+    assert sample["filepath"] == str(tmp_path / "p.png")
+    assert sample["rankshot"].label == "timer"
+    monkeypatch.setitem(sys.modules, "fiftyone", None)
+    with refuses("fiftyone"):
+        found.to_fiftyone()
+
+
+CVAT = """<?xml version="1.0" encoding="utf-8"?>
+<annotations><image id="0" name="p.jpg"><tag label="cat"/></image>
+<image id="1" name="q.jpg"/></annotations>"""
+LABELS = [
+    ("t.csv", "id,label\np.jpg,cat\nq.jpg,\n"),
+    ("t.csv", "image,choice,annotator\np.jpg,cat,1\n"),
+    ("t.json", [{"image": "p.jpg", "choice": "cat"}]),
+    ("t.json", {"classes": ["dog", "cat"], "labels": {"p.jpg": 1}}),
+    ("t.json", {"labels": {"p.jpg": {"label": "cat", "confidence": 1}}}),
+    ("t.json", {"samples": [{"filepath": "p.jpg", "ground_truth": {"label": "cat"}}]}),
+    ("t.xml", CVAT),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), LABELS)
+def test_labels_of_other_tools(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    assert read_labels(path) == {"p.jpg": "cat"}
+
+
+BAD = [
+    ("t.json", "{"),
+    ("t.json", "[" * 100_000),
+    ("t.json", "[3]"),
+    ("t.json", '{"a": 1}'),
+    ("t.json", '[{"image": "p", "choice": ["a", "b"]}]'),
+    ("t.json", '[{"image": "p", "choice": "a"}, {"image": "p", "choice": "b"}]'),
+    ("t.json", '[{"image": "p"}]'),
+    ("t.xml", "<a>"),
+    ("t.xml", '<!DOCTYPE a [<!ENTITY x "y">]><annotations/>'),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), BAD)
+def test_bad_exports(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with refuses("examples"):
+        read_labels(tmp_path / name)
+
+
+def test_tables_of_scores_are_no_labels(tmp_path):
+    (tmp_path / "s.csv").write_text("id,label,a,b\np,cat,1,2\n")
+    assert read_labels(tmp_path / "s.csv") is None
+    assert read_labels(tmp_path) is None

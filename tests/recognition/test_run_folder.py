@@ -1,0 +1,120 @@
+"""A run folder has all that was known, can be moved, and loses nothing that a person wrote."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.recognition import open_run
+from rankshot.recognition.run_folder import list_changed_inputs
+from refusals import refuses
+
+NAMES = ["a", "b", "c", "d"]
+RANKINGS = {"x": ["a", "b"], "y": ["c", "d"]}
+
+
+def run_model(inputs):
+    return [[len(str(one)), 3, str(one).count("o"), 1] for one in inputs]
+
+
+@pytest.fixture
+def found(rng):
+    tables = [rng.normal(size=(n, 4)) for n in (12, 15, 3)]
+    inputs, reference, few = (rs.Scores(table, NAMES, features=table[:, :2]) for table in tables)
+    return rs.recognise(
+        inputs, RANKINGS, reference=(reference, rng.choice(NAMES, 15)), examples=(few, list("xyx"))
+    )
+
+
+def read_all(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_what_was_known_and_predicted_is_read_back_and_can_be_fitted_again(found, tmp_path):
+    found.save(tmp_path / "run")
+    (tmp_path / "run").rename(tmp_path / "moved")
+    run = open_run(tmp_path / "moved")
+    assert (run.labels.tolist(), run.ids.tolist()) == (found.labels.tolist(), found.ids.tolist())
+    np.testing.assert_allclose(run.proba, found.proba, atol=1e-6)
+    np.testing.assert_array_equal(run.head.predict_proba(run.knowledge.batch), found.proba)
+    again = run.knowledge.fit(run.settings)
+    np.testing.assert_allclose(again.predict_proba(run.knowledge.batch), found.proba, atol=1e-12)
+    assert run.knowledge.reference[1].tolist() == found.knowledge.reference[1].tolist()
+    assert run.notes == found.notes
+    assert run.changed == ()
+
+
+def test_a_changed_file_is_named_and_not_replaced(found, tmp_path):
+    found.save(tmp_path)
+    found.save(tmp_path)
+    (tmp_path / "labels.csv").write_text("by a person")
+    changed = tmp_path / "rankings.jsonl"
+    changed.write_text(changed.read_text() + "\n")
+    before = read_all(tmp_path)
+    with refuses("output", str(changed)):
+        found.save(tmp_path)
+    assert read_all(tmp_path) == before
+    assert open_run(tmp_path).changed == ("rankings.jsonl",)
+    found.save(tmp_path, overwrite=True)
+    assert open_run(tmp_path).changed == ()
+    assert (tmp_path / "labels.csv").read_text() == "by a person"
+
+
+def test_a_new_run_removes_what_it_does_not_have_and_only_that(found, tmp_path):
+    found.save(tmp_path)
+    (tmp_path / "review").mkdir()
+    plain = rs.recognise(found.inputs, RANKINGS)
+    plain.save(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert not {name for name in names if name.startswith(("reference", "examples"))}
+    assert "review" in names
+    assert open_run(tmp_path).knowledge.reference is None
+
+
+def test_a_run_that_fails_leaves_the_old_one(found, tmp_path, monkeypatch):
+    found.save(tmp_path)
+    before = read_all(tmp_path)
+    monkeypatch.setattr("rankshot.recognition.run_folder.open_predictions", None)
+    with pytest.raises(TypeError):
+        found.save(tmp_path)
+    assert read_all(tmp_path) == before
+
+
+def test_what_is_no_run(found, tmp_path):
+    with refuses("folder", str(tmp_path)):
+        open_run(tmp_path)
+    (tmp_path / "notes.txt").touch()
+    with refuses("folder", str(tmp_path)):
+        found.save(tmp_path)
+    run = tmp_path / "run"
+    found.save(run)
+    content = json.loads((run / "run.json").read_text())
+    for wrong in ({"format": "rankshot run 3"}, {"format": 3}, {"seen": 3}, {"files": []}):
+        (run / "run.json").write_text(json.dumps(content | wrong))
+        with refuses("folder"):
+            open_run(run)
+    (run / "run.json").write_text(json.dumps(content))
+    (run / "head.rankshot").unlink()
+    with refuses("folder", str(run)):
+        open_run(run)
+
+
+def test_inputs_are_kept_by_relative_paths_and_hashes(tmp_path):
+    texts = rs.recognise(["one", "two oo"], RANKINGS, model=run_model, seen=NAMES)
+    texts.save(tmp_path / "texts")
+    assert '"text": "two oo"' in open_run(tmp_path / "texts").inputs.read_text()
+    folder = tmp_path / "a"
+    (folder / "photos").mkdir(parents=True)
+    files = [folder / "photos" / f"{name}.txt" for name in "pq"]
+    for file in files:
+        file.write_text(file.name)
+    found = rs.recognise(files, RANKINGS, model=run_model, seen=NAMES)
+    found.save(folder / "run")
+    shutil.copytree(folder, tmp_path / "b")
+    shutil.rmtree(folder)
+    run = open_run(tmp_path / "b" / "run")
+    assert list_changed_inputs(run) == []
+    (tmp_path / "b" / "photos" / "q.txt").write_text("changed")
+    assert list_changed_inputs(run) == ["1"]

@@ -1,0 +1,113 @@
+"""Deterministic Ranking: the distance, and the order of classes from pairwise scores."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+import rankshot as rs
+from exact import by_pair, mean_distance, top_k_distance
+from peak_memory import peak_of
+from rankshot.zeroshot.paper.deterministic_ranking import score_by_pair_wins
+
+ITEMS = list("abcd")
+
+
+def groups_of(row):
+    """Items by score, equal ones together."""
+    levels = sorted(set(row), reverse=True)
+    return [[x for x, f in zip(ITEMS, row, strict=True) if f == level] for level in levels]
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_distances_by_enumeration(rng, k):
+    """Tied scores, tied rankings and ties that k cuts."""
+    consensus = {"u": [["a"], ["b", "c"]], "v": [["d"], ["c"], ["a"]], "w": [["a", "b", "d"]]}
+    rankings = rs.Rankings.from_orders(consensus.values(), items=ITEMS, targets=list(consensus))
+    head = rs.zeroshot.paper.DeterministicRanking(k=k, temperature=2.0).fit(rankings)
+    for row in rng.integers(0, 3, (15, 4)).astype(float):
+        mine = groups_of(row.tolist())
+        d = np.array([float(mean_distance(order, mine, ITEMS, k)) for order in consensus.values()])
+        expected = np.exp(-0.5 * d) / np.exp(-0.5 * d).sum()
+        scores = rs.Scores([row], ITEMS)
+        np.testing.assert_allclose(head.predict_proba(scores), [expected])
+        assert head.predict(scores) == [list(consensus)[int(np.argmax(d <= d.min() + 1e-9))]]
+
+
+@pytest.mark.parametrize("columns", list(permutations("abe")))
+def test_classes_with_the_same_pairwise_scores_tie(columns):
+    """c and d win by 0.1 and 0.2, lose by 0.3 and 0.1: the order of summation does not decide."""
+    f = {"ca": 0.1, "cb": 0.2, "ce": -0.3, "cg": -0.1}
+    f |= {"da": 0.1, "db": -0.3, "de": 0.2, "dg": -0.1}
+    items = [*columns, "g", "c", "d"]
+    row = [f.get(i + j, -f.get(j + i, 0.0)) for i, j in combinations(items, 2)]
+    rankings = rs.Rankings.from_orders(
+        [["g", "b", "e", "c", "d"], ["g", "b", "e", "d", "c"]], items=items, targets=["p", "q"]
+    )
+    head = rs.zeroshot.paper.DeterministicRanking(k=None).fit(rankings)
+    proba = head.predict_proba(rs.Scores([row], items, "one-vs-one"))
+    np.testing.assert_allclose(proba, [[0.5, 0.5]])
+
+
+def test_the_distance_to_a_subset_is_that_of_the_items_compared(rng):
+    """b > d > c alone were compared: 3 pairs, and a top-3 list of 4 items has 6."""
+    rankings = rs.Rankings.from_orders(
+        [list("bdc"), list("ca"), list("dca")],
+        items=ITEMS,
+        targets=["u", "v", "w"],
+        kind=["subset", "subset", "top"],
+    )
+    head = rs.zeroshot.paper.DeterministicRanking(k=3).fit(rankings)
+    for row in rng.permuted(np.tile([1.0, 2.0, 3.0, 4.0], (20, 1)), axis=1):
+        order = sorted(ITEMS, key=lambda i: -row[ITEMS.index(i)])
+        inverted = sum(order.index(i) > order.index(j) for i, j in combinations("bdc", 2))
+        d = [2 * inverted, 6 * (order.index("c") > order.index("a"))]
+        d.append(float(mean_distance(["d", "c", "a"], order, ITEMS, 3)))
+        np.testing.assert_allclose(
+            -head.log_proba([row])[0] + head.log_proba([row])[0, 2],
+            np.array(d) - d[2],
+            atol=1e-12,
+        )
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4])
+def test_no_class_is_closer_on_average_because_fewer_items_were_compared(k):
+    """The mean over all orders of the scores is the same for top-K and subset rankings."""
+    rankings = rs.Rankings.from_orders(
+        [list("bdc"), list("ca"), list("dca"), [["b", "c"], "a"]],
+        items=ITEMS,
+        targets=list("uvwx"),
+        kind=["subset", "subset", "top", "top"],
+    )
+    head = rs.zeroshot.paper.DeterministicRanking(k=k).fit(rankings)
+    mean = -head.log_posterior(list(permutations(range(4)))).mean(axis=0)
+    lists = list(permutations(ITEMS, k))
+    expected = np.mean([top_k_distance(lists[0], other, ITEMS) for other in lists])
+    np.testing.assert_allclose(mean, expected)
+
+
+def test_many_items_need_no_table_of_pairs(rng):
+    """2,000 items: a table of their pairs would have 32 MB for each input."""
+    similarity = rng.integers(0, 50, (5, 2000)).astype(float)
+    rankings = rs.Rankings.from_scores(similarity, items=range(2000), targets=list("uvwxy"))
+    head = rs.zeroshot.paper.DeterministicRanking().fit(rankings)
+    scores = rng.normal(size=(40, 2000)).astype(np.float32)
+    peak, proba = peak_of(lambda: head.predict_proba(scores))
+    assert peak < 20e6
+    ranked = rs.Rankings.from_scores(scores[:4], items=range(2000))
+    d = rs.ranking.mean_kendall_distance(ranked, head.consensus_, k=10)
+    np.testing.assert_allclose(proba[:4], softmax(-d, axis=1), rtol=1e-4, atol=1e-30)
+
+
+def test_votes_then_sums_order_the_classes(rng):
+    """A pair of score 0 is half a win for each; equal wins go by the sum of scores."""
+    for row in rng.integers(-2, 3, (50, 6)).astype(float):
+        f = by_pair(row.tolist(), ITEMS)
+        key = {}
+        for i in ITEMS:
+            mine = [f[i, j] for j in ITEMS if j != i]
+            key[i] = (sum((x > 0) + (x == 0) / 2 for x in mine), sum(mine))
+        found = score_by_pair_wins(row[None], 4)[0]
+        for (i, x), (j, y) in permutations(zip(ITEMS, found.tolist(), strict=True), 2):
+            assert (x > y) == (key[i] > key[j])

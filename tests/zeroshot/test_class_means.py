@@ -1,0 +1,176 @@
+"""Means of classes by examples, against Bayes' rule, brute force and scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from rankshot.zeroshot.class_means import (
+    EXPLAINED,
+    RIDGE,
+    Examples,
+    Groups,
+    Inputs,
+    LinearMap,
+    Noise,
+    Reference,
+    SeenMeans,
+    Usual,
+    assign_folds,
+    fit_correction,
+    fit_new_means,
+    fit_seen_means,
+    fit_space,
+)
+from rankshot.zeroshot.default_head import fit_linear_part, rank_bonus
+
+
+def standardize(x):
+    x = x - x.mean(axis=1, keepdims=True)
+    return x / x.std(axis=1, keepdims=True)
+
+
+def make_inputs(rng, centers, codes, features=None):
+    f = standardize(centers[codes] + rng.normal(size=(len(codes), centers.shape[1])))
+    return Inputs(f, rank_bonus(f), features)
+
+
+def test_groups_have_the_products_of_all_pairs():
+    rng = np.random.default_rng(0)
+    x, codes = rng.normal(size=(12, 3)), np.array([0] * 5 + [1] * 6 + [2])
+    products = [
+        np.mean(
+            [
+                x[i] @ x[j]
+                for i in range(12)
+                for j in range(12)
+                if i != j and codes[i] == codes[j] == c
+            ]
+        )
+        for c in (0, 1)
+    ]
+    groups = Groups.collect(x, codes, 4)
+    assert groups.common() == pytest.approx(np.mean(products))
+    np.testing.assert_allclose(groups.means[2], x[-1])
+    assert Groups.collect(x[-1:], codes[-1:], 4).common() is None
+
+
+def test_means_of_new_classes_are_those_of_the_joint_normal_distribution():
+    # Shift, residuals and noise are normal: the posterior by conditioning one large covariance.
+    rng = np.random.default_rng(1)
+    L, C = 3, 2
+    weights = rng.random((L, C))
+    weights[2] = 0
+    seen = SeenMeans(rng.normal(size=(C, C)), 0.4)
+    noise = Noise(np.eye(C), np.array([0.3, 0.7]))
+    codes = np.array([0, 0, 1])
+    x = rng.normal(size=(3, C))
+    found = fit_new_means(seen, noise, weights, Groups.collect(x, codes, L))
+    prior = weights[:2] / weights[:2].sum(axis=1, keepdims=True) @ seen.means
+    prior *= np.sqrt(EXPLAINED[0] * 0.4) / np.linalg.norm(prior, axis=1, keepdims=True)
+    prior = np.vstack([prior, np.zeros(C)])
+    rest = np.array([EXPLAINED[1], EXPLAINED[1], sum(EXPLAINED)]) * 0.4 / C
+    for axis in range(C):
+        means = np.diag(rest) + EXPLAINED[1] * 0.4 / C
+        across = means[:, codes]
+        own = means[np.ix_(codes, codes)] + noise.variance[axis] * np.eye(3)
+        posterior = prior[:, axis] + across @ np.linalg.solve(own, x[:, axis] - prior[codes, axis])
+        np.testing.assert_allclose(found.new[:, axis], posterior)
+
+
+def test_means_of_seen_classes_go_from_what_is_expected_to_what_is_measured():
+    rng = np.random.default_rng(2)
+    C = 4
+    centers = 0.3 * np.eye(C) + 0.1 * rng.normal(size=(C, C))
+    codes = np.repeat(np.arange(C), [1000, 1000, 2, 0])
+    x = centers[codes] + 0.1 * rng.normal(size=(len(codes), C))
+    groups = Groups.collect(x, codes, C)
+    noise = Noise.measure(x, codes, groups.means)
+    seen = fit_seen_means(groups, noise, C).means @ noise.axes.T
+    np.testing.assert_allclose(seen[:2], centers[:2], atol=0.02)
+    assert seen[3].argmax() == 3
+    assert np.count_nonzero(seen[3].round(6)) == 1
+
+
+def test_a_correction_is_the_logistic_regression_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(60, 4))
+    codes = rng.integers(0, 3, 60)
+    size = (x**2).sum(axis=1).mean()
+    model = LogisticRegression(C=1 / (RIDGE * size), fit_intercept=False, tol=1e-8).fit(x, codes)
+    found = fit_correction(x, codes, np.zeros((60, 3)))
+    np.testing.assert_allclose(found, model.coef_, atol=1e-3)
+
+
+def test_folds_divide_each_class():
+    codes = np.array([0] * 5 + [1] * 10 + [2])
+    fold = assign_folds(codes)
+    for c in (0, 1):
+        np.testing.assert_array_equal(np.bincount(fold[codes == c], minlength=5), [c + 1] * 5)
+
+
+def test_points_unfold_to_columns():
+    rng = np.random.default_rng(4)
+    f, features = rng.normal(size=(20, 3)), rng.normal(size=(20, 2))
+    usual = Usual.measure(f, 3, 2, 0.3)
+    slopes, offsets = rng.normal(size=(4, 5)), rng.normal(size=4)
+    of_scores, of_features, moved = usual.unfold(slopes, offsets)
+    np.testing.assert_allclose(
+        usual.embed(f, features) @ slopes.T + offsets,
+        f @ of_scores.T + features @ of_features.T + moved,
+    )
+
+
+CENTERS = 4 * np.eye(6)
+RANKED = np.array([[0.6, 0.4, 0, 0, 0, 0], [0, 0, 0.6, 0.4, 0, 0]])
+TRUTH = np.array([[0, 3.0, 0, 0, 3, 0], [0, 0, 0, 3.0, 0, 3]])
+
+
+@pytest.mark.parametrize("has_reference", [True, False])
+def test_examples_improve_on_rankings_and_calibrate(has_reference):
+    rng = np.random.default_rng(5)
+    part = fit_linear_part(RANKED)
+    part = LinearMap(part.slopes, part.rank_slopes, np.zeros((2, 0)), part.offsets)
+    seen = rng.integers(0, 6, 600)
+    reference = make_inputs(rng, CENTERS, seen)
+    reference = Reference(reference, reference.f.argmax(axis=1)) if has_reference else None
+    labels = rng.integers(0, 2, 1000)
+    tested = make_inputs(rng, 0.5 * TRUTH, labels)
+    alone = np.mean(part.evaluate(tested).argmax(axis=1) == labels)
+    for n in (1, 5, 20):
+        codes = np.repeat([0, 1], n)
+        examples = Examples(make_inputs(rng, 0.5 * TRUTH, codes), codes)
+        space = fit_space(RANKED, part, reference, examples)
+        log_posterior = space.fit_maps()[0].evaluate(tested)
+        assert np.mean(log_posterior.argmax(axis=1) == labels) > alone - 0.02
+    assert np.mean(log_posterior.argmax(axis=1) == labels) > alone + 0.02
+    proba = 1 / (1 + np.exp(-np.abs(np.diff(log_posterior)[:, 0]) / space.temperature))
+    assert proba.mean() == pytest.approx(np.mean(log_posterior.argmax(axis=1) == labels), abs=0.06)
+
+
+def test_a_permutation_of_classes_changes_nothing_else():
+    rng = np.random.default_rng(6)
+    seen = rng.integers(0, 6, 200)
+    reference = make_inputs(rng, CENTERS, seen)
+    codes = np.array([0, 0, 1])
+    examples = make_inputs(rng, TRUTH, codes)
+    order, new = rng.permutation(6), np.array([1, 0])
+
+    def fit(weights, permute, codes):
+        def move(inputs):
+            f = inputs.f[:, permute]
+            return Inputs(f, rank_bonus(f))
+
+        part = fit_linear_part(weights)
+        part = LinearMap(part.slopes, part.rank_slopes, np.zeros((2, 0)), part.offsets)
+        inputs = move(reference)
+        space = fit_space(
+            weights,
+            part,
+            Reference(inputs, inputs.f.argmax(axis=1)),
+            Examples(move(examples), codes),
+        )
+        return space.fit_maps()[0].evaluate(inputs)
+
+    one = fit(RANKED, np.arange(6), codes)
+    other = fit(RANKED[new][:, order], order, new[codes])
+    np.testing.assert_allclose(one[:, new], other, atol=1e-6)
