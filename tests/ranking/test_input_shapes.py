@@ -273,3 +273,23 @@ def test_a_table_has_one_reading_or_is_an_error(tmp_path, shape):
 
 def test_there_are_at_least_120_shapes():
     assert len({*map(str, SHAPES)}) == len(SHAPES) >= 120
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["tea,beer\n2,1\n1,-1\n", "rater,item,rank\na,tea,1\na,beer,2\nb,beer,-1\nb,tea,1\n"],
+)
+def test_a_place_below_zero_is_not_the_best_place(tmp_path, text):
+    path = tmp_path / "ballots.csv"
+    path.write_text(text)
+    with pytest.raises(RankshotError, match=r"ballots\.csv:[34]:"):
+        rs.read_rankings(path, layout="places", missing="")
+
+
+def test_short_lists_of_places_in_a_long_table_are_the_first_places(tmp_path):
+    path = tmp_path / "ballots.csv"
+    rows = ["a,tea,1", "a,beer,2", "a,juice,3", "b,beer,1"]
+    path.write_text("\n".join(["rater,item,place", *rows]))
+    assert rs.read_rankings(path).is_subset.tolist() == [False, False]
+    path.write_text("\n".join(["rater,item,score", *rows]))
+    assert rs.read_rankings(path).is_subset.tolist() == [True, True]
