@@ -280,8 +280,8 @@ def format_csv(records: Iterable[Record]) -> str:
 
     The text begins with a byte-order mark. Lists are JSON, true and false are written so, and
     what is unknown is empty. A text that a spreadsheet could read as a formula (it begins with
-    =, +, -, @, a tab or a line end, perhaps
-    after spaces, separators or invisible characters, and is not a number) gets an apostrophe before it.
+    =, +, -, @, a tab or a line end, perhaps after spaces, separators or invisible characters, and
+    is not a number) gets an apostrophe before it.
     """
     stream = io.StringIO()
     writer = open_csv_writer(stream)
