@@ -318,97 +318,46 @@ def test_a_table_has_one_reading_or_is_an_error(tmp_path, shape):
     assert describe(found, " s" if " s" in wanted else "") == wanted
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["tea,beer\n2,1\n1,-1\n", "rater,item,rank\na,tea,1\na,beer,2\nb,beer,-1\nb,tea,1\n"],
+)
+def test_a_place_below_zero_is_not_the_best_place(tmp_path, text):
+    path = tmp_path / "ballots.csv"
+    path.write_text(text)
+    with pytest.raises(RankshotError, match=r"ballots\.csv:[34]:"):
+        rs.read_rankings(path, layout="places", missing="")
+
+
+def test_short_lists_of_places_in_a_long_table_are_the_first_places(tmp_path):
+    path = tmp_path / "ballots.csv"
+    rows = ["a,tea,1", "a,beer,2", "a,juice,3", "b,beer,1"]
+    path.write_text("\n".join(["rater,item,place", *rows]))
+    assert rs.read_rankings(path).is_subset.tolist() == [False, False]
+    path.write_text("\n".join(["rater,item,score", *rows]))
+    assert rs.read_rankings(path).is_subset.tolist() == [True, True]
+
+
 RATERS = [
-    "rater",
-    "judge",
-    "voter",
-    "annotator",
-    "user",
-    "worker",
-    "participant",
-    "respondent",
-    "reviewer",
-    "evaluator",
-    "assessor",
-    "labeler",
-    "labeller",
-    "session",
-    "rater_id",
-    "judge_id",
-    "user_id",
-    "User_ID",
-    "userId",
-    "annotatorId",
-    "worker_id",
-    "WorkerId",
-    "participant_id",
-    "respondent_id",
-    "reviewer_name",
-    "evaluation_session_id",
-    "judge_model",
-    "judge_name",
-    "judgeModel",
-    "annotator_name",
-    "prolific_pid",
-    "prolific_id",
-    "PROLIFIC_PID",
-    "mturk_worker_id",
-    "turker",
-    "crowd_worker_id",
-    "coder",
-    "grader",
-    "expert",
-    "expert_id",
-    "juror",
-    "panelist",
-    "tester",
-    "referee",
-    "examiner",
-    "scorer",
-    "critic",
-    "username",
-    "person_id",
-    "rated_by",
-    "judged_by",
-    "labeled_by",
-    "anonymous_user_id",
-    "user_hash",
-    "ip_address",
-    "session_id",
-    "human_annotator",
-    "evaluator_email",
-    "voter_number",
-    "student_id",
+    "rater", "judge", "voter", "annotator", "user", "worker", "participant", "respondent",
+    "reviewer", "evaluator", "assessor", "labeler", "labeller", "session", "rater_id", "judge_id",
+    "user_id", "User_ID", "userId", "annotatorId", "worker_id", "WorkerId", "participant_id",
+    "respondent_id", "reviewer_name", "evaluation_session_id", "judge_model", "judge_name",
+    "judgeModel", "annotator_name", "prolific_pid", "prolific_id", "PROLIFIC_PID",
+    "mturk_worker_id", "turker", "crowd_worker_id", "coder", "grader", "expert", "expert_id",
+    "juror", "panelist", "tester", "referee", "examiner", "scorer", "critic", "username",
+    "person_id", "rated_by", "judged_by", "labeled_by", "anonymous_user_id", "user_hash",
+    "ip_address", "session_id", "human_annotator", "evaluator_email", "voter_number", "student_id",
     "ballot_id",
-]
+]  # fmt: skip
 UNUSED = [
-    "user_language",
-    "judge_score",
-    "rater_age",
-    "length",
-    "timestamp",
-    "tstamp",
-    "date",
-    "created_at",
-    "turn",
-    "language",
-    "category",
-    "topic",
-    "model_size",
-    "user_prompt_length",
-    "comment",
-    "temperature",
-    "region",
-]
+    "user_language", "judge_score", "rater_age", "length", "timestamp", "tstamp", "date",
+    "created_at", "turn", "language", "category", "topic", "model_size", "user_prompt_length",
+    "comment", "temperature", "region",
+]  # fmt: skip
 PROMPTS = [
-    "question_id",
-    "prompt",
-    "prompt_id",
-    "promptId",
-    "query",
-    "conversation_id",
-    "instruction_id",
-]
+    "question_id", "prompt", "prompt_id", "promptId", "query", "conversation_id", "instruction_id",
+]  # fmt: skip
 BOARD = "model_a,model_b,winner,{}\n"
 
 
