@@ -56,7 +56,7 @@ def review(
     Parameters
     ----------
     source
-        The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet, .npz),
+        The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet),
         with --rankings.
     inputs
         The inputs to show or play: a folder of images or sounds, where the id of an input is
