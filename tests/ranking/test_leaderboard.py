@@ -73,7 +73,7 @@ def test_rows_columns_and_data_frames():
     assert list(frame["item"]) == list(board.items)
     assert list(frame["rating"]) == pytest.approx(list(board.log_worths))
     assert board.votes_needed(1e6) == 0
-    with pytest.raises(rs.RankshotError, match=r"unknown item 'd' \(did you mean|unknown item 'd'"):
+    with pytest.raises(rs.RankshotError, match="'d'"):
         board["d"]
 
 

@@ -17,7 +17,6 @@ from rankshot.core.errors import (
     UnknownItemError,
     format_count,
     quote_names,
-    short_repr,
     suggest_name,
 )
 from rankshot.core.validation import require_number, require_whole_number
@@ -560,7 +559,7 @@ class Leaderboard:
     def _find(self, item: str) -> int:
         if item not in self.items:
             hint = suggest_name(item, (*self.items, *self.thin))
-            raise UnknownItemError(f"unknown item {short_repr(item)}{hint}")
+            raise UnknownItemError("item", item, f"is not one of the items{hint}")
         return self.items.index(item)
 
 

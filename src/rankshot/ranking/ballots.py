@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankshot.core.columns import Coded, ColumnReader, RowChecks, plain_name
-from rankshot.core.errors import RankshotError, quote_names, short_repr
+from rankshot.core.errors import NO_VALUE, InputError, quote_names
 from rankshot.core.tables import find_column
 from rankshot.core.validation import as_names
 from rankshot.ranking.construction import (
@@ -99,22 +99,31 @@ def read_ballots(
     values = [columns[x] for x in ("rank", "score") if x in columns]
     values = values or table.find((*RANKS, *SCORES))
     if item and len(values) > 1:
-        raise RankshotError(
-            f"{table}: {quote_names(values)} may be ranks (1 is best) or scores (the highest is "
-            "best): choose with rank= or score="
+        raise InputError(
+            "rank",
+            NO_VALUE,
+            f"or score= must choose among {quote_names(values)}, which may be ranks (1 is "
+            "best) or scores (the highest is best)",
+            where=str(table),
         )
     if item and values and item != values[0]:
         is_score = plain_name(values[0]) in {plain_name(name) for name in SCORES}
         is_score = "score" in columns or (is_score and "rank" not in columns)
         layout = layout or ("scores" if is_score else "places")
         if layout == "orders":
-            raise RankshotError(
-                f"{table}: one row per item of a rater needs places or scores, not {layout}"
+            raise InputError(
+                "layout",
+                layout,
+                "does not match one row per item of a rater, which needs places or scores",
+                where=str(table),
             )
         if not labels:
-            raise RankshotError(
-                f"{table}: each row has one item, {item!r}, and its {values[0]!r}: name the column "
-                "that identifies the ranking with rater= or target="
+            raise InputError(
+                "rater",
+                NO_VALUE,
+                "or target= must name the column that identifies the ranking: each row has "
+                f"one item, {item!r}, and its {values[0]!r}",
+                where=str(table),
             )
         ballots: _LongTable | _WideTable = _LongTable(
             table, item, values[0], layout, kind, known, checks, labels
@@ -181,8 +190,11 @@ class _WideTable:
         read = dict(zip(columns, table.read_texts(columns), strict=True)) if columns else {}
         self._cells = {name: x for name, x in read.items() if not _are_row_numbers(name, x)}
         if not self._cells:
-            raise RankshotError(
-                f"{table}: no columns of places or items besides {quote_names(table.columns)}"
+            raise InputError(
+                "columns",
+                NO_VALUE,
+                f"of places or items are missing besides {quote_names(table.columns)}",
+                where=str(table),
             )
         self.layout = layout or self._recognise()
         if self.layout == "orders":
@@ -235,7 +247,9 @@ class _WideTable:
         names = quote_names(self._cells, 3)
         if all(places):
             may = f"the items of the places {names} (layout='orders'), {may}"
-        raise RankshotError(f"{self._table}: the numbers may be {may}: choose one")
+        raise InputError(
+            "layout", NO_VALUE, f"must be given: the numbers may be {may}", where=str(self._table)
+        )
 
     def _refuse_columns(self) -> None:
         """Raise for columns that may be something else than items."""
@@ -245,9 +259,13 @@ class _WideTable:
 
     def _refuse(self, what: str, odd: list[str], more: str = "") -> NoReturn:
         listed = ",".join(odd)
-        raise RankshotError(
-            f"{self._table}: {what}. Use ignore={listed!r} to leave out columns that are not; if "
-            f"all are, give ignore=''. Use rater= to name the column of raters.{more}"
+        raise InputError(
+            "ignore",
+            NO_VALUE,
+            f"must be given: {what}",
+            where=str(self._table),
+            hint=f"use ignore={listed!r} to leave out columns that are not; if all are, give "
+            f"ignore=''. Use rater= to name the column of raters.{more}",
         )
 
     # ---- Items in order
@@ -262,14 +280,22 @@ class _WideTable:
             what = f"{quote_names([*places], 3)} are places; {quote_names(odd, 20)} may be too"
             self._refuse(what, odd)
         if not places and self._is_inferred:
-            raise RankshotError(
-                f"{self._table}: the columns {quote_names(cells)} are not named after places. If "
-                "they are places, with the best on the left, pass layout='orders'. For one "
-                f"column per item, the cells must be numbers. {OTHER_TABLES}"
+            raise InputError(
+                "layout",
+                NO_VALUE,
+                f"must be given: the columns {quote_names(cells)} are not named after places",
+                where=str(self._table),
+                hint="if they are places, with the best on the left, pass layout='orders'. "
+                f"For one column per item, the cells must be numbers. {OTHER_TABLES}",
             )
         self._refuse_columns()
         if len({*places.values()}) < len(places):
-            raise RankshotError(f"{self._table}: two of {quote_names(cells)} are the same place")
+            raise InputError(
+                "columns",
+                NO_VALUE,
+                f"are two for the same place, of {quote_names(cells)}",
+                where=str(self._table),
+            )
         order = sorted(cells, key=lambda name: places.get(name, 0))
         ties = self._find_ties()
         rows = zip(*(cells[name].expand() for name in order), strict=True)
@@ -280,10 +306,13 @@ class _WideTable:
         items = {name for cells in self._cells.values() for name in cells.labels}
         same = [name for name in self._cells if name in items and parse_place(name) is None]
         if same:
-            raise RankshotError(
-                f"{self._table}:1: the first row names the columns, but the ballots have "
-                f"{quote_names(same)} as well: add a header above the first ballot, such as 1,2,3 "
-                "or rater,1,2,3"
+            raise InputError(
+                "columns",
+                NO_VALUE,
+                f"have the names of items, {quote_names(same)}: the first row must name the "
+                "columns",
+                where=f"{self._table}:1",
+                hint="add a header above the first ballot, such as 1,2,3 or rater,1,2,3",
             )
 
     def _find_ties(self) -> dict[str, list[str]]:
@@ -296,9 +325,12 @@ class _WideTable:
             if len(parts) > 1 and {*parts} <= known:
                 ties[label] = parts
             elif len(parts) > 1 or ">" in label:
-                raise RankshotError(
-                    f"{self._table}: the cell {label!r} may be one item, or several in one cell: "
-                    "name all items with items=, or write the items in cells of their own"
+                raise InputError(
+                    "items",
+                    NO_VALUE,
+                    f"must be given: the cell {label!r} may be one item, or several in one cell",
+                    where=str(self._table),
+                    hint="name all items with items=, or write the items in cells of their own",
                 )
         return ties
 
@@ -307,9 +339,12 @@ class _WideTable:
         ((name, cells),) = self._cells.items()
         texts = [x for x in cells.labels if x]
         if any("," in x and ">" not in x for x in texts) and not self._known:
-            raise RankshotError(
-                f"{self._table}: the cells of {name!r}, such as {short_repr(texts[0])}, may be one "
-                "item or several: separate items by '>', best first"
+            raise InputError(
+                name,
+                texts[0],
+                "may be one item or several",
+                where=str(self._table),
+                hint="separate items by '>', best first",
             )
         sign = (
             ">" if any(">" in x for x in texts) else ";" if any(";" in x for x in texts) else None
@@ -375,10 +410,13 @@ class _WideTable:
             is_odd = rest.min(initial=0.0) >= 0 if code < 0 else CODE_RATIO * top < code
             if rest.size and is_odd:
                 row, j = np.argwhere(numbers == code)[0]
-                raise RankshotError(
-                    f"{self._table.where(int(row))}: {[*self._cells][j]!r} is {code:g}, which may "
-                    f"be a number or a missing value: give missing='{code:g}', or missing='' if "
-                    "all are numbers"
+                raise InputError(
+                    "missing",
+                    NO_VALUE,
+                    f"must be given: {[*self._cells][j]!r} is {code:g}, which may be a number "
+                    "or a missing value",
+                    where=self._table.where(int(row)),
+                    hint=f"give missing='{code:g}', or missing='' if all are numbers",
                 )
 
 
@@ -452,7 +490,7 @@ class _LongTable:
         """Return the rankings of some rows."""
         rows = rows[self._is_listed[rows]]
         if not rows.size:
-            raise RankshotError(f"{self._table}: {self._value!r} is empty in all rows")
+            raise InputError(self._value, NO_VALUE, "is empty in all rows", where=str(self._table))
         sign = 1 if self.layout == "places" else -1
         rows = rows[np.lexsort((sign * self._numbers[rows], self._begin[rows]))]
         firsts = np.flatnonzero(np.diff(self._begin[rows], prepend=-1))
