@@ -60,7 +60,7 @@ def explain(
     Parameters
     ----------
     scores
-        The table of scores, as for `classify` (.csv, .parquet, .npz).
+        The table of scores, as for `classify` (.csv, .parquet).
     id : <id>
         An input to explain: its id, or its row number (from 0) if the table has no ids; may be
         repeated. The default is the first three inputs.
@@ -117,7 +117,7 @@ def report(
         are reported. Without it, the page shows how often each class was predicted, and how
         probable the predictions are.
     scores
-        The scores that `classify` read (.csv, .parquet, .npz, or a folder of parts). They need
+        The scores that `classify` read (.csv, .parquet, or a folder of parts). They need
         --rankings, or a fitted --head.
     images
         A folder of the input images (JPEG, PNG, GIF, WebP): some are shown with their predictions.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -19,7 +20,7 @@ from rankshot.cli.heads import (
     read_rankings_of,
     require_new,
 )
-from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
+from rankshot.cli.recognise import LABELLED, MANIFEST, read_run
 from rankshot.core.errors import quote_names
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def review(
     Parameters
     ----------
     source
-        The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet, .npz),
+        The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet),
         with --rankings.
     inputs
         The inputs to show or play: a folder of images or sounds, where the id of an input is
@@ -86,14 +87,12 @@ def review(
         source.is_dir() and not is_run and not any(source.glob("*.parquet")),
         f"{source}: is not a folder of `rankshot recognise`, and has no scores",
     )
-    found = _read_run(source, options) if is_run else _read_table(source, options)
-    if inputs is not None:
-        found = replace(found, inputs=inputs, takes=None, versions=None)
+    found = _read_run(source, options, inputs) if is_run else _read_table(source, options, inputs)
     kept = folder or (source / FOLDER if is_run else source.with_suffix(ENDING))
     serve_review(
         found,
         kept,
-        title=(found.inputs or source).resolve().name,
+        title=(inputs or source).resolve().name,
         host=host,
         port=port,
         overwrite=overwrite,
@@ -102,9 +101,14 @@ def review(
     )
 
 
-def _read_run(run: Path, options: HeadOptions) -> Reviewed:
-    """Read what `rankshot recognise` kept."""
+def _read_run(run: Path, options: HeadOptions, inputs: Path | None) -> Reviewed:
+    """Read what `rankshot recognise`, or `Recognition.save`, kept."""
+    from rankshot.recognition.run_folder import open_run
+    from rankshot.review.serve import review_run
     from rankshot.zeroshot.class_rankings import only_new
+
+    if "format" in json.loads((run / MANIFEST).read_bytes()):
+        return review_run(open_run(run), inputs)
 
     refuse(
         options.files, f"{run}: has all that is needed; leave out --{next(iter(options.files), '')}"
@@ -118,19 +122,17 @@ def _read_run(run: Path, options: HeadOptions) -> Reviewed:
     if (run / LABELLED).is_dir():
         labelled = zeroshot.open_scores(run / LABELLED)
         reference = replace(labelled, score_type=about.score_type).read()[1]
-    place = about.inputs if about.inputs.exists() else None
+    place = inputs or (about.inputs if about.inputs.exists() else None)
     if place is None:
         say(f"{about.inputs}: the inputs no longer exist; give their new place with --inputs")
     settings = zeroshot.Settings.from_json(head.inner.about["settings"])
     is_joint = "changed" in head.inner.about.get("batch", {})
-    found = _read_scores(table, about.examples, settings, new, reference, is_joint=is_joint)
-    versions = None
-    if (run / INPUTS).is_file():
-        versions = dict(zip(*core.read_table(run / INPUTS, [core.ID, VERSION]).texts, strict=True))
-    return replace(found, inputs=place, takes=about.takes, versions=versions)
+    known = new, reference, is_joint
+    takes = None if inputs else about.takes
+    return _read_scores(table, about.examples, settings, known, place, takes)
 
 
-def _read_table(scores: Path, options: HeadOptions) -> Reviewed:
+def _read_table(scores: Path, options: HeadOptions, inputs: Path | None) -> Reviewed:
     """Read a table of scores and its rankings."""
     refuse(
         options.rankings is None, f"{scores}: give --rankings FILE, the rankings of the new classes"
@@ -139,21 +141,22 @@ def _read_table(scores: Path, options: HeadOptions) -> Reviewed:
     new = read_new_rankings(cast("Path", options.rankings), table)
     without = replace(options, examples=None)
     reference, _, table = read_more(without, table, new)
-    return _read_scores(table, options.examples, options.settings, new, reference)
+    return _read_scores(table, options.examples, options.settings, (new, reference, False), inputs)
 
 
 def _read_scores(
     table: ScoreTable,
     examples: Path | None,
     settings: zeroshot.Settings,
-    rankings: ranking.Rankings,
-    reference: zeroshot.Scores | None,
-    *,
-    is_joint: bool = False,
+    about: tuple[ranking.Rankings, zeroshot.Scores | None, bool],
+    place: Path | None,
+    takes: object = None,
 ) -> Reviewed:
     """Read all scores, and the labels that are known."""
     from rankshot.review.learning import Learner
-    from rankshot.review.serve import Reviewed
+    from rankshot.review.serve import find_reviewed
+
+    rankings, reference, is_joint = about
 
     ids, scores = table.read()
     given: dict[str, str] = {}
@@ -168,4 +171,4 @@ def _read_scores(
         others, _ = read_examples(examples, table, "auto", rankings.target_names)
     known = zeroshot.Knowledge(rankings, reference, others, scores)
     learner = Learner(known, replace(settings, batch=is_joint))
-    return Reviewed(learner, ids, table.score_type, given)
+    return find_reviewed(learner, ids, place, given, table.score_type, takes)
