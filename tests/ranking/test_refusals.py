@@ -138,7 +138,7 @@ ARGUMENTS = [
 
 
 UNDEFINED = [
-    lambda: Rankings.from_votes([["a"]]),
+    lambda: rs.leaderboards.read_votes([["a"]]),
     lambda: rs.agreement(VOTES[:1]),
     lambda: rs.leaderboard(TIED, ties="outcome"),
     board(covariates="length"),
@@ -162,7 +162,7 @@ def test_what_is_not_defined_is_an_error(call):
 @pytest.mark.parametrize(
     "call",
     [
-        *(rs.kemeny, rs.agreement, rs.kendall_distance, rs.leaderboard, FIT),
+        *(rs.kemeny, rs.agreement, rs.kendall_distance, FIT),
         rs.Mallows.from_center(["a", "b"], 1).log_prob,
         lambda x: write_rankings(x, "votes.jsonl"),
     ],

@@ -134,7 +134,7 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     if "evidence_weight" in origin:
         yield "evidence", f"weight {origin['evidence_weight']:.2f}; each input needs it"
     if has_gate:
-        yield "gate", str(head.gate_)
+        yield "budget", "none, without a reference" if head.budget_ is None else str(head.budget_)
     if "rankings" in origin:
         sources = quote_names(origin["sources"]) or "no source named"
         yield "rankings", f"{origin['rankings']:,} ({sources})"
