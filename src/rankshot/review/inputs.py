@@ -15,7 +15,7 @@ from rankshot.core.errors import RankshotError, quote_names
 from rankshot.core.images import ENDINGS as IMAGE_ENDINGS
 from rankshot.core.tables import read_columns
 from rankshot.pages.images import ImageFolder, Thumbnail
-from rankshot.recognition.inputs import INPUT_COLUMNS, Input, find_version, open_inputs
+from rankshot.recognition.inputs import INPUT_COLUMNS, Input, hash_input, open_inputs
 from rankshot.zeroshot.scores import Scores
 
 SOUNDS = {
@@ -53,7 +53,7 @@ class ShownInputs:
     takes : {"texts", "images"}, optional
         What a file contains; by default, it is found from the columns.
     versions : mapping of id to str, optional
-        The inputs when they were scored; see `find_version`.
+        The inputs when they were scored; see `hash_input`.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class ShownInputs:
     def has_changed(self, row: int) -> bool:
         """Return whether an input is another one than when it was scored, or has been removed."""
         value, version = self.values[row], self._versions.get(self._ids[row])
-        return value is not None and version is not None and find_version(value) != version
+        return value is not None and version is not None and hash_input(value) != version
 
     def find_kind(self, row: int) -> Kind:
         """Return how an input is shown."""

@@ -45,7 +45,7 @@ class Reviewed:
     takes : {"texts", "images"}, optional
         What a table contains.
     versions : mapping of id to str, optional
-        The inputs when they were scored; see `find_version`.
+        The hashes of the inputs when they were scored.
     """
 
     learner: Learner
