@@ -37,6 +37,7 @@ from .sources import (
     Corpus as Corpus,
     Embedding as Embedding,
     LanguageModel as LanguageModel,
+    LookAlikes as LookAlikes,
     Similarity as Similarity,
     WordNet as WordNet,
     WordVectors as WordVectors,

@@ -547,7 +547,7 @@ def classify(
     parts = list_parts(dataset)
     require_outside(output, dataset, parts)
     fitted = load_head(head)
-    if fitted.evidence_classes_:
+    if fitted.inner.evidence:
         raise RankshotError(f"{head}: needs evidence of each input: classify one table instead")
     if reject_below is not None and REJECTED in fitted.classes_:
         raise RankshotError(f"reject_below: a class is called {REJECTED!r}; rename it")

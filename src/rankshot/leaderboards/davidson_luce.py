@@ -24,17 +24,17 @@ from rankshot.core.errors import RankshotError
 from rankshot.core.estimators import check_is_fitted
 from rankshot.core.newton import Point
 from rankshot.leaderboards.pair_models import PairLikelihood
-from rankshot.ranking.construction import Groups, count_places
-from rankshot.ranking.matrices import completed_orders
-from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
-from rankshot.ranking.models.plackett_luce import WorthModel
-from rankshot.ranking.models.plackett_luce_stages import Gradients
-from rankshot.ranking.parts import (
+from rankshot.ranking.checks import (
     are_votes,
     keep_counted,
     merge_copies,
     require_one_subject,
 )
+from rankshot.ranking.construction import Groups, count_places
+from rankshot.ranking.matrices import completed_orders
+from rankshot.ranking.models.information import find_flat, invert_information, maximize_worths
+from rankshot.ranking.models.plackett_luce import WorthModel
+from rankshot.ranking.models.plackett_luce_stages import Gradients
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]
@@ -105,14 +105,13 @@ class DavidsonLuce(WorthModel):
     def fit(self, rankings: Rankings) -> DavidsonLuce:
         """Estimate worths and tie parameters from weighted ``rankings`` of any kind."""
         self._require_settings()
-        require_rankings(rankings)
-        found = require_one_subject(rankings)
+        rankings = require_one_subject(rankings)
         merged = _merge(rankings)
         sizes = self._list_sizes(merged)
         require_finite_ties(merged, sizes)
         likelihood = build_likelihood(merged, sizes)
         ridge = np.where(np.arange(likelihood.size) < rankings.n_items, self.regularization, 0.0)
-        tol = self.tol * min(1.0, found.weight)
+        tol = self.tol * min(1.0, float(rankings.weights.sum()))
         optimum = maximize_worths(likelihood, ridge, tol, self.max_iter)
         if self.regularization == 0:
             require_finite_worths(likelihood, optimum.parameters, rankings.items)
@@ -173,7 +172,7 @@ class DavidsonLuce(WorthModel):
     def _invert_information(self, rankings: Rankings) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the covariance of log-worths and tie parameters, and which of these it has."""
         check_is_fitted(self)
-        require_one_subject(require_rankings(rankings))
+        rankings = require_one_subject(rankings)
         merged = _merge(rankings.with_items(self.items_))
         unknown = np.setdiff1d(self._list_sizes(merged), self._sizes)
         if unknown.size:

@@ -27,6 +27,12 @@ from rankshot.leaderboards.board import ELO_MEAN, Estimate, Leaderboard, adjust_
 from rankshot.leaderboards.davidson_luce import DavidsonLuce, HalfWins
 from rankshot.leaderboards.pair_models import MatchModel, read_covariates
 from rankshot.leaderboards.raters import weigh_raters as rater_weights
+from rankshot.ranking.checks import (
+    are_votes,
+    merge_copies,
+    require_model,
+    require_one_subject,
+)
 from rankshot.ranking.consensus.precedence import item_weights, precedence
 from rankshot.ranking.construction import Labels, number_labels, require_one_each
 from rankshot.ranking.matrices import count_ties
@@ -37,12 +43,6 @@ from rankshot.ranking.models.robust_errors import (
     find_units,
     keep_least_errors,
     sum_squares,
-)
-from rankshot.ranking.parts import (
-    are_votes,
-    merge_copies,
-    require_model,
-    require_one_subject,
 )
 from rankshot.ranking.ranking_files import (
     SHARED_ARGUMENTS,
@@ -290,7 +290,7 @@ def _fit(
     settings: dict[str, Any],
 ) -> Leaderboard:
     """Return a leaderboard of all items, as they come."""
-    weight = require_one_subject(given.rankings).weight
+    weight = float(require_one_subject(given.rankings).weights.sum())
     if not np.all(given.rankings.weights > 0):
         given = given.select(given.rankings.weights > 0)
     model, ties = choose_model(given.rankings, model, ties)

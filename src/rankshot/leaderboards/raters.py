@@ -12,10 +12,10 @@ from scipy.special import expit, ndtr
 from rankshot.core.errors import RankshotError
 from rankshot.leaderboards.board import adjust_holm
 from rankshot.leaderboards.pair_models import PairLikelihood
+from rankshot.ranking.checks import are_votes
 from rankshot.ranking.construction import number_labels
 from rankshot.ranking.models.information import maximize_worths
 from rankshot.ranking.models.plackett_luce import PlackettLuce
-from rankshot.ranking.parts import are_votes
 from rankshot.ranking.rankings import Rankings, require_rankings
 
 Floats = NDArray[np.float64]

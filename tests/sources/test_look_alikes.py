@@ -1,0 +1,170 @@
+"""The dictionaries: names as people write them, other classifiers, and what is unknown."""
+
+import json
+
+import numpy as np
+import pytest
+
+import rankshot as rs
+from rankshot.sources import choose_source, dictionary, open_source, rank_names
+from rankshot.sources.dictionary import Dictionary, load_dictionary
+from refusals import refuses
+
+IMAGENET = rs.sources.read_class_labels("imagenet-1k").names
+ANIMALS = ["zebra", "grey wolf", "tiger", "gazelle", "walrus", "otter"]
+IMAGES = load_dictionary("images")
+
+
+@pytest.fixture(autouse=True)
+def without_word_vectors(monkeypatch):
+    """The same on every machine."""
+    monkeypatch.setattr(Dictionary, "_vectors", None)
+
+
+def used(name, synset=None):
+    """The noun whose entry a name gets."""
+    row, _ = IMAGES._find_noun(name, synset)
+    return None if row is None else IMAGES.nouns[row]
+
+
+@pytest.mark.parametrize(
+    ("name", "noun"),
+    [
+        ("okapi", "okapi"),
+        ("OKAPI", "okapi"),
+        ("okapis", "okapi"),
+        ("sea_lion", "sea lion"),
+        ("polar+bear", "polar bear"),
+        ("grizzly-bear", "grizzly bear"),
+        ("gray wolf", "grey wolf"),
+        ("tench, Tinca tinca", "tench"),
+        ("n01440764", "tench"),
+        ("chair rocking", "rocking chair"),
+        ("motor car", "automobile"),
+    ],
+)
+def test_names_are_found_as_people_write_them(name, noun):
+    wordnet = IMAGES.choose_sense
+    assert used(name) == noun or wordnet(used(name)) == wordnet(noun)
+
+
+def test_a_synonym_is_of_the_usual_sense_that_is_a_thing():
+    assert used("dollar bill") != "clam"
+    assert used("sea horse") == "seahorse"
+    assert used("justice") is None
+
+
+def test_a_corrected_or_other_name_is_reported():
+    entry = IMAGES.find_certain("gerenouk")
+    assert "'gerenuk'" in entry.note
+    assert IMAGES.find_certain("okapi").note == ""
+    # Most short strings are near some noun.
+    assert IMAGES.find_certain("okpi") is None
+
+
+def test_a_noun_that_is_not_there_is_a_mixture_and_less_certain():
+    found = rs.LookAlikes("images").look_up(["windsor chair", "okapi"], IMAGENET)
+    first = found.rankings.select(target="windsor chair")
+    assert {"folding chair", "rocking chair"} <= set(first.orders()[0][:3])
+    assert (first.weights < found.rankings.select(target="okapi").weights).all()
+    [note] = found.notes
+    assert "'windsor chair'" in note
+    assert "'chair'" in note
+
+
+@pytest.mark.parametrize("name", ["justice", "zzyzx", "Tuesday", "qwrtpsdf", "42"])
+def test_what_is_not_a_thing_has_no_list_and_is_named(name):
+    found = rs.LookAlikes().look_up(["okapi", name], ANIMALS)
+    assert found.unknown_targets == (name,)
+    assert set(found.rankings.targets) == {"okapi"}
+    with refuses("targets", name):
+        rs.LookAlikes().rankings([name], ANIMALS)
+
+
+def test_the_lists_are_used_as_they_are_for_classes_of_imagenet():
+    row = IMAGES.nouns.index("okapi")
+    for items in (IMAGENET, [name.upper().replace(" ", "_") for name in IMAGENET[:600]]):
+        found = rs.LookAlikes().rankings(["okapi"], items)
+        numbers = [[items.index(name) for name in order] for order in found.orders()]
+        lists = IMAGES.lists[row].tolist()
+        assert numbers == [[i for i in one if i < len(items)] for one in lists]
+        assert found.raters.tolist() == ["1", "2"]
+
+
+def test_a_class_that_is_seen_stands_first_for_its_synonym_and_never_for_itself():
+    assert rs.LookAlikes().rankings(["tench"], IMAGENET).orders()[0][0] != "tench"
+    found = rs.LookAlikes().rankings(["wild wolf", "zebra"], ANIMALS)
+    assert "zebra" not in found.select(target="zebra").orders()[0]
+
+
+def test_classifiers_of_other_classes_are_ranked_by_their_entries():
+    items = ["bus", "wolf", "seal", "mug", "rose"]
+    found = rs.LookAlikes().rankings(["dog", "truck", "tulip", "teacup", "walrus"], items)
+    first = {target: order[0] for target, order in zip(found.targets, found.orders(), strict=True)}
+    wanted = {"dog": "wolf", "truck": "bus", "tulip": "rose", "teacup": "mug", "walrus": "seal"}
+    assert first == wanted
+
+
+def test_the_order_of_classes_changes_nothing():
+    one = rs.LookAlikes("images").rankings(["dog", "truck"], ANIMALS)
+    other = rs.LookAlikes("images").rankings(["truck", "dog"], ANIMALS[::-1])
+    for target in ("dog", "truck"):
+        assert one.select(target=target).orders() == other.select(target=target).orders()
+
+
+def test_sounds_have_their_own_dictionary():
+    items = ["dog", "door_wood_knock", "sneezing", "siren", "rain", "clock_tick"]
+    found = rs.LookAlikes().look_up(["coughing"], items)
+    assert found.kind == "sounds"
+    assert found.rankings.orders()[0][0] == "sneezing"
+    audioset = load_dictionary("sounds").classes
+    direct = rs.LookAlikes().rankings(["door knock"], audioset)
+    assert direct.orders()[0][0] == "Knock"
+
+
+def test_every_entry_has_one_list_of_different_classes_per_rater():
+    for kind in dictionary.FILES:
+        words = load_dictionary(kind)
+        assert len(set(words.nouns)) == len(words.nouns) == len(words.synsets)
+        assert words.lists.max() < len(words.classes)
+        in_order = np.sort(words.lists, axis=2)
+        assert (in_order[..., 1:] > in_order[..., :-1]).all()
+
+
+# ---- What names alone give
+
+
+def test_wordnet_stays_where_seen_classes_are_not_in_the_dictionary():
+    found = rank_names(["alarm"], ["book_flight", "pay_bill", "timer", "calendar"])
+    assert found.rankings.source_names == ("wordnet-path",)
+    assert "2 of 4 seen classes" in found.notes[0]
+
+
+def test_one_line_says_what_was_used_and_what_would_be_better():
+    found = rank_names(["okapi"], ANIMALS)
+    assert found.rankings.source_names == ("look-alikes",)
+    assert len(found.notes) == 1
+    assert "llm:MODEL" in found.notes[0]
+    assert choose_source(ANIMALS).reason == found.notes[0]
+
+
+def test_the_answers_of_a_user_come_first(tmp_path):
+    (tmp_path / "r.txt").write_text(json.dumps({"okapi": ANIMALS[:4]}))
+    found = rank_names(["okapi", "lion"], ANIMALS, answers=tmp_path)
+    sources = dict(zip(found.rankings.targets, found.rankings.sources, strict=True))
+    assert sources == {"okapi": "answers", "lion": "look-alikes"}
+
+
+def test_sources_are_named_as_on_the_command_line():
+    found = rank_names(["lion"], ANIMALS, ["wordnet", "look-alikes:images"])
+    assert set(found.rankings.source_names) == {"wordnet-path", "look-alikes"}
+    assert open_source("llm:some-model").model == "some-model"
+    for wrong in ("wordnt", "look-alikes:smells"):
+        with pytest.raises(rs.RankshotError):
+            rank_names(["lion"], ANIMALS, wrong)
+
+
+def test_words_to_look_up_take_the_place_of_names():
+    found = rank_names(["T9"], ANIMALS, words={"T9": "lion"})
+    assert found.rankings.orders() == rank_names(["lion"], ANIMALS).rankings.orders()
+    assert found.rankings.target_names == ("T9",)
