@@ -19,7 +19,6 @@ from rankshot.cli.heads import (
     open_table,
     read_rankings_of,
 )
-from rankshot.cli.recognise import MANIFEST, read_run
 from rankshot.core.errors import (
     RankshotError,
     format_count,
@@ -27,6 +26,7 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
+from rankshot.recognition.run_folder import HEAD, MANIFEST, PREDICTIONS, RANKINGS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -207,16 +207,22 @@ def _read_run(
     """Return what `rankshot recognise` kept: predictions, scores, the head, images."""
     given = next(iter(options.files), "scores" if scores else "")
     refuse(given, f"{run}: has all that is needed; leave out --{given}")
-    about = read_run(run)
-    fitted = HeadOptions.from_command(head=str(about.head), evidence=about.evidence)
-    has_images = about.takes == "images" and about.inputs.is_dir()
+    from rankshot.recognition import open_run
+
+    found = open_run(run)
+    evidence = run / "evidence.parquet"
+    fitted = HeadOptions.from_command(
+        head=str(run / HEAD), evidence=evidence if evidence.is_file() else None
+    )
+    has_images = found.model.get("takes") == "images" and found.inputs and found.inputs.is_dir()
     # Explanations in a report are of new classes.
     competes = isinstance(fitted.fitted, zeroshot.SeenAndNew)
+    scores = next(path for path in run.glob("scores.*") if path.is_file())
     return (
-        about.predictions,
-        None if competes else run / "scores",
-        replace(fitted, rankings=about.rankings),
-        about.inputs if has_images else None,
+        run / PREDICTIONS,
+        None if competes else scores,
+        replace(fitted, rankings=run / RANKINGS),
+        found.inputs if has_images else None,
     )
 
 

@@ -10,17 +10,16 @@ from rankshot import core, ranking, zeroshot
 from rankshot.cli.console import refuse, require_packages, require_port, say
 from rankshot.cli.heads import (
     HeadOptions,
-    add_evidence,
     open_table,
     read_examples,
     read_labels,
     read_more,
     read_new_rankings,
-    read_rankings_of,
     require_new,
 )
-from rankshot.cli.recognise import INPUTS, LABELLED, MANIFEST, VERSION, read_run
+from rankshot.cli.recognise import SCORE_TYPES
 from rankshot.core.errors import quote_names
+from rankshot.recognition.run_folder import MANIFEST
 
 if TYPE_CHECKING:
     from rankshot.review.serve import Reviewed
@@ -102,32 +101,31 @@ def review(
     )
 
 
-def _read_run(run: Path, options: HeadOptions) -> Reviewed:
-    """Read what `rankshot recognise` kept."""
-    from rankshot.zeroshot.class_rankings import only_new
+def _read_run(folder: Path, options: HeadOptions) -> Reviewed:
+    """Read what `rankshot recognise`, or `Recognition.save`, wrote."""
+    from rankshot.recognition import open_run
+    from rankshot.review.learning import Learner
+    from rankshot.review.serve import Reviewed
 
-    refuse(
-        options.files, f"{run}: has all that is needed; leave out --{next(iter(options.files), '')}"
+    given = next(iter(options.files), "")
+    refuse(options.files, f"{folder}: has all that is needed; leave out --{given}")
+    run = open_run(folder)
+    if run.changed:
+        say(f"{folder}: changed since the run: {quote_names(run.changed)}")
+    known = run.knowledge
+    # Examples that are inputs can be corrected on the page.
+    examples = None if run.labelled else known.examples
+    known = zeroshot.Knowledge(known.rankings, known.reference, examples, known.batch)
+    is_joint = "changed" in run.head.inner.about.get("batch", {})
+    return Reviewed(
+        Learner(known, replace(run.settings, batch=is_joint)),
+        [str(name) for name in run.ids],
+        SCORE_TYPES[known.batch.kind],
+        dict(run.labelled),
+        run.inputs,
+        run.model.get("takes"),
+        run.hashes,
     )
-    about = read_run(run)
-    head = zeroshot.load_head(about.head)
-    table = replace(zeroshot.open_scores(run / "scores"), score_type=about.score_type)
-    table = add_evidence(table.keep(), about.evidence)
-    new = only_new(read_rankings_of(about.rankings, table, quiet=True))
-    reference = None
-    if (run / LABELLED).is_dir():
-        labelled = zeroshot.open_scores(run / LABELLED)
-        reference = replace(labelled, score_type=about.score_type).read()[1]
-    place = about.inputs if about.inputs.exists() else None
-    if place is None:
-        say(f"{about.inputs}: the inputs no longer exist; give their new place with --inputs")
-    settings = zeroshot.Settings.from_json(head.inner.about["settings"])
-    is_joint = "changed" in head.inner.about.get("batch", {})
-    found = _read_scores(table, about.examples, settings, new, reference, is_joint=is_joint)
-    versions = None
-    if (run / INPUTS).is_file():
-        versions = dict(zip(*core.read_table(run / INPUTS, [core.ID, VERSION]).texts, strict=True))
-    return replace(found, inputs=place, takes=about.takes, versions=versions)
 
 
 def _read_table(scores: Path, options: HeadOptions) -> Reviewed:

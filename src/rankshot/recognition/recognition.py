@@ -317,8 +317,8 @@ def recognise(
         raise InputError("source", source, "cannot be combined with rankings")
     rankings = as_rankings(given, scored.scores.items, raters)
     notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
-    found = _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
-    return replace(found, labelled=by_id)
+    result = _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
+    return replace(result, labelled=by_id)
 
 
 def _predict(

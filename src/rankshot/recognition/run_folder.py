@@ -46,6 +46,14 @@ RANKINGS, INPUTS = "rankings.jsonl", "inputs.jsonl"
 PREDICTIONS, HEAD = "predictions.csv", "head.rankshot"
 SCORES, EVIDENCE, REFERENCE, EXAMPLES = "scores", "evidence", "reference", "examples"
 LABELS = "-labels.csv"
+PREDICTED = "predicted mean accuracy of the new classes, with 95% interval"
+"""The note of a saved head that has the forecast."""
+SCORE_TYPES = {
+    "multiclass": "logits",
+    "one-vs-rest": "one-vs-rest-logits",
+    "one-vs-one": "one-vs-one",
+}
+"""What scores are in a file, by their kind: probabilities have become logarithms."""
 AGAIN = "run `rankshot recognise` again, or recognise(...).save(folder)"
 
 
@@ -171,9 +179,18 @@ def _write_files(found: Any, work: Path, folder: Path) -> None:
                 _write_labels(work / f"{name}{LABELS}", numbers, labels)
     if found.inputs.values is not None:
         _write_inputs(work / INPUTS, ids, found.inputs.values, folder)
-    found.head.save(work / HEAD)
+    found.head.save(work / HEAD, provenance=_describe_head(found))
     with open_predictions(work / PREDICTIONS, found.head.classes_) as writer:
         writer.write(ids, found.labels, found.proba)
+
+
+def _describe_head(found: Any) -> dict[str, object]:
+    """What a report needs to know of a head: on what it cannot be tested, and the forecast."""
+    facts: dict[str, object] = {"example_ids": list(found.labelled)}
+    facts["score_type"] = SCORE_TYPES[found.inputs.scores.kind]
+    if found.predicted is not None:
+        facts["notes"] = {PREDICTED: list(found.predicted)}
+    return facts
 
 
 def _write_scores(work: Path, name: str, scores: Scores, ids: list[str]) -> None:
@@ -231,7 +248,7 @@ def _describe(found: Any, folder: Path) -> dict[str, Any]:
 def _as_list(interval: Any) -> list[float] | None:
     if interval is None:
         return None
-    return [float(interval.value), float(interval.low), float(interval.high)]
+    return [float(number) for number in interval]
 
 
 # ---- Reading
@@ -290,7 +307,7 @@ def open_run(folder: str | Path) -> Run:
 def _find_inputs(folder: Path, about: Mapping[str, Any], table: Path | None) -> Path | None:
     place = about.get("place")
     if isinstance(place, str) and (folder / place).is_dir():
-        return folder / place
+        return (folder / place).resolve()
     return table
 
 
