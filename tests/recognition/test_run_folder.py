@@ -115,9 +115,10 @@ def test_inputs_are_kept_by_relative_paths_and_hashes(tmp_path):
     shutil.copytree(folder, tmp_path / "b")
     shutil.rmtree(folder)
     run = open_run(tmp_path / "b" / "run")
-    paths = [json.loads(line)["path"] for line in run.inputs.read_text().splitlines()]
-    for name, path in zip(run.ids, paths, strict=True):
-        assert hash_input(run.folder / path) == run.hashes[name]
+    rows = [json.loads(line) for line in run.inputs.read_text().splitlines()]
+    assert [row["id"] for row in rows] == run.ids.tolist()
+    for row in rows:
+        assert hash_input(run.folder / row["path"]) == row["sha256"]
     with_labels = rs.recognise(
         ["one", "two"], RANKINGS, model=run_model, seen=NAMES, examples={"1": "x", "0": "y"}
     )

@@ -116,8 +116,6 @@ def read_class_lists(
 
 def read_seen_labels(seen: str) -> sources.ClassLabels:
     """Read the seen classes that an option names, and print what was changed."""
-    from rankshot.zeroshot.files.score_tables import ENDINGS
-
     path = Path(seen)
     refuse(
         path.is_dir() and not any(path.glob("*.parquet")) and not (path / "config.json").is_file(),
@@ -125,7 +123,7 @@ def read_seen_labels(seen: str) -> sources.ClassLabels:
         "table of scores (.parquet)",
     )
     # A folder of parts, not that of a model.
-    is_table = (path.suffix in ENDINGS and path.is_file()) or any(path.glob("*.parquet"))
+    is_table = (path.suffix in core.TABLE_ENDINGS and path.is_file()) or any(path.glob("*.parquet"))
     if is_table and path.suffix == ".csv":
         # A CSV file with one column is a list of names.
         with path.open(encoding="utf-8-sig", errors="replace") as file:

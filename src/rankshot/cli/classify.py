@@ -68,7 +68,7 @@ def classify(
     ----------
     scores
         The table of scores, with one column per seen class and optionally a column id (.csv,
-        .parquet, .npz); or a dataset of many such tables (.csv, .parquet): a folder, or a pattern
+        .parquet); or a dataset of many such tables (.csv, .parquet): a folder, or a pattern
         in quotes.
     output
         The predictions to write (.csv, .parquet); for a dataset, or with --workers or --scheduler,

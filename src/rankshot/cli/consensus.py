@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from rankshot import core, ranking
 from rankshot.cli.classes import list_label_files, read_seen_labels
@@ -24,6 +24,9 @@ from rankshot.core.errors import format_count, join_some, prefix_errors, suggest
 PLACES_SHOWN = 50
 Layout = Literal["votes", "orders", "places", "scores"]
 """What a table of votes or ballots has."""
+if TYPE_CHECKING:
+    from rankshot.ranking.column_meanings import Reading
+
 COLUMNS: tuple[str, ...] = ("a", "b", "winner", "loser", "id", "rater", "weight", "count")
 COLUMNS += ("target", "item", "rank", "score", "ignore", "missing", "outcomes", "on_error", "items")
 """What --column can give, as `read_rankings` calls it."""
@@ -154,12 +157,13 @@ def show_warnings() -> Iterator[None]:
         say(f"warning: {message}")
 
 
-def say_layout(layout: str | None, items: Iterable[str]) -> None:
+def say_layout(reading: Reading | None, items: Iterable[str]) -> None:
     """Print what was read from a table; nothing for other files."""
     from rankshot.ranking.ballots import LAYOUTS
 
-    if layout is not None:
-        say(f"read as {LAYOUTS[layout]}; items: {join_some(items)}")
+    if reading is not None:
+        say(f"read as {LAYOUTS[reading.layout]}; items: {join_some(items)}")
+        say(str(reading))
 
 
 def _print_summaries(

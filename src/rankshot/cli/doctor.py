@@ -52,12 +52,12 @@ def doctor(
     Parameters
     ----------
     scores
-        The scores of inputs (.csv, .parquet, .npz, or a folder of parts); or the inputs of
+        The scores of inputs (.csv, .parquet, or a folder of parts); or the inputs of
         `rankshot recognise`, or the folder that it keeps, which has rankings as well.
     rankings
         The rankings of the seen classes for each new class (.jsonl, .parquet).
     reference
-        The scores of inputs of seen classes (.csv, .parquet, .npz; read into memory).
+        The scores of inputs of seen classes (.csv, .parquet; read into memory).
     truth
         The classes of the inputs of --reference or, without it, of the scores: a table with
         columns id and label, or with a column label alone and the same rows (.csv, .parquet).

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from rankshot import zeroshot
+from rankshot import core, zeroshot
 from rankshot.cli.classes import list_label_files, read_seen_labels
 from rankshot.cli.console import check_output, print_table, refuse, say
 from rankshot.cli.heads import HeadOptions, add_evidence, fit_head, infer_score_type, save_head
@@ -45,7 +45,7 @@ def fit(
         The fitted head to write (.rankshot).
     seen : <file or imagenet-1k>
         The seen classes, in the order of the columns of the scores: a file of names or labels, as
-        for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet, .npz), from which
+        for `rankshot rank`, imagenet-1k, or a table of scores (.csv, .parquet), from which
         the names, the score type and the scores of the inputs in --examples and --evidence are
         taken. The default is --reference.
     """
@@ -89,7 +89,7 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
 
     The table of a file of labels has no rows to read; `fit_head` compares two that have.
     """
-    from rankshot.zeroshot.files.score_tables import ENDINGS, ScoreTable
+    from rankshot.zeroshot.files.score_tables import ScoreTable
 
     path = reference if seen is None else Path(seen)
     if path is None:
@@ -98,7 +98,7 @@ def _open_seen(seen: str | None, reference: Path | None) -> tuple[ScoreTable, Sc
             "(a file of names, imagenet-1k, or a table of scores), or --reference FILE"
         )
     of_reference = None if reference is None else zeroshot.open_scores(reference).keep()
-    if path.suffix in ENDINGS:
+    if path.suffix in core.TABLE_ENDINGS:
         table = of_reference if of_reference and path == reference else None
         table = table or zeroshot.open_scores(path).keep()
         return table, table if of_reference is None or path == reference else None
@@ -134,7 +134,7 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     if "evidence_weight" in origin:
         yield "evidence", f"weight {origin['evidence_weight']:.2f}; each input needs it"
     if has_gate:
-        yield "gate", str(head.gate_)
+        yield "budget", "none, without a reference" if head.budget_ is None else str(head.budget_)
     if "rankings" in origin:
         sources = quote_names(origin["sources"]) or "no source named"
         yield "rankings", f"{origin['rankings']:,} ({sources})"

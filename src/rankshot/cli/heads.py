@@ -103,7 +103,7 @@ class HeadOptions:
             They include the weights of the sources.
         reference
             The scores of inputs of seen classes, several per class, with the same columns as the
-            scores to classify (.csv, .parquet, .npz; read into memory). Scores are standardised by
+            scores to classify (.csv, .parquet; read into memory). Scores are standardised by
             their mean and standard deviation over these inputs.
         classes
             What may be predicted: new classes only (new), or new and seen classes (all). With
@@ -117,7 +117,7 @@ class HeadOptions:
         evidence
             Another model's scores for the new classes: one column per new class, with
             log-probabilities, probabilities, cosines or other scores, and the same ids
-            as the scores (.csv, .parquet, .npz; read into memory). A head that was fitted with
+            as the scores (.csv, .parquet; read into memory). A head that was fitted with
             evidence needs it for each input.
         score_type
             What the scores are. With auto, the type is inferred from the first rows and printed.

@@ -74,7 +74,7 @@ def rank(
     seen : <file or imagenet-1k>
         The seen classes: a text file with one name per line (# starts a comment), a JSON file (a
         list, an object that maps indices to names, or the config.json of a transformers model), a
-        table of scores (.csv, .parquet, .npz), or imagenet-1k. Lists of synonyms and WordNet ids
+        table of scores (.csv, .parquet), or imagenet-1k. Lists of synonyms and WordNet ids
         get readable names, which are printed.
     output
         The rankings to write (.jsonl).

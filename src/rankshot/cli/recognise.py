@@ -105,7 +105,7 @@ def recognise(
         writes it; or scores of other inputs, with a column label (.csv, .parquet).
     evidence : <file or words>
         Another model's scores for the new classes: a table with one column per new class and the
-        ids of the inputs (.csv, .parquet, .npz). For texts, `words` compares their words with the
+        ids of the inputs (.csv, .parquet). For texts, `words` compares their words with the
         names of the classes; no file is needed.
     new : <names or file>
         The new classes: names separated by commas, or a file with one name per line. With

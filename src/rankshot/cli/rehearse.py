@@ -50,7 +50,7 @@ def rehearse(
     ----------
     scores
         The scores of inputs of seen classes that the classifier was not trained on, with one
-        column per seen class and optionally a column id (.csv, .parquet, .npz; read into memory).
+        column per seen class and optionally a column id (.csv, .parquet; read into memory).
     truth
         A table of the true classes of these inputs: with columns id and label, or with a column
         label alone and the same rows as the scores (.csv, .parquet).
@@ -62,7 +62,7 @@ def rehearse(
         the new classes is predicted.
     evidence
         Another model's scores for the rehearsed classes: one column for each of them, and the same
-        ids as the scores (.csv, .parquet, .npz). The rehearsal finds its weight; `classify
+        ids as the scores (.csv, .parquet). The rehearsal finds its weight; `classify
         --evidence` takes the same model's scores for the new classes.
     output
         The settings to write (.json), for --settings of `rankshot classify`, `explain` and

@@ -26,7 +26,7 @@ from rankshot.core.errors import (
     quote_names,
     suggest_name,
 )
-from rankshot.recognition.run_folder import HEAD, MANIFEST, PREDICTIONS, RANKINGS
+from rankshot.recognition.run_folder import MANIFEST
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ def explain(
     Parameters
     ----------
     scores
-        The table of scores, as for `classify` (.csv, .parquet, .npz).
+        The table of scores, as for `classify` (.csv, .parquet).
     id : <id>
         An input to explain: its id, or its row number (from 0) if the table has no ids; may be
         repeated. The default is the first three inputs.
@@ -117,7 +117,7 @@ def report(
         are reported. Without it, the page shows how often each class was predicted, and how
         probable the predictions are.
     scores
-        The scores that `classify` read (.csv, .parquet, .npz, or a folder of parts). They need
+        The scores that `classify` read (.csv, .parquet, or a folder of parts). They need
         --rankings, or a fitted --head.
     images
         A folder of the input images (JPEG, PNG, GIF, WebP): some are shown with their predictions.
@@ -131,9 +131,8 @@ def report(
     # A missing folder has an ending as well, which is not what is wrong with it.
     predictions.stat()
     if (predictions / MANIFEST).is_file():
-        run = _read_run(predictions, options, scores)
-        predictions, scores, options = run[:3]
-        images = images or run[3]
+        _report_run(predictions, output, truth, [*options.files, *(["scores"] if scores else [])])
+        return
     has_rankings = options.rankings is not None
     _check_options(options, scores, has_head=has_rankings or options.fitted is not None)
     predicted = zeroshot.read_predictions(predictions)
@@ -201,29 +200,15 @@ def _check_options(options: HeadOptions, scores: Path | None, *, has_head: bool)
     refuse(options.reference and not scores, "--reference needs --scores as well")
 
 
-def _read_run(
-    run: Path, options: HeadOptions, scores: Path | None
-) -> tuple[Path, Path | None, HeadOptions, Path | None]:
-    """Return what `rankshot recognise` kept: predictions, scores, the head, images."""
-    given = next(iter(options.files), "scores" if scores else "")
-    refuse(given, f"{run}: has all that is needed; leave out --{given}")
+def _report_run(run: Path, output: Path, truth: Path | None, given: list[str]) -> None:
+    """Write the report of what `rankshot recognise`, or `Recognition.save`, wrote."""
     from rankshot.recognition import open_run
+    from rankshot.recognition.run_report import report_run
 
-    found = open_run(run)
-    evidence = run / "evidence.parquet"
-    fitted = HeadOptions.from_command(
-        head=str(run / HEAD), evidence=evidence if evidence.is_file() else None
-    )
-    has_images = found.model.get("takes") == "images" and found.inputs and found.inputs.is_dir()
-    # Explanations in a report are of new classes.
-    competes = isinstance(fitted.fitted, zeroshot.SeenAndNew)
-    scores = next(path for path in run.glob("scores.*") if path.is_file())
-    return (
-        run / PREDICTIONS,
-        None if competes else scores,
-        replace(fitted, rankings=run / RANKINGS),
-        found.inputs if has_images else None,
-    )
+    refuse(given, f"{run}: has all that is needed; leave out --{next(iter(given), '')}")
+    report = report_run(open_run(run), truth)
+    pages.write_page(pages.render_report(report), output)
+    say(f"report written to {output}")
 
 
 def _find_examples(options: HeadOptions) -> set[str]:

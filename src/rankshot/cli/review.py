@@ -17,7 +17,6 @@ from rankshot.cli.heads import (
     read_new_rankings,
     require_new,
 )
-from rankshot.cli.recognise import SCORE_TYPES
 from rankshot.core.errors import quote_names
 from rankshot.recognition.run_folder import MANIFEST
 
@@ -54,7 +53,7 @@ def review(
     Parameters
     ----------
     source
-        The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet, .npz),
+        The folder that `rankshot recognise` keeps; or a table of scores (.csv, .parquet),
         with --rankings.
     inputs
         The inputs to show or play: a folder of images or sounds, where the id of an input is
@@ -85,14 +84,12 @@ def review(
         source.is_dir() and not is_run and not any(source.glob("*.parquet")),
         f"{source}: is not a folder of `rankshot recognise`, and has no scores",
     )
-    found = _read_run(source, options) if is_run else _read_table(source, options)
-    if inputs is not None:
-        found = replace(found, inputs=inputs, takes=None, versions=None)
+    found = _read_run(source, options, inputs) if is_run else _read_table(source, options, inputs)
     kept = folder or (source / FOLDER if is_run else source.with_suffix(ENDING))
     serve_review(
         found,
         kept,
-        title=(found.inputs or source).resolve().name,
+        title=(inputs or source).resolve().name,
         host=host,
         port=port,
         overwrite=overwrite,
@@ -101,34 +98,20 @@ def review(
     )
 
 
-def _read_run(folder: Path, options: HeadOptions) -> Reviewed:
+def _read_run(folder: Path, options: HeadOptions, inputs: Path | None) -> Reviewed:
     """Read what `rankshot recognise`, or `Recognition.save`, wrote."""
     from rankshot.recognition import open_run
-    from rankshot.review.learning import Learner
-    from rankshot.review.serve import Reviewed
+    from rankshot.review.serve import review_run
 
     given = next(iter(options.files), "")
     refuse(options.files, f"{folder}: has all that is needed; leave out --{given}")
     run = open_run(folder)
     if run.changed:
         say(f"{folder}: changed since the run: {quote_names(run.changed)}")
-    known = run.knowledge
-    # Examples that are inputs can be corrected on the page.
-    examples = None if run.labelled else known.examples
-    known = zeroshot.Knowledge(known.rankings, known.reference, examples, known.batch)
-    is_joint = "changed" in run.head.inner.about.get("batch", {})
-    return Reviewed(
-        Learner(known, replace(run.settings, batch=is_joint)),
-        [str(name) for name in run.ids],
-        SCORE_TYPES[known.batch.kind],
-        dict(run.labelled),
-        run.inputs,
-        run.model.get("takes"),
-        run.hashes,
-    )
+    return review_run(run, inputs)
 
 
-def _read_table(scores: Path, options: HeadOptions) -> Reviewed:
+def _read_table(scores: Path, options: HeadOptions, inputs: Path | None) -> Reviewed:
     """Read a table of scores and its rankings."""
     refuse(
         options.rankings is None, f"{scores}: give --rankings FILE, the rankings of the new classes"
@@ -137,21 +120,22 @@ def _read_table(scores: Path, options: HeadOptions) -> Reviewed:
     new = read_new_rankings(cast("Path", options.rankings), table)
     without = replace(options, examples=None)
     reference, _, table = read_more(without, table, new)
-    return _read_scores(table, options.examples, options.settings, new, reference)
+    return _read_scores(table, options.examples, options.settings, (new, reference, False), inputs)
 
 
 def _read_scores(
     table: ScoreTable,
     examples: Path | None,
     settings: zeroshot.Settings,
-    rankings: ranking.Rankings,
-    reference: zeroshot.Scores | None,
-    *,
-    is_joint: bool = False,
+    about: tuple[ranking.Rankings, zeroshot.Scores | None, bool],
+    place: Path | None,
+    takes: object = None,
 ) -> Reviewed:
     """Read all scores, and the labels that are known."""
     from rankshot.review.learning import Learner
-    from rankshot.review.serve import Reviewed
+    from rankshot.review.serve import find_reviewed
+
+    rankings, reference, is_joint = about
 
     ids, scores = table.read()
     given: dict[str, str] = {}
@@ -166,4 +150,4 @@ def _read_scores(
         others, _ = read_examples(examples, table, "auto", rankings.target_names)
     known = zeroshot.Knowledge(rankings, reference, others, scores)
     learner = Learner(known, replace(settings, batch=is_joint))
-    return Reviewed(learner, ids, table.score_type, given)
+    return find_reviewed(learner, ids, place, given, table.score_type, takes)

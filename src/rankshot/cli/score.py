@@ -91,13 +91,11 @@ def score(
     progress
         How progress is printed on standard error: text, or json with one JSON object per line.
     """
-    from rankshot.zeroshot.files.score_tables import ENDINGS
-
     core.require_whole_number("--batch", batch)
     is_there = is_dataset(inputs, workers, scheduler) or Path(inputs).exists()
     is_table = bool(Path(output).suffix)
     if is_table:
-        check_output(Path(output), ENDINGS, Path(inputs))
+        check_output(Path(output), core.TABLE_ENDINGS, Path(inputs))
         refuse(not is_there, f"{inputs}: no such file or folder")
     plan = open_plan(model, seen, preprocessing, features=not no_features)
     with show_parts("scoring", progress) as show, open_executor(scheduler) as executor:

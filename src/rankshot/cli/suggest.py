@@ -45,7 +45,7 @@ def suggest(
     Parameters
     ----------
     inputs
-        The scores of the inputs, with the options of `classify` (.csv, .parquet, .npz); or
+        The scores of the inputs, with the options of `classify` (.csv, .parquet); or
         predictions (.csv, .parquet), which distinguish the inputs less well.
     output
         The table to fill in (.csv).

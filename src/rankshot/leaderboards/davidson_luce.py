@@ -190,23 +190,6 @@ class DavidsonLuce(WorthModel):
         return found, known
 
 
-class HalfWins(DavidsonLuce):
-    """`PlackettLuce` of votes between two items, in which a tie is half a win for each."""
-
-    @classmethod
-    def like(cls, model: WorthModel) -> HalfWins:
-        """Return a model of the same settings, with the same worths if it is fitted."""
-        found = cls(**model.get_params())
-        if hasattr(model, "log_worths_"):
-            found._with_values(model.items_, [], model.log_worths_)
-        return found
-
-    @staticmethod
-    def _list_sizes(rankings: Rankings) -> Ints:  # noqa: ARG004 - the same for all
-        """Return 1: items are chosen alone, and two that are tied with half the weight each."""
-        return np.array([1])
-
-
 def _merge(rankings: Rankings) -> Rankings:
     """Merge equal rankings; refuse ties that K cuts."""
     refuse_cut_ties(rankings)
@@ -394,6 +377,11 @@ class Likelihood:
             expected[self.n_items :] += passes.by_size[:, 1:].sum(axis=0)
         size = abs(value) + float(self.observed.sum()) * (1 + float(np.ptp(values)))
         return Point(value, self.observed - expected, size, self.observed + expected)
+
+    def row_gradients(self, values: Floats) -> Gradients:
+        """Return the derivatives of each ranking, in the form of all models."""
+        found = self.gradients(values)
+        return Gradients(found, np.zeros(found.shape[0]), np.zeros(self.size))
 
     def gradients(self, values: Floats) -> csr_array:
         """Return the derivatives of each ranking, whatever its weight."""

@@ -91,18 +91,17 @@ def concordance(rankings: Rankings) -> float | None:
     return measure_concordance(rankings)[0]
 
 
-def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
+def krippendorff_alpha(values: object, metric: str | None = None) -> float:
     """Return Krippendorff's alpha: 1 is full agreement, 0 is agreement by chance.
 
     Parameters
     ----------
     values : Rankings or array-like of shape (raters, units)
         Numbers, one row per rater and NaN where there is none. For `Rankings`, the units are the
-        pairs of items, and the values are "before", "tied" and "after", in equal steps; the metric
-        is not used.
-    metric : {"nominal", "ordinal", "interval"}
+        pairs of items, and the values are "before", "tied" and "after", as -1, 0 and 1.
+    metric : {"nominal", "ordinal", "interval"}, optional
         How two numbers are compared: equal or not, by the difference of their ranks, or by their
-        difference.
+        difference. The default is "nominal", and "interval" for `Rankings`.
 
     References
     ----------
@@ -118,13 +117,13 @@ def krippendorff_alpha(values: object, metric: str = "nominal") -> float:
     >>> round(rs.ranking.krippendorff_alpha(votes), 3)
     0.58
     """
+    metric = metric or ("interval" if isinstance(values, Rankings) else "nominal")
     require_choice("metric", metric, ("nominal", "ordinal", "interval"))
     if isinstance(values, Rankings):
         before, tied = precedence(values), count_ties(values)
         # Each pair counts in both directions: which item is the first of two has no meaning.
         counts = np.array([before, tied, before.T]).reshape(3, -1).T
         levels = np.arange(3.0)
-        metric = "interval"
     else:
         table = np.asarray(values, np.float64)
         levels, code = np.unique(table[~np.isnan(table)], return_inverse=True)

@@ -19,15 +19,8 @@ from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exported_labels import match_ids, read_labels
 from rankshot.recognition.scoring import Classes, ScoredInputs, ScoringPlan, run_plan
-from rankshot.sources.names import ClassLabels, describe_unknown, read_class_labels
-from rankshot.sources.registry import (
-    ANSWERS,
-    LANGUAGE_MODEL,
-    RankingSource,
-    Source,
-    compare_classes,
-    parse_source,
-)
+from rankshot.sources.names import ClassLabels, read_class_labels
+from rankshot.sources.registry import Source
 from rankshot.zeroshot.files.score_tables import RULE, guess_score_type, open_scores
 from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
 
@@ -193,48 +186,12 @@ def rank_names(
     """
     held_out = [] if labels is None else np.unique(labels).tolist()
     targets = (*new, *(name for name in held_out if name in seen.names and name not in new))
-    given: list[Any] = _list_sources(source)
-    parts, notes = [], []
-    for each in given:
-        found = open_source(each, seen.senses) if isinstance(each, str) else each
-        if isinstance(found, RankingSource):
-            parts.append(found.rankings(targets, seen.names))
-        else:
-            table = compare_classes(found, targets, seen.names, seen.words)
-            if np.isfinite(table.values).any():
-                parts.append(table.to_rankings())
-    ranked = {name for part in parts for name in part.target_names}
-    unknown = [name for name in new if name not in {*ranked, *shown}]
-    if unknown:
-        described = describe_unknown(unknown, targets + seen.names, seen.words)
-        if len(unknown) == len(new):
-            hint = f"{described}; correct the name, or give a ranking: {{name: [seen classes]}}"
-            raise InputError(what, unknown[0], "is not known to the source", hint=hint)
-        notes.append(f"warning: {described}; left out")
-    return Rankings.concatenate(parts), notes
-
-
-def _list_sources(source: Any) -> list[Any]:
-    if source is None:
-        return ["wordnet"]
-    return [source] if isinstance(source, str) or not isinstance(source, Sequence) else [*source]
-
-
-class _AnswerFolder(NamedTuple):
-    folder: str
-
-    def rankings(self, targets: tuple[str, ...], items: tuple[str, ...]) -> Rankings:
-        return sources.read_answer_files(self.folder, targets, items).rankings
-
-
-def open_source(text: str, senses: Mapping[str, str] | None = None) -> Any:
-    """The source that a text names, such as ``"llm:gpt-4o"``, ``"wordnet"`` or ``"glove"``."""
-    spec = parse_source(text)
-    if spec.name == LANGUAGE_MODEL:
-        return sources.LanguageModel(spec.detail)
-    if spec.name == ANSWERS:
-        return _AnswerFolder(spec.detail)
-    return spec.open(senses or {})
+    found = sources.rank_names(targets, seen, source)
+    unknown = [name for name in found.unknown if name in new and name not in {*shown}]
+    if found.rankings is None or (unknown and len(unknown) == len(new)):
+        hint = f"{found.notes[-1]}; or give a ranking: {{name: [seen classes]}}"
+        raise InputError(what, (unknown or new)[0], "is not known to the source", hint=hint)
+    return found.rankings, [*found.notes]
 
 
 def read_seen(seen: Classes | None) -> Sequence[object] | None:

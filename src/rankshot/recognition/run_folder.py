@@ -80,11 +80,11 @@ class Run:
     model : mapping
         What the model takes, its name, and its preprocessing.
     inputs : Path or None
-        The folder of the inputs if it is there; otherwise the table of their texts or paths.
+        The table of the texts, or of the paths, of the inputs.
+    place : Path or None
+        The folder that the inputs are from, if it is there.
     labelled : mapping
         The labels that some of the inputs had, by their ids; they are examples as well.
-    hashes : mapping
-        The hash of each input when it was scored, by its id.
     changed : tuple of str
         The files that were changed since they were written.
 
@@ -112,8 +112,8 @@ class Run:
     forecast: Mapping[str, Any] | None
     model: Mapping[str, Any]
     inputs: Path | None
+    place: Path | None
     labelled: Mapping[str, str]
-    hashes: Mapping[str, str]
     changed: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -297,25 +297,18 @@ def open_run(folder: str | Path) -> Run:
         tuple(about["notes"]),
         about["forecast"],
         about["model"],
-        _find_inputs(folder, about, files.get("inputs")),
+        files.get("inputs"),
+        _find_place(folder, about),
         about["labelled"],
-        _read_hashes(files.get("inputs")),
         tuple(changed),
     )
 
 
-def _find_inputs(folder: Path, about: Mapping[str, Any], table: Path | None) -> Path | None:
+def _find_place(folder: Path, about: Mapping[str, Any]) -> Path | None:
     place = about.get("place")
     if isinstance(place, str) and (folder / place).is_dir():
         return (folder / place).resolve()
-    return table
-
-
-def _read_hashes(table: Path | None) -> dict[str, str]:
-    if table is None:
-        return {}
-    rows = map(json.loads, table.read_text(encoding="utf-8").splitlines())
-    return {row["id"]: row["sha256"] for row in rows}
+    return None
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rankshot.core.errors import InputError, format_count
+from rankshot.core.errors import InputError, format_count, quote_names
 from rankshot.core.files import lock_folder
+from rankshot.recognition.run_folder import Run
 from rankshot.review.app import create_app
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.journal import Journal
@@ -21,6 +23,7 @@ from rankshot.review.results import Results
 from rankshot.review.session import Review
 from rankshot.web.guards import is_loopback
 from rankshot.web.server import open_port, serve
+from rankshot.zeroshot.knowledge import Knowledge
 
 TOKEN = "RANKSHOT_REVIEW_TOKEN"  # noqa: S105 (the name of the variable, not a token)
 JOURNAL = "review.jsonl"
@@ -38,23 +41,69 @@ class Reviewed:
         The ids of the inputs.
     score_type : str
         That of the scores, for the saved head.
+    inputs : ShownInputs
+        What is shown of them.
     labels : dict of id to label
         Labels that are known.
-    inputs : Path, optional
-        The inputs to show: a folder, or a table.
-    takes : {"texts", "images"}, optional
-        What a table contains.
-    versions : mapping of id to str, optional
-        The hashes of the inputs when they were scored.
+    notes : tuple of str
+        Sentences about inputs that are missing.
     """
 
     learner: Learner
     ids: list[str]
     score_type: str
-    labels: dict[str, str] = field(default_factory=dict)
-    inputs: Path | None = None
-    takes: Any = None
-    versions: Mapping[str, str] | None = None
+    inputs: ShownInputs
+    labels: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def find_reviewed(
+    learner: Learner,
+    ids: list[str],
+    place: Path | None = None,
+    labels: Mapping[str, str] | None = None,
+    score_type: str = "logits",
+    takes: Any = None,
+) -> Reviewed:
+    """Collect what is reviewed, with the inputs of a folder or a file."""
+    inputs = ShownInputs(ids, learner.scores)
+    notes: tuple[str, ...] = ()
+    if place is not None:
+        inputs = ShownInputs.open(ids, learner.scores, place, takes)
+        notes = tuple(inputs.check(place))
+    return Reviewed(learner, ids, score_type, inputs, labels or {}, notes)
+
+
+def review_run(run: Run, place: Path | None = None) -> Reviewed:
+    """Collect what a run folder has: it is reviewed as it was recognised.
+
+    Parameters
+    ----------
+    run : Run
+    place : Path, optional
+        Where the inputs are now, if they have been moved without the run.
+    """
+    is_joint = "changed" in run.head.inner.about.get("batch", {})
+    known = run.knowledge
+    if run.labelled:
+        # Examples that are inputs can be corrected on the page.
+        known = Knowledge(known.rankings, known.reference, batch=known.batch)
+    learner = Learner(known, replace(run.settings, batch=is_joint))
+    ids = [str(name) for name in run.ids]
+    if place is not None or run.inputs is None:
+        return find_reviewed(learner, ids, place, run.labelled, takes=run.model.get("takes"))
+    rows = [json.loads(line) for line in run.inputs.read_text("utf-8").splitlines()]
+    files = {row["id"]: (run.folder / row["path"]).resolve() for row in rows if "path" in row}
+    there = {name: file for name, file in files.items() if file.is_file()}
+    texts = {row["id"]: row["text"] for row in rows if "text" in row}
+    root = Path(os.path.commonpath([file.parent for file in there.values()])) if there else None
+    hashes = {row["id"]: row["sha256"] for row in rows if "sha256" in row}
+    inputs = ShownInputs(ids, learner.scores, {**texts, **there}, root, hashes)
+    gone: tuple[str, ...] = ()
+    if missing := sorted(files.keys() - there.keys()):
+        what = f"{len(missing):,} of {format_count(len(ids), 'input')} are no longer there"
+        gone = (f"{what}; their scores are shown: {quote_names(missing)}",)
+    return Reviewed(learner, ids, "logits", inputs, run.labelled, notes=gone)
 
 
 def serve_review(
@@ -91,10 +140,7 @@ def serve_review(
         hint = f"set {TOKEN}, for example to that of python -c 'import secrets; "
         hint += "print(secrets.token_hex())'"
         raise InputError("host", host, "can be reached by others without a token", hint=hint)
-    inputs = ShownInputs(
-        reviewed.ids, reviewed.learner.scores, reviewed.inputs, reviewed.takes, reviewed.versions
-    )
-    notes = [] if reviewed.inputs is None else inputs.check(reviewed.inputs)
+    inputs = reviewed.inputs
     folder.mkdir(parents=True, exist_ok=True)
     with (
         lock_folder(folder, "end it, or give another --folder"),
@@ -103,7 +149,7 @@ def serve_review(
         closing(Review(reviewed.learner, reviewed.ids, journal, reviewed.labels)) as review,
     ):
         results = Results(review, inputs, folder, reviewed.score_type, overwrite=overwrite)
-        review.notes += notes
+        review.notes += reviewed.notes
         for note in review.notes:
             say(note)
         results.write_all()

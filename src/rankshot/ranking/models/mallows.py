@@ -83,6 +83,9 @@ class Mallows(Estimator):
     in the consensus. The centre is then close to the maximum-likelihood centre, but not always
     equal to it.
 
+    The maximum-likelihood centre of top-K lists is not unique: the order of the items that no list
+    contains has no influence on the likelihood. These items are sorted by name, after all others.
+
     References
     ----------
     Fligner and Verducci (1986), Distance based ranking models. JRSS B 48.

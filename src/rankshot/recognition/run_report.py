@@ -1,0 +1,158 @@
+"""The report of a run, and why its inputs were assigned their classes."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankshot.core.errors import InputError, quote_names, suggest_name
+from rankshot.pages.build import build_report
+from rankshot.pages.contents import EVIDENCE, EXAMPLES, LEAD, LEAD_WITH_MORE, Report
+from rankshot.pages.images import ImageFolder, Outcomes, Thumbnail, read_images
+from rankshot.recognition.run_folder import Run
+from rankshot.zeroshot.class_rankings import only_new
+from rankshot.zeroshot.explanation import Explanation, explain
+from rankshot.zeroshot.files.predictions import read_truth
+from rankshot.zeroshot.linear_head import LinearHead
+from rankshot.zeroshot.metrics import Interval
+from rankshot.zeroshot.paper.probabilistic_ranking import ProbabilisticRanking
+from rankshot.zeroshot.scores import Scores
+
+TITLE = "Predictions of new classes"
+
+
+def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE) -> Report:
+    """Collect the report of a run, which `render_report` turns into a page.
+
+    Parameters
+    ----------
+    run : Run
+        From `open_run`.
+    truth : str or Path, optional
+        A table of the true classes, with the columns id and label. Inputs without a label are left
+        out.
+    title : str
+        The heading.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> from rankshot.recognition.run_report import report_run
+    >>> scores = rs.Scores([[4.0, 0.5]], ["bus", "leopard"])
+    >>> found = rs.recognise(scores, {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     page = report_run(rs.recognition.open_run(folder + "/run"))
+    >>> page.overview.counts
+    (0, 1)
+    """
+    ids, classes = [str(name) for name in run.ids], [str(name) for name in run.head.classes_]
+    rows, labels = np.arange(len(ids)), None
+    if truth is not None:
+        labels = read_truth(truth, ids, partial=True).astype(str)
+        # Inputs that the head was fitted to do not test it.
+        fitted = [name in run.labelled for name in ids]
+        rows = np.flatnonzero((labels != "") & ~np.array(fitted, bool))
+        labels = labels[rows]
+        if unknown := sorted({*labels.tolist()} - {*classes}):
+            rule = f"is not one of the predicted classes{suggest_name(unknown[0], classes)}"
+            raise InputError("truth", unknown[0], rule, where=str(truth))
+    outcomes = Outcomes(
+        [ids[row] for row in rows], run.labels[rows], run.proba[rows], labels, classes
+    )
+    known = run.knowledge
+    scores: Any = known.batch
+    rankings = only_new(known.rankings)
+    used = rankings[np.isin(rankings.targets.astype(str), classes)]
+    k = min(run.settings.k or used.n_items, used.n_items)
+    consensus = ProbabilisticRanking(k=k, posterior="consensus").fit(used.top(k)).consensus_
+    # With seen classes among the predicted ones, the contributions are those of new classes only.
+    is_new = isinstance(run.head, LinearHead)
+
+    def find_scores(chosen: Collection[int]) -> Iterator[tuple[int, Scores]]:
+        for row in chosen:
+            yield row, scores[[int(rows[row])]]
+
+    thumbnails, notes = _find_thumbnails(run, outcomes)
+    more = {EXAMPLES: known.examples is not None, EVIDENCE: scores.evidence is not None}
+    named = " and ".join(text for text, is_used in more.items() if is_used)
+    predicted = (run.forecast or {}).get("predicted")
+    settings = [(key, str(value)) for key, value in run.model.items() if key != "takes"]
+    return build_report(
+        title,
+        outcomes,
+        head=run.head if is_new else None,
+        find_scores=find_scores if is_new else None,
+        images=thumbnails,
+        rankings=used,
+        consensus=consensus,
+        n_places=k,
+        forecast=None if predicted is None else Interval(*predicted),
+        lead=LEAD_WITH_MORE.format(named) if named else LEAD,
+        kind="new" if is_new else "seen and new",
+        settings=(
+            ("run", run.folder.resolve().name),
+            *settings,
+            ("places of each ranking", str(k)),
+        ),
+        notes=(*run.notes, *notes),
+    )
+
+
+def explain_run(
+    run: Run, ids: Sequence[str], *, target: str | None = None, against: str | None = None
+) -> dict[str, Explanation]:
+    """Explain the predictions of some inputs of a run, by their ids.
+
+    Parameters
+    ----------
+    run : Run
+    ids : sequence of str
+        The ids of the inputs.
+    target, against : str, optional
+        The class to explain, and the one to compare it with; see `explain`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> scores = rs.Scores([[4.0, 0.5]], ["bus", "leopard"])
+    >>> found = rs.recognise(scores, {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     run = rs.recognition.open_run(folder + "/run")
+    >>> rs.recognition.explain_run(run, ["0"])["0"].target
+    'truck'
+    """
+    row_of = {str(name): row for row, name in enumerate(run.ids)}
+    if missing := [name for name in ids if name not in row_of]:
+        rule = f"is not one of the inputs{suggest_name(missing[0], row_of)}"
+        hint = f"the first are {quote_names(list(row_of)[:3])}"
+        raise InputError("ids", missing[0], rule, hint=hint)
+    scores: Any = run.knowledge.batch
+    rows = [row_of[name] for name in ids]
+    found = explain(run.head, scores[rows], target=target, against=against)
+    return dict(zip(ids, found, strict=True))
+
+
+def _find_thumbnails(run: Run, outcomes: Outcomes) -> tuple[dict[int, Thumbnail], list[str]]:
+    """Thumbnails of some inputs, if they are images that are still there."""
+    if run.inputs is None or run.model.get("takes") != "images":
+        return {}, []
+    lines = map(json.loads, run.inputs.read_text("utf-8").splitlines())
+    files = {line["id"]: (run.folder / line["path"]).resolve() for line in lines if "path" in line}
+    there = {
+        row: files[name]
+        for row, name in enumerate(outcomes.ids)
+        if name in files and files[name].is_file()
+    }
+    if not there:
+        return {}, ["The images are no longer where the run found them."]
+    root = os.path.commonpath([file.parent for file in there.values()])
+    return read_images(ImageFolder(root), there, outcomes)
