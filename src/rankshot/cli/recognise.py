@@ -164,7 +164,7 @@ def recognise(
         options = _make_evidence(options, inputs, run)
         table = add_evidence(table, options.evidence)
         examples: object = options.examples
-        if examples is not None and core.ID not in core.read_columns(options.examples)[0]:
+        if options.examples and core.ID not in core.read_columns(options.examples)[0]:
             examples, _ = read_examples(options.examples, table, "auto", rankings.target_names)
         ids, scores = table.read()
         found = recognition.recognise(
@@ -174,7 +174,7 @@ def recognise(
             examples=examples,
             classes=options.settings.classes,
             none=options.settings.none,
-            batch={"yes": True, "no": False}.get(batch, "auto"),  # type: ignore[arg-type]
+            batch={"yes": True, "no": False}.get(batch, "auto"),
         )
         for note in found.notes:
             say(note)
