@@ -115,6 +115,18 @@ def explain_run(
         The ids of the inputs.
     target, against : str, optional
         The class to explain, and the one to compare it with; see `explain`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import rankshot as rs
+    >>> scores = rs.Scores([[4.0, 0.5]], ["bus", "leopard"])
+    >>> found = rs.recognise(scores, {"cat": ["leopard"], "truck": ["bus"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found.save(folder + "/run")
+    ...     run = rs.recognition.open_run(folder + "/run")
+    >>> rs.recognition.explain_run(run, ["0"])["0"].target
+    'truck'
     """
     row_of = {str(name): row for row, name in enumerate(run.ids)}
     if missing := [name for name in ids if name not in row_of]:
