@@ -239,7 +239,7 @@ class BatchRefinement(Predictor, BaseEstimator):
         If a class has examples only, nothing is added.
         """
         head, other = fitted.head_, fitted.by_rankings_
-        if not fitted.weights_.any(axis=1).all():
+        if not fitted.has_examples or not fitted.weights_.any(axis=1).all():
             return head
         slopes = head.slopes / head.temperature
         slopes[:, head.blocks["scores"]] += DENSITY_WEIGHT * other.slopes / other.temperature

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankshot.core.arrays import row_blocks
-from rankshot.core.errors import InputError
+from rankshot.core.errors import NO_VALUE, InputError
 from rankshot.core.validation import require_number
 from rankshot.zeroshot.class_means import Examples, Inputs, LinearMap, Reference
 from rankshot.zeroshot.evidence import fit_temperature
@@ -194,7 +194,8 @@ class SeenAndNew(Predictor, BaseEstimator):
         if self.seen_loss is not None:
             raise InputError("seen_loss", self.seen_loss, "needs a reference")
         if self.none and self.seen:
-            raise InputError("none", self.none, "needs a reference, if seen classes compete")
+            rule = "is needed for 'none of these' beside seen classes"
+            raise InputError("reference", NO_VALUE, rule)
 
     @property
     def budget_(self) -> Budget | None:

@@ -158,8 +158,8 @@ class WeightedMean(Predictor, BaseEstimator):
     >>> head = rs.WeightedMean().fit(rankings)
     >>> logits = [[0.1, 1.2, 3.0, 2.5, -1.0], [4.0, 0.0, 0.0, 0.5, 2.0]]
     >>> head.predict_proba(logits).round(2)
-    array([[0.98, 0.02],
-           [0.02, 0.98]])
+    array([[1.  , 0.  ],
+           [0.01, 0.99]])
     """
 
     def __init__(
@@ -272,6 +272,11 @@ class WeightedMean(Predictor, BaseEstimator):
             usual_scores=None if base is None else self.share_ * base.mean,
             kind=self._kind,
         )
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether the head was fitted to examples as well."""
+        return self._n_examples > 0
 
     def use_batch(self, table: Scores) -> WeightedMean:
         """The estimator for inputs that are classified jointly.
