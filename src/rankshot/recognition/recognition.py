@@ -234,7 +234,8 @@ def recognise(
         unless the model has them.
     source : source, str or list of these, optional
         What ranks names: an object such as `LanguageModel`, or a text as in the command, such as
-        ``"llm:gpt-4o"``. By default WordNet.
+        ``"llm:gpt-4o"``. By default the dictionary of look-alikes or sound-alikes, or WordNet if
+        the seen classes are not in it.
     reference : inputs, or inputs and labels, optional
         Varied inputs of seen classes that the model was not trained on, in any form of ``inputs``,
         and their classes if they are known. A table may have a column ``label``, and a folder one
