@@ -43,7 +43,7 @@ class Method(BaseEstimator, ABC):
         return len(self.items_) + len(self.classes_)
 
     def log_posterior(self, scores: Scores | ArrayLike) -> Doubles:
-        """Log-posteriors of ``scores``, before they are divided by the temperature and normalised."""
+        """Log-posteriors of ``scores``, not divided by the temperature and not normalised."""
         check_is_fitted(self, "classes_")
         table = as_scores(scores, self.items_)
         result = np.empty((len(table), len(self.classes_)))
