@@ -130,7 +130,7 @@ def _describe_file(head: Any) -> Iterator[tuple[str, str]]:
     yield "reference", "yes, as means and standard deviations" if has_reference else "no"
     yield "temperature", f"{inner.temperature:.3g}"
     if (facts := origin.get("examples")) is not None:
-        yield "examples", f"{facts['n_examples']:,}; {describe_examples(facts)}"
+        yield "examples", describe_examples(facts)
     if "evidence_weight" in origin:
         yield "evidence", f"weight {origin['evidence_weight']:.2f}; each input needs it"
     if has_gate:

@@ -67,6 +67,8 @@ class Recognition:
         How the head was fitted.
     inputs : ScoredInputs
         The inputs with their scores, and those that were skipped.
+    labelled : mapping
+        The labels that some of the inputs had, by their ids.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Recognition:
     knowledge: Knowledge
     settings: Settings
     inputs: ScoredInputs
+    labelled: Mapping[str, str]
     reader: Reader
 
     @property
@@ -299,12 +302,14 @@ def recognise(
     if reference is not None:
         found = reader.read_labelled(reference, scored, "reference")
         known, labels = found.inputs.scores, found.labels
-    shown = None
+    shown, by_id = None, dict[str, str]()
     if examples is not None:
         few = reader.read_labelled(examples, scored, "examples")
         if few.labels is None:
             raise InputError("examples", NO_VALUE, "must have labels", hint="pass (inputs, labels)")
         shown = few.inputs.scores, few.labels
+        if few.is_part:
+            by_id = dict(zip(few.inputs.ids, few.labels.tolist(), strict=True))
     if not isinstance(given, Rankings | Mapping):
         taught = () if shown is None else shown[1].tolist()
         given, more = rank_names(source, given, labels, scored.classes, taught)
@@ -313,7 +318,8 @@ def recognise(
         raise InputError("source", source, "cannot be combined with rankings")
     rankings = as_rankings(given, scored.scores.items, raters)
     notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
-    return _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
+    result = _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
+    return replace(result, labelled=by_id)
 
 
 def _predict(
@@ -362,6 +368,7 @@ def _predict(
         knowledge,
         settings,
         scored,
+        {},
         reader,
     )
 

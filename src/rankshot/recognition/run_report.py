@@ -56,7 +56,9 @@ def report_run(run: Run, truth: str | Path | None = None, *, title: str = TITLE)
     rows, labels = np.arange(len(ids)), None
     if truth is not None:
         labels = read_truth(truth, ids, partial=True).astype(str)
-        rows = np.flatnonzero(labels != "")
+        # Inputs that the head was fitted to do not test it.
+        fitted = [name in run.labelled for name in ids]
+        rows = np.flatnonzero((labels != "") & ~np.array(fitted, bool))
         labels = labels[rows]
         if unknown := sorted({*labels.tolist()} - {*classes}):
             rule = f"is not one of the predicted classes{suggest_name(unknown[0], classes)}"
