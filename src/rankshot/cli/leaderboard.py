@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
-from rankshot import core, leaderboards, pages, ranking
-from rankshot.cli.consensus import (
-    COLUMNS,
-    TABLE_OPTIONS,
-    Layout,
-    parse_columns,
-    say_layout,
-    show_warnings,
-)
-from rankshot.cli.console import check_output, check_page, name_options, print_table, refuse, say
-from rankshot.core.errors import prefix_errors, quote_names
-from rankshot.core.files import replace_file
+from rankshot import leaderboards, pages
+from rankshot.cli.consensus import Layout, parse_columns, say_layout
+from rankshot.cli.printing import Output, print_table, print_warnings, require_output, say
+from rankshot.core.errors import InputError, prefix_errors, quote_names
 
 ROWS_SHOWN = 100
 DIFFERENCES_SHOWN = 10
@@ -25,6 +16,7 @@ DIFFERENCES_SHOWN = 10
 
 def leaderboard(
     votes: Path,
+    /,
     *,
     layout: Layout | None = None,
     kind: Literal["top", "subset"] | None = None,
@@ -33,26 +25,23 @@ def leaderboard(
     covariates: str | None = None,
     category: str | None = None,
     cluster: str | None = None,
+    target: str | None = None,
     min_votes: float | None = None,
     scale: Literal["log-worth", "elo"] = "log-worth",
-    regularization: float | None = None,
+    looks: Literal["one", "many", "guided"] = "one",
     level: float = 0.95,
-    seed: int = 0,
-    target: str | None = None,
     plot: Path | None = None,
     html: Path | None = None,
-    output: Path | None = None,
+    output: Output = None,
 ) -> None:
-    """Sort items by votes or rankings, with intervals.
+    """Rank items from votes or rankings, with intervals.
 
     The items are sorted by their worths in the Plackett-Luce model; for pairs this is the
     Bradley-Terry model, and with ties Davidson's model. The table shows ratings and ranks with
     intervals: is the first item really better than the second? The intervals take into account
     that a rater may have given several votes.
 
-    Example: rankshot leaderboard votes.csv --plot worths.png
-
-    Example: rankshot leaderboard votes.csv --column rater=annotator --scale elo -o board.csv
+    Example: rankshot leaderboard votes.csv --html board.html
 
     Parameters
     ----------
@@ -60,151 +49,85 @@ def leaderboard(
         A table (.csv, .tsv, .json, .jsonl, .gz, .parquet) of votes between two items, with the
         columns model_a, model_b and winner, or winner and loser; a table of ballots; or rankings
         (.jsonl, .parquet, .soc, .soi, .toc, .toi).
-    column : <name=column>
-        A column of the table whose name is not the usual one, such as rater=who; may be repeated.
-        The names are a and b (the two items; model_a and model_b by default), winner, loser, id,
-        rater (rater, judge, annotator, user_id and the like), weight (how important a vote is) and
-        count (how often it was given); for ballots also target, item, rank and score. Or how
-        columns are read: outcomes=index if 0 means that the first item won, outcomes=score if 1
-        means this, outcomes=name or outcomes=side; ignore=age,region (ballots; ignore= if all
-        columns are items); missing=-99; items=x,y,z (all items); on_error=skip, which counts and
-        leaves out rows that cannot be read.
+    layout
+        The columns of a table, if they are not recognised: see `consensus`.
     kind
-        What a missing item means, if the file does not specify it: it comes after the others (top,
-        the default) or was not compared (subset).
+        What a missing item means: it comes after the others (top) or was not compared (subset).
+    column
+        NAME=COLUMN: a column with another name, such as rater=who; may be repeated. The names are
+        a, b, winner, loser, id, rater, weight and count; for ballots also target, item, rank and
+        score. Or how columns are read: outcomes=index (0 means that the first item won), score,
+        name or side; ignore=age,region; missing=-99; items=x,y,z; on_error=skip.
     ties
         outcome: a tie is a third result, more likely between items of equal worth. half: half a
         win for each item. ignore: the order is unknown. The default is outcome if there are ties.
     covariates
-        Covariates: columns that may also explain who wins, such as length,position; separated by
-        commas.
+        Columns that may also explain who wins, such as length,position.
     category
-        A column: each of its values gets its own leaderboard.
+        A column: each of its values gets its own leaderboard, after that of all votes.
     cluster
-        A column that groups correlated votes, in addition to the rater, such as the prompt: the
-        intervals take both into account.
-    min_votes
-        Items with fewer votes are listed separately. The default is 10, or a tenth of the median if
-        that is less.
-    scale
-        log-worth, or elo: points with a mean of 1000.
-    regularization
-        η in the penalty η/2 Σθ² on log-worths θ. The default is 0.01. A larger η pulls items that
-        always won or always lost towards the others.
-    level
-        The confidence level of the intervals.
-    seed
-        The seed of the random numbers.
+        A column that groups correlated votes, in addition to the rater, such as the prompt.
     target
         Use only the rankings of this target.
+    min_votes
+        Items with fewer votes are listed separately. The default is 10, or a tenth of the median.
+    scale
+        log-worth, or elo: points with a mean of 1000.
+    looks
+        For how many looks the claims hold: one, at a number of votes that was fixed beforehand;
+        many, while votes come in; guided, if earlier votes decided which pairs were next.
+    level
+        The confidence level of the intervals.
     plot
         A plot to write (.png, .svg, .pdf).
     html
-        A page to write (.html): ratings, pairs, categories, effects of covariates, raters, and how
-        to read them. It is one self-contained file.
+        A page to write (.html): one self-contained file.
     output
         The leaderboard to write (.csv, .json). JSON also has the pairs, for a web site.
     """
-    core.require_number("--level", level, above=0, below=1)
-    core.require_whole_number("--seed", seed, least=0)
-    refuse(category and plot, "--plot shows one leaderboard: leave out --plot or --category")
-    check_output(plot, (".png", ".svg", ".pdf"), votes)
-    check_output(output, (".csv", ".json"), votes)
-    if html is not None:
-        check_page(html)
-    if plot is not None:
-        # Before anything is computed, and without a window.
-        core.require_module("matplotlib", "plots", "cli").use("Agg")
-    columns = parse_columns(column or []) | ({"category": category} if category else {})
-    reading = {"layout": layout, "kind": kind}
-    options = {
-        "ties": ties, "level": level, "random_state": seed,
-        "min_votes": min_votes, "scale": scale,
-    }  # fmt: skip
-    with show_warnings():
-        boards, rankings = _make_boards(
-            votes,
-            columns,
-            options,
-            reading=reading,
-            regularization=regularization,
-            covariates=covariates,
-            cluster=cluster,
-            target=target,
-        )
-    if plot is not None:
-        # Too many items for a plot are refused before anything is printed or written.
-        figure = pages.WorthsDisplay.from_leaderboard(boards[""]).figure_
-    for name, board in boards.items():
-        _print_board(board, name)
-    if category:
-        _print_differences(boards)
-    if output is not None:
-        _write_boards(boards, output)
-        say(f"leaderboard written to {output}")
-    if html is not None:
-        raters = _find_raters(rankings, next(iter(boards.values())))
-        pages.write_page(leaderboards.render_board(boards, title=votes.stem, raters=raters), html)
-        say(f"page written to {html}")
-    if plot is not None:
-        with replace_file(plot) as stream:
-            figure.savefig(stream.buffer, format=plot.suffix[1:], dpi=150)
-        say(f"plot written to {plot}")
-
-
-def _make_boards(
-    path: Path,
-    columns: dict[str, Any],
-    options: dict[str, Any],
-    *,
-    reading: dict[str, Any],
-    regularization: float | None,
-    covariates: str | None,
-    cluster: str | None,
-    target: str | None,
-) -> tuple[dict[str, leaderboards.Leaderboard], ranking.Rankings]:
-    """Return the leaderboard of each category, or a single one without a name, and the rankings."""
-    from rankshot.leaderboards.fit import choose_model
-    from rankshot.ranking.ranking_files import read_with_layout
-
-    if regularization is not None:
-        core.require_number("--regularization", regularization, least=0)
-    with name_options({**TABLE_OPTIONS, "category": "--category"}, COLUMNS):
-        if covariates or cluster:
-            refuse(target, "--covariates and --cluster need a table of votes: leave out --target")
-            refuse(
-                regularization is not None,
-                "--covariates and --cluster do not use --regularization: leave it out",
+    require_output(plot, (".png", ".svg", ".pdf"), votes)
+    require_output(output, (".csv", ".json"), votes)
+    require_output(html, (".html", ".htm"), votes)
+    if category and plot:
+        raise InputError("plot", str(plot), "shows one leaderboard", hint="leave out --category")
+    named = parse_columns(column or [])
+    named |= {"layout": layout, "kind": kind, "category": category}
+    named = {name: value for name, value in named.items() if value is not None}
+    names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
+    with print_warnings():
+        read = leaderboards.read_votes(votes, covariates=names, cluster=cluster, **named)
+        say_layout(read.reading, read.rankings.items)
+        with prefix_errors(votes):
+            if target is not None:
+                if read.are_pairs:
+                    raise InputError("target", target, "needs rankings", hint="use --category")
+                read = leaderboards.Votes(read.rankings.select(target=target))
+            if not category and len(read.categories) > 1:
+                rule = f"must be one of {quote_names(read.categories)}"
+                raise InputError("target", target, rule)
+            board = leaderboards.leaderboard(
+                read,
+                ties=ties,
+                level=level,
+                min_votes=min_votes,
+                scale=scale,
+                looks=looks,
+                category=bool(category) or None,
             )
-            names = [name.strip() for name in (covariates or "").split(",") if name.strip()]
-            make = leaderboards.leaderboards if "category" in columns else leaderboards.leaderboard
-            more = {"covariates": names, "cluster": cluster}
-            found = make(path, **{**more, **options, **columns})
-            boards = dict(found) if isinstance(found, leaderboards.Leaderboards) else {"": found}
-            say_layout("votes", sorted({item for board in boards.values() for item in board.items}))
-            return boards, ranking.Rankings.from_votes(path, **columns)
-        rankings, layout = read_with_layout(path, **reading, **columns)
-    say_layout(layout, rankings.items)
-    with prefix_errors(path):
-        if target is not None:
-            refuse(layout == "votes", "votes have no targets: use --category COLUMN")
-            rankings = rankings.select(target=target)
-        settings = {} if regularization is None else {"regularization": regularization}
-        model, _ = choose_model(rankings, None, options["ties"], **settings)
-        if "category" in columns:
-            return dict(leaderboards.leaderboards(rankings, model, **options)), rankings
-        several = f"has rankings of several targets ({quote_names(rankings.target_names)})"
-        refuse(len(rankings.target_names) > 1, f"{several}; choose one with --target")
-        return {"": leaderboards.leaderboard(rankings, model, **options)}, rankings
-
-
-def _find_raters(rankings: ranking.Rankings, board: leaderboards.Leaderboard) -> list[Any]:
-    """Return the reliability of raters, if several voted between two items."""
-    return (
-        leaderboards.rater_reliability(rankings)
-        if board.n_raters and board.counted == "vote"
-        else []
-    )
+    # Too many items for a plot are refused before anything is printed or written.
+    display = plot and pages.WorthsDisplay.from_leaderboard(board)
+    _print_board(board, "all" if category else "")
+    for name, each in board.categories.items():
+        _print_board(each, name)
+    if category:
+        _print_differences(board)
+    for path, what in ((output, "leaderboard"), (html, "page")):
+        if path is not None:
+            leaderboards.save_board(board, path)
+            say(f"{what} written to {path}")
+    if display:
+        pages.save_plot(display, plot)
+        say(f"plot written to {plot}")
 
 
 def _print_board(board: leaderboards.Leaderboard, title: str) -> None:
@@ -229,35 +152,14 @@ def _print_board(board: leaderboards.Leaderboard, title: str) -> None:
     )
 
 
-def _print_differences(boards: dict[str, leaderboards.Leaderboard]) -> None:
-    clear = [
-        found for found in leaderboards.Leaderboards(boards).differences() if found.p_value < 0.05
-    ]
-    digits = 0 if next(iter(boards.values())).scale == "elo" else 2
+def _print_differences(board: leaderboards.Leaderboard) -> None:
+    clear = [each for each in board.differences() if each.p_value < 0.05]
+    digits = 0 if board.scale == "elo" else 2
     if not clear:
         say("No item differs clearly between the categories.")
         return
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (each.category, each.item, f"{each.difference:+.{digits}f}", f"{each.p_value:.2g}")
         for each in clear[:DIFFERENCES_SHOWN]
     ]
     print_table("What differs", ["category", "*item", ">from the mean", ">p"], rows)
-
-
-def _write_boards(boards: dict[str, leaderboards.Leaderboard], path: Path) -> None:
-    several = list(boards) != [""]
-    rows = [
-        {**({"category": name} if several else {}), **row._asdict()}
-        for name, board in boards.items()
-        for row in board
-    ]
-    with replace_file(path) as stream:
-        if path.suffix == ".csv":
-            writer = core.open_csv_writer(stream)
-            writer.writerow(rows[0])
-            writer.writerows(row.values() for row in rows)
-            return
-        value: dict[str, Any] = {name: board.to_dict() for name, board in boards.items()}
-        value = {"categories": value} if several else value[""]
-        json.dump(value, stream, indent=1, ensure_ascii=False)
-        stream.write("\n")

@@ -19,16 +19,11 @@ from rankshot.ranking.ranking_files import read_rankings
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exported_labels import match_ids, read_labels
 from rankshot.recognition.scoring import Classes, ScoredInputs, ScoringPlan, run_plan
-from rankshot.sources.names import ClassLabels, describe_unknown, read_class_labels
+from rankshot.sources.names import ClassLabels, read_class_labels
 from rankshot.sources.registry import (
-    ANSWERS,
-    LANGUAGE_MODEL,
-    RankingSource,
     Source,
-    compare_classes,
-    parse_source,
 )
-from rankshot.zeroshot.files.score_tables import RULE, guess_score_type, open_scores
+from rankshot.zeroshot.files.score_tables import AUTO, RULE, guess_score_type, open_scores
 from rankshot.zeroshot.scores import Scores, are_probabilities, name_columns, warn_of_probabilities
 
 Labels = NDArray[np.str_]
@@ -54,6 +49,7 @@ class Reader:
 
     plan: ScoringPlan | None
     items: Sequence[object] | None = None
+    score_type: str = AUTO
 
     def read(self, given: Any, what: str = "inputs") -> Labelled:
         """Scores of what a caller passes, with the labels that are in the same table or folder."""
@@ -64,7 +60,7 @@ class Reader:
         if self.plan is not None:
             return _run_model(self.plan, given)
         if isinstance(given, (str, Path)):
-            return _read_table(Path(given))
+            return _read_table(Path(given), self.score_type)
         if (frame := as_frame(given)) is not None:
             return _read_frame(frame)
         if self.items is None:
@@ -110,7 +106,7 @@ def _run_model(plan: ScoringPlan, given: Any) -> Labelled:
     return Labelled(found, np.array(folders) if all(folders) else None)
 
 
-def _read_table(path: Path) -> Labelled:
+def _read_table(path: Path, score_type: str = AUTO) -> Labelled:
     """A file of scores, perhaps with a column of labels."""
     if not path.is_dir() and LABEL in (columns := read_columns(path)[0]):
         texts = [name for name in (LABEL, ID) if name in columns]
@@ -124,7 +120,9 @@ def _read_table(path: Path) -> Labelled:
         return Labelled(found, labels[rows])
     table = open_scores(path)
     first = next(table.batches())[1]
-    ids, scores = replace(table, score_type=guess_score_type(first.columns, table)).read()
+    if score_type == AUTO:
+        score_type = guess_score_type(first.columns, table)
+    ids, scores = replace(table, score_type=score_type).read()
     return Labelled(replace(_without_ids(scores), ids=np.array(ids, object)), None)
 
 
@@ -145,6 +143,13 @@ def _read_frame(frame: Any) -> Labelled:
     warn_of_probabilities(scores)
     found = _without_ids(scores)
     return Labelled(found if ids is None else replace(found, ids=ids), labels)
+
+
+def is_by_id(examples: object) -> bool:
+    """Whether examples are labels of inputs, by their ids."""
+    if isinstance(examples, (str, Path)):
+        return read_labels(Path(examples)) is not None
+    return isinstance(examples, Mapping)
 
 
 def _look_up(by_id: Mapping[str, str], inputs: ScoredInputs, what: str) -> Labelled:
@@ -177,7 +182,7 @@ def read_new(new: Any) -> Any:
     return as_names(new, "new")
 
 
-def rank_names(
+def rank_new(
     source: Source | str | Sequence[Source | str] | None,
     new: tuple[str, ...],
     labels: Labels | None,
@@ -191,48 +196,12 @@ def rank_names(
     """
     held_out = [] if labels is None else np.unique(labels).tolist()
     targets = (*new, *(name for name in held_out if name in seen.names and name not in new))
-    given: list[Any] = _list_sources(source)
-    parts, notes = [], []
-    for each in given:
-        found = open_source(each, seen.senses) if isinstance(each, str) else each
-        if isinstance(found, RankingSource):
-            parts.append(found.rankings(targets, seen.names))
-        else:
-            table = compare_classes(found, targets, seen.names, seen.words)
-            if np.isfinite(table.values).any():
-                parts.append(table.to_rankings())
-    ranked = {name for part in parts for name in part.target_names}
-    unknown = [name for name in new if name not in {*ranked, *shown}]
-    if unknown:
-        described = describe_unknown(unknown, targets + seen.names, seen.words)
-        if len(unknown) == len(new):
-            hint = f"{described}; correct the name, or give a ranking: {{name: [seen classes]}}"
-            raise InputError(what, unknown[0], "is not known to the source", hint=hint)
-        notes.append(f"warning: {described}; left out")
-    return Rankings.concatenate(parts), notes
-
-
-def _list_sources(source: Any) -> list[Any]:
-    if source is None:
-        return ["wordnet"]
-    return [source] if isinstance(source, str) or not isinstance(source, Sequence) else [*source]
-
-
-class _AnswerFolder(NamedTuple):
-    folder: str
-
-    def rankings(self, targets: tuple[str, ...], items: tuple[str, ...]) -> Rankings:
-        return sources.read_answer_files(self.folder, targets, items).rankings
-
-
-def open_source(text: str, senses: Mapping[str, str] | None = None) -> Any:
-    """The source that a text names, such as ``"llm:gpt-4o"``, ``"wordnet"`` or ``"glove"``."""
-    spec = parse_source(text)
-    if spec.name == LANGUAGE_MODEL:
-        return sources.LanguageModel(spec.detail)
-    if spec.name == ANSWERS:
-        return _AnswerFolder(spec.detail)
-    return spec.open(senses or {})
+    named = sources.rank_names(targets, seen, source)
+    lost = [name for name in new if name in named.unknown and name not in shown]
+    if named.rankings is None or len(lost) == len(new):
+        hint = "; ".join(named.notes) or "give a ranking: {name: [seen classes]}"
+        raise InputError(what, new[0], "is not known to the source", hint=hint)
+    return named.rankings, list(named.notes)
 
 
 def read_seen(seen: Classes | None) -> Sequence[object] | None:

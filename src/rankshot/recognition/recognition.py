@@ -17,12 +17,14 @@ from rankshot.core.tables import make_frame
 from rankshot.ranking.rankings import Rankings
 from rankshot.recognition.exports import make_dataset, make_tasks, write_tasks
 from rankshot.recognition.images import Preprocessing
-from rankshot.recognition.reading import Labels, Reader, rank_names, read_new, read_seen
+from rankshot.recognition.reading import Labels, Reader, is_by_id, rank_new, read_new, read_seen
 from rankshot.recognition.run_folder import write_run
 from rankshot.recognition.scoring import Classes, ScoredInputs, check_scores, plan_scoring
 from rankshot.sources.registry import Source
 from rankshot.zeroshot.class_rankings import as_rankings, only_new
-from rankshot.zeroshot.decide import most_probable
+from rankshot.zeroshot.decide import label_or_reject, most_probable
+from rankshot.zeroshot.files.predictions import open_predictions
+from rankshot.zeroshot.files.score_tables import AUTO
 from rankshot.zeroshot.forecast import LEAST_CLASSES, USUAL_FOLDS, Forecast
 from rankshot.zeroshot.knowledge import Knowledge
 from rankshot.zeroshot.linear_head import LinearHead
@@ -67,6 +69,8 @@ class Recognition:
         How the head was fitted.
     inputs : ScoredInputs
         The inputs with their scores, and those that were skipped.
+    example_ids : tuple of str
+        The ids of the examples, if these are among the inputs.
 
     Examples
     --------
@@ -90,6 +94,7 @@ class Recognition:
     settings: Settings
     inputs: ScoredInputs
     reader: Reader
+    example_ids: tuple[str, ...] = ()
 
     @property
     def predicted(self) -> Interval | None:
@@ -174,6 +179,28 @@ class Recognition:
         """
         return make_dataset(self, name)
 
+    def write(
+        self, path: str | Path, *, reject_below: float | None = None, top: int | None = None
+    ) -> NDArray[np.str_]:
+        """Write the predictions as a table (.csv, .parquet), and return the labels in it.
+
+        Parameters
+        ----------
+        path : str or Path
+            The table to write.
+        reject_below : float, optional
+            Inputs for which no class reaches this probability are labelled ``rejected``.
+        top : int, optional
+            Write only this number of most probable classes per input; see `open_predictions`.
+        """
+        names = self.head.classes_
+        labels = label_or_reject(np.log(np.maximum(self.proba, 1e-300)), names, reject_below)
+        if top is None and reject_below is None:
+            labels = self.labels
+        with open_predictions(path, names, top=top) as writer:
+            writer.write(self.ids, labels, self.proba)
+        return labels
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a run folder, which `open_run`, ``rankshot review`` and ``report`` open.
 
@@ -208,6 +235,7 @@ def recognise(
     preprocessing: Preprocessing | str | Path | Mapping[str, object] | None = None,
     features: bool = True,
     settings: Settings | None = None,
+    score_type: str = AUTO,
 ) -> Recognition:
     """Predict new classes, using whatever data are passed.
 
@@ -262,6 +290,9 @@ def recognise(
         Whether examples are compared by features of the model, if it has some.
     settings : Settings, optional
         Where a rehearsal begins, or what is used without one.
+    score_type : str
+        What the numbers in files of scores are: "logits", "probabilities", "one-vs-rest-logits",
+        "one-vs-rest-probabilities" or "one-vs-one". By default inferred from the first rows.
 
     Returns
     -------
@@ -291,28 +322,31 @@ def recognise(
     names = read_seen(seen)
     if names is None and isinstance(given, Rankings):
         names = given.items
-    reader = Reader(plan, names)
+    reader = Reader(plan, names, score_type)
     scored = reader.read(inputs).inputs
     notes = [f"skipped: {one.id} ({one.reason})" for one in scored.skipped if one.is_input]
     known, labels = None, None
     if reference is not None:
         found = reader.read_labelled(reference, scored, "reference")
         known, labels = found.inputs.scores, found.labels
-    shown = None
+    shown, example_ids = None, tuple[str, ...]()
     if examples is not None:
         few = reader.read_labelled(examples, scored, "examples")
         if few.labels is None:
             raise InputError("examples", NO_VALUE, "must have labels", hint="pass (inputs, labels)")
         shown = few.inputs.scores, few.labels
+        if is_by_id(examples):
+            example_ids = tuple(map(str, few.inputs.ids))
     if not isinstance(given, Rankings | Mapping):
         taught = () if shown is None else shown[1].tolist()
-        given, more = rank_names(source, given, labels, scored.classes, taught)
+        given, more = rank_new(source, given, labels, scored.classes, taught)
         notes += more
     elif source is not None:
         raise InputError("source", source, "cannot be combined with rankings")
     rankings = as_rankings(given, scored.scores.items, raters)
     notes += [describe_origin(only_new(rankings)), *_list_unused(rankings, labels)]
-    return _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
+    result = _predict(scored, rankings, (known, labels), shown, wanted, notes, reader, rehearse)
+    return replace(result, example_ids=example_ids)
 
 
 def _predict(

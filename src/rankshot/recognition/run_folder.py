@@ -71,6 +71,8 @@ class Run:
         The name of the model, what it takes, and its preprocessing.
     inputs : Path or None
         The table of the texts, or of the paths, of the inputs.
+    example_ids : tuple of str
+        The ids of the examples, if these are among the inputs.
     changed : tuple of str
         The files that were changed since they were written.
 
@@ -98,6 +100,7 @@ class Run:
     forecast: Mapping[str, Any] | None
     model: Mapping[str, Any]
     inputs: Path | None
+    example_ids: tuple[str, ...]
     changed: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -212,6 +215,7 @@ def _describe(found: Any) -> dict[str, Any]:
         "model": {} if plan is None else {"takes": plan.model.takes, **plan.origin},
         "forecast": forecast,
         "notes": list(found.notes),
+        "example_ids": list(found.example_ids),
     }
 
 
@@ -268,6 +272,7 @@ def open_run(folder: str | Path) -> Run:
         about["forecast"],
         about["model"],
         files.get("inputs"),
+        tuple(about["example_ids"]),
         tuple(changed),
     )
 
@@ -283,7 +288,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if found != FORMAT:
         rule = "is of another version" if str(found).startswith("rankshot run") else "is damaged"
         raise InputError("folder", str(path), rule, hint=AGAIN)
-    wanted = {"seen": list, "settings": dict, "notes": list, "model": dict, "files": dict}
+    wanted = {
+        "example_ids": list,
+        "seen": list,
+        "settings": dict,
+        "notes": list,
+        "model": dict,
+        "files": dict,
+    }
     for name, kind in wanted.items():
         if not isinstance(content.get(name), kind):
             raise InputError("folder", str(path), f"is damaged: {name!r} is missing", hint=AGAIN)
@@ -302,6 +314,19 @@ def _read_labels(path: Path) -> NDArray[np.str_] | None:
     if not path.is_file():
         return None
     return np.array(read_table(path, [LABEL]).texts[0]).astype(str)
+
+
+def find_input_folder(run: Run) -> Path | None:
+    """The folder below which the ids of a run are paths of files, if it is still there."""
+    if run.inputs is None:
+        return None
+    with run.inputs.open(encoding="utf-8") as stream:
+        row = json.loads(stream.readline())
+    steps = Path(row["id"]).parts
+    file = (run.folder / row.get("path", "")).resolve()
+    if file.parts[-len(steps) :] != steps or not file.is_file():
+        return None
+    return file.parents[len(steps) - 1]
 
 
 def list_changed_inputs(run: Run) -> list[str]:

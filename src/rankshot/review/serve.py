@@ -7,12 +7,13 @@ import secrets
 import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rankshot.core.errors import InputError, format_count
 from rankshot.core.files import lock_folder
+from rankshot.recognition.run_folder import Run
 from rankshot.review.app import create_app
 from rankshot.review.inputs import ShownInputs
 from rankshot.review.journal import Journal
@@ -55,6 +56,54 @@ class Reviewed:
     inputs: Path | None = None
     takes: Any = None
     versions: Mapping[str, str] | None = None
+
+
+def review_run(
+    run: Run,
+    *,
+    inputs: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    overwrite: bool = False,
+    open_browser: bool = False,
+    say: Callable[[str], object] = print,
+) -> None:
+    """Serve the page of a run until it is interrupted; it keeps what people do in the run.
+
+    Parameters
+    ----------
+    run : Run
+        What `open_run` has read.
+    inputs : Path, optional
+        The inputs to show, instead of those that the run read.
+    host, port, overwrite, open_browser, say
+        As for `serve_review`.
+    """
+    is_joint = "changed" in run.head.inner.about.get("batch", {})
+    settings = replace(run.settings, batch=is_joint)
+    known, labels = run.knowledge, dict[str, str]()
+    if known.examples is not None and run.example_ids:
+        # Examples among the inputs are labels on the page, where they can be corrected.
+        labels = dict(zip(run.example_ids, known.examples[1].tolist(), strict=True))
+        known = replace(known, examples=None)
+    reviewed = Reviewed(
+        Learner(known, settings),
+        [str(name) for name in run.ids],
+        "auto",
+        labels,
+        inputs or run.inputs,
+        None if inputs is not None else run.model.get("takes"),
+    )
+    serve_review(
+        reviewed,
+        run.folder / "review",
+        title=run.folder.resolve().name.removesuffix(".rankshot-run"),
+        host=host,
+        port=port,
+        overwrite=overwrite,
+        open_browser=open_browser,
+        say=say,
+    )
 
 
 def serve_review(
